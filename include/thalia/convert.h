@@ -1,0 +1,67 @@
+// Conversion between checkpoint formats, lossless unless told otherwise.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/options.h"
+
+namespace thalia {
+
+enum class FileFormat { thalia, safetensors };
+
+std::string_view file_format_name(FileFormat format) noexcept;
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
+/// By content (the first bytes) where the file exists, else by the name's ending; nullopt where
+/// neither tells.
+std::optional<FileFormat> detect_format(const std::filesystem::path& path);
+
+/// How tensors of a format without regions are grouped.
+struct RegionGrouping {
+  enum class Kind {
+    automatic,  ///< the dotted name up to and with its first numeric part ("model.layers.3");
+                ///< without one, all but the last part
+    none,       ///< one region, "model"
+    depth,      ///< the first `depth` dotted parts
+  };
+  Kind kind = Kind::automatic;
+  unsigned depth = 0;
+};
+
+/// The region for a dotted tensor name. Never empty: a name without a prefix goes to "model".
+std::string region_for_name(std::string_view tensor_name, const RegionGrouping& grouping);
+
+struct ConvertOptions {
+  std::optional<FileFormat> from;  ///< nullopt: detected
+  std::optional<FileFormat> to;
+  RegionGrouping grouping;
+  SaveOptions save;
+  ReadOptions read;
+  /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
+  std::uint64_t max_safetensors_header_bytes = 100'000'000;
+};
+
+struct ConvertResult {
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::uint32_t tensors = 0;
+  std::vector<std::string> losses;  ///< what the target cannot hold, one sentence each
+  double seconds = 0;
+};
+
+/// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
+/// tensor (dtype, encoding, two tensors of one name), naming it. On an error nothing is left at
+/// `output`.
+ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const ConvertOptions& options = {});
+
+/// Copies the named regions, and connections among them, into a new .thalia file. @throws
+/// UsageError (not_found).
+ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
+                      const std::filesystem::path& output, const ConvertOptions& options = {});
+
+}  // namespace thalia

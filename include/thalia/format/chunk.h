@@ -1,0 +1,40 @@
+// The directory's chunk entry: one independently stored piece of a tensor. docs/format.md,
+// "Chunks".
+#pragma once
+
+#include "thalia/format/little_endian.h"
+
+namespace thalia::format {
+
+/// Persistent: values are part of the format.
+enum class Codec : std::uint8_t {
+  store = 0,
+  zstd = 1,
+  lz4 = 2,
+  plane_entropy = 3,
+  packed_exponents = 4
+};
+inline constexpr std::uint8_t kCodecCount = 5;
+enum class Filter : std::uint8_t { none = 0, byte_planes = 1, xor_base = 2, xor_base_planes = 3 };
+inline constexpr std::uint8_t kFilterCount = 4;
+
+struct ChunkEntry {
+  le64 offset;
+  le32 stored_length;
+  le32 raw_length;
+  le32 crc32;
+  std::uint8_t codec;
+  std::uint8_t filter;
+  le16 zero_16;
+};
+
+THALIA_ON_DISK(ChunkEntry, 24);
+THALIA_FIELD(ChunkEntry, offset, 0x00, 8);
+THALIA_FIELD(ChunkEntry, stored_length, 0x08, 4);
+THALIA_FIELD(ChunkEntry, raw_length, 0x0C, 4);
+THALIA_FIELD(ChunkEntry, crc32, 0x10, 4);
+THALIA_FIELD(ChunkEntry, codec, 0x14, 1);
+THALIA_FIELD(ChunkEntry, filter, 0x15, 1);
+THALIA_FIELD(ChunkEntry, zero_16, 0x16, 2);
+
+}  // namespace thalia::format

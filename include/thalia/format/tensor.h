@@ -1,0 +1,120 @@
+// The 32-byte headers in front of payloads and the directory's tensor entry. docs/format.md,
+// "Payload headers" and "Directory".
+#pragma once
+
+#include "thalia/format/little_endian.h"
+
+namespace thalia::format {
+
+/// In front of a dense payload, and (reserved = kCooMark) of a coordinate list.
+struct TensorHeader {
+  std::uint8_t dtype;
+  std::uint8_t ndim;
+  le16 reserved;
+  le64 shape[3];
+  le32 checksum;
+};
+
+inline constexpr std::uint16_t kCooMark = 1;
+
+THALIA_ON_DISK(TensorHeader, 32);
+THALIA_FIELD(TensorHeader, dtype, 0x00, 1);
+THALIA_FIELD(TensorHeader, ndim, 0x01, 1);
+THALIA_FIELD(TensorHeader, reserved, 0x02, 2);
+THALIA_FIELD(TensorHeader, shape, 0x04, 24);
+THALIA_FIELD(TensorHeader, checksum, 0x1C, 4);
+
+/// In front of a CSR payload.
+struct CsrHeader {
+  std::uint8_t dtype;
+  std::uint8_t reserved[3];
+  le64 n_rows;
+  le64 n_cols;
+  le64 nnz;
+  le32 checksum;
+};
+
+THALIA_ON_DISK(CsrHeader, 32);
+THALIA_FIELD(CsrHeader, dtype, 0x00, 1);
+THALIA_FIELD(CsrHeader, reserved, 0x01, 3);
+THALIA_FIELD(CsrHeader, n_rows, 0x04, 8);
+THALIA_FIELD(CsrHeader, n_cols, 0x0C, 8);
+THALIA_FIELD(CsrHeader, nnz, 0x14, 8);
+THALIA_FIELD(CsrHeader, checksum, 0x1C, 4);
+
+/// Persistent: values are part of the format.
+enum class Role : std::uint8_t {
+  weights = 0,
+  homeostatic = 1,
+  region_state = 2,
+  learning_state = 3,
+  oscillator = 4,
+  neuromodulator = 5,
+  optimizer = 6,
+  buffer = 7,
+  other = 8,
+};
+inline constexpr std::uint8_t kRoleCount = 9;
+
+/// Persistent: values are part of the format.
+enum class Encoding : std::uint8_t {
+  dense = 0,
+  csr = 1,
+  coo = 2,
+  quantized = 3,
+  same_as_base = 4,
+  xor_base = 5,
+  sparse_delta = 6,
+};
+inline constexpr std::uint8_t kEncodingCount = 7;
+
+/// Bits of TensorEntry::flags. wide_indices: the index arrays of csr and coo are u64, not u32.
+inline constexpr std::uint16_t kTensorWideIndices = 1 << 0;
+inline constexpr std::uint16_t kKnownTensorFlags = kTensorWideIndices;
+
+struct TensorEntry {
+  le32 name_offset;
+  le16 name_length;
+  std::uint8_t role;
+  std::uint8_t encoding;
+  std::uint8_t dtype;
+  std::uint8_t ndim;
+  le16 flags;
+  le32 crc32;
+  le64 logical_length;
+  le64 stored_offset;
+  le64 stored_length;
+  le32 first_chunk;
+  le32 chunk_count;
+  le64 nnz;
+  std::uint8_t content_hash[16];
+  le64 side_data_offset;
+  le32 side_data_length;
+  le32 zero_54;
+  le64 shape[8];
+  std::uint8_t zero_98[8];
+};
+
+THALIA_ON_DISK(TensorEntry, 160);
+THALIA_FIELD(TensorEntry, name_offset, 0x00, 4);
+THALIA_FIELD(TensorEntry, name_length, 0x04, 2);
+THALIA_FIELD(TensorEntry, role, 0x06, 1);
+THALIA_FIELD(TensorEntry, encoding, 0x07, 1);
+THALIA_FIELD(TensorEntry, dtype, 0x08, 1);
+THALIA_FIELD(TensorEntry, ndim, 0x09, 1);
+THALIA_FIELD(TensorEntry, flags, 0x0A, 2);
+THALIA_FIELD(TensorEntry, crc32, 0x0C, 4);
+THALIA_FIELD(TensorEntry, logical_length, 0x10, 8);
+THALIA_FIELD(TensorEntry, stored_offset, 0x18, 8);
+THALIA_FIELD(TensorEntry, stored_length, 0x20, 8);
+THALIA_FIELD(TensorEntry, first_chunk, 0x28, 4);
+THALIA_FIELD(TensorEntry, chunk_count, 0x2C, 4);
+THALIA_FIELD(TensorEntry, nnz, 0x30, 8);
+THALIA_FIELD(TensorEntry, content_hash, 0x38, 16);
+THALIA_FIELD(TensorEntry, side_data_offset, 0x48, 8);
+THALIA_FIELD(TensorEntry, side_data_length, 0x50, 4);
+THALIA_FIELD(TensorEntry, zero_54, 0x54, 4);
+THALIA_FIELD(TensorEntry, shape, 0x58, 64);
+THALIA_FIELD(TensorEntry, zero_98, 0x98, 8);
+
+}  // namespace thalia::format

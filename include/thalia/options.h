@@ -1,0 +1,89 @@
+// Options of saving, reading and verifying: plain structs whose defaults are right for most.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "thalia/format/chunk.h"
+#include "thalia/format/constants.h"
+#include "thalia/format/header.h"
+
+namespace thalia {
+
+/// How far a save goes before it returns.
+enum class Durability {
+  none,  ///< into the page cache; atomic against a crash of the process, not of the machine
+  data,  ///< fdatasync before the rename: after a power loss the old file or the new
+  full,  ///< and fsync of the directory: after a return, the new file even through a power loss
+};
+
+/// Called now and then while a long operation runs, never concurrently with itself; done <= total,
+/// both in bytes.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+struct SaveOptions {
+  // --- Affecting the file ---------------------------------------------------
+  format::ChecksumType checksum = format::ChecksumType::block_tree;
+  /// Leaves of the block tree: XXH3-128 at memory speed, or SHA-256 for tamper evidence.
+  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
+  /// Blocks of the tree are 2^block_log2 bytes, 12 to 30.
+  unsigned block_log2 = format::kDefaultBlockLog2;
+  /// `store`: payloads raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each
+  /// a standard frame.
+  format::Codec compression = format::Codec::store;
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
+  int compression_level = 0;
+  /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
+  std::uint32_t chunk_bytes = 1 << 20;
+  /// Seconds since 1970 for the header; nullopt: now.
+  std::optional<std::uint64_t> timestamp;
+  /// Identity of the file; nullopt: random. With a fixed timestamp and uuid, equal input gives
+  /// equal bytes.
+  std::optional<std::array<std::uint8_t, 16>> file_uuid;
+
+  // --- Affecting the work ---------------------------------------------------
+  Durability durability = Durability::full;
+  /// Threads that hash, compress and write; 0: one a core.
+  unsigned threads = 0;
+  Progress progress;
+};
+
+/// When a reader checks the bytes that it hands out against the file's checksum.
+enum class Verification {
+  off,             ///< never; structure is still checked before it is used
+  on_first_touch,  ///< each block of the block tree once, before its bytes are first handed out.
+                   ///< Files with another checksum type are checked tensor by tensor against the
+                   ///< directory's CRC-32
+  at_open,         ///< the whole file, before open returns
+};
+
+/// Bounds checked before anything that a file claims is allocated or walked. Exceeding one throws
+/// FormatError with code limit_exceeded, naming the limit and how far it was passed.
+struct ReadLimits {
+  std::uint64_t max_file_bytes =
+      0;  ///< 0: any. The reader maps the file and allocates nothing in proportion to it
+  std::uint32_t max_regions = 1u << 24;
+  std::uint32_t max_tensors = 1u << 28;
+  std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
+  unsigned max_json_depth = 256;
+  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< of one allocation on behalf of the file
+};
+
+struct ReadOptions {
+  Verification verification = Verification::on_first_touch;
+  ReadLimits limits;
+  /// Threads that hash and decode; 0: one a core.
+  unsigned threads = 0;
+};
+
+struct VerifyOptions {
+  bool quick = false;  ///< structure only: no payload byte is read
+  ReadLimits limits;
+  unsigned threads = 0;
+  Progress progress;
+  std::uint64_t max_findings = 1000;  ///< further findings are counted, not kept
+};
+
+}  // namespace thalia

@@ -1,0 +1,81 @@
+// Reader: a mapped .thalia file. Opening reads the header and the directory's first bytes, and
+// allocates nothing in proportion to regions or tensors.
+//
+//   thalia::Reader reader = thalia::Reader::open("run.thalia");
+//   std::span<const float> w = reader.region("cortex").at("w_rec").as<float>();   // a view into
+//   the file
+//
+// docs/format.md, "Reading".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "thalia/options.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+/// One projection from a region to another; weights and delays are tensors like any other.
+struct ConnectionView {
+  std::string source;  ///< as stored: full where it fits 31 bytes, else the short form of
+                       ///< docs/format.md, "Short names"
+  std::string target;
+  TensorView weights;
+  std::optional<TensorView> delays;
+};
+
+/// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
+///
+/// The file is mapped: if another process shrinks it, touching a view raises SIGBUS. Files are
+/// replaced by rename, which leaves open readers on the old bytes.
+class Reader {
+ public:
+  /// @throws IoError, FormatError, UnsupportedError (another major version, an unknown feature
+  /// bit), IntegrityError.
+  static Reader open(const std::filesystem::path& path, const ReadOptions& options = {});
+
+  const std::filesystem::path& path() const noexcept;
+  const format::Header& header() const noexcept;  ///< in the mapping, valid as long as the reader
+  std::uint64_t file_bytes() const noexcept;      ///< header().file_length
+  std::string_view metadata_json() const;  ///< in the mapping; checked as JSON within the limits
+  Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
+
+  std::uint32_t region_count() const noexcept;
+  std::uint32_t tensor_count() const noexcept;  ///< those of the connectivity section included
+  std::uint64_t logical_bytes() const;          ///< of all tensors; reads one record a region
+  /// In file order. @throws UsageError (not_found), FormatError.
+  RegionView region(std::uint32_t i) const;
+  std::optional<RegionView> find_region(std::string_view name) const;
+  /// @throws UsageError (not_found) that names the region.
+  RegionView region(std::string_view name) const;
+
+  /// A tensor by its own name wherever it lies, or as "region/tensor". @throws UsageError
+  /// (not_found), or (bad_argument) where several regions have one of that name.
+  TensorView tensor(std::string_view name) const;
+  /// The region that a tensor view of this file came from.
+  static std::string_view region_name(const TensorView& tensor) noexcept;
+
+  std::uint32_t connection_count() const;
+  ConnectionView connection(std::uint32_t i) const;
+  std::optional<ConnectionView> find_connection(std::string_view source,
+                                                std::string_view target) const;
+
+  /// Checks every byte against the checksum now. @throws IntegrityError on the first block that
+  /// differs.
+  void verify_all() const;
+  /// Bytes of the file that are in this process's page tables: what was touched so far, in whole
+  /// pages.
+  std::uint64_t resident_bytes() const;
+
+ private:
+  explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
+  std::shared_ptr<const detail::OpenFile> file_;
+};
+
+}  // namespace thalia

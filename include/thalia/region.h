@@ -1,0 +1,80 @@
+// Regions: named groups of tensors with a config, the unit of lazy loading.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "thalia/format/directory.h"
+#include "thalia/format/region.h"
+#include "thalia/format/state.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+using format::NeuronType;
+
+std::string_view neuron_type_name(NeuronType type) noexcept;
+
+struct RegionSpec {
+  /// 1 to 65,535 bytes of UTF-8 without NUL, unique in the file.
+  std::string name;
+  std::string config_json = "{}";  ///< a JSON object, kept verbatim
+  std::string metadata_json;       ///< a JSON object, kept verbatim; empty: none
+  std::uint32_t n_neurons = 0;
+  std::uint32_t n_inputs = 0;
+  NeuronType neuron_type = NeuronType::none;
+  std::uint64_t homeostatic_updated =
+      0;  ///< Unix seconds; written where there are homeostatic tensors
+};
+
+/// One region of an open file. A cheap handle that keeps the file's mapping alive. Immutable; any
+/// number of threads may use one. Tensors are ordered by name bytes and found by binary search in
+/// the mapping. docs/format.md, "Region".
+class RegionView {
+ public:
+  std::string_view name() const noexcept { return name_; }
+  std::uint32_t index() const noexcept { return index_; }
+  std::uint64_t offset() const noexcept { return offset_; }  ///< of its extent in the file
+  std::uint64_t length() const noexcept { return length_; }
+  std::uint32_t tensor_count() const noexcept { return record_->tensor_count; }
+  std::uint64_t logical_bytes() const noexcept {
+    return record_->logical_bytes;
+  }  ///< of its tensors together
+  std::uint64_t stored_bytes() const noexcept { return record_->stored_bytes; }
+
+  /// These read the region's first bytes. @throws FormatError, IntegrityError.
+  std::uint32_t n_neurons() const;
+  std::uint32_t n_inputs() const;
+  NeuronType neuron_type() const;
+  std::string_view config_json() const;    ///< in the mapping; checked as JSON within the limits
+  std::string_view metadata_json() const;  ///< empty where there is none
+  std::optional<std::uint64_t> homeostatic_updated() const;
+
+  /// @throws UsageError (not_found) where i >= tensor_count(); FormatError.
+  TensorView tensor(std::uint32_t i) const;
+  std::optional<TensorView> find(std::string_view tensor_name) const;
+  /// @throws UsageError (not_found) naming the region and the tensor.
+  TensorView at(std::string_view tensor_name) const;
+
+  /// Asks the kernel to read the region ahead, and returns at once.
+  void prefetch() const;
+  /// Gives the region's pages back; they are read again when touched. Spans stay valid.
+  void release() const;
+
+ private:
+  friend class Reader;
+  friend class detail::OpenFile;
+  RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index);
+
+  std::shared_ptr<const detail::OpenFile> file_;
+  const format::DirectoryRegion* record_;
+  std::string_view name_;
+  std::uint32_t index_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+}  // namespace thalia

@@ -1,0 +1,153 @@
+// Tensors: what a writer is told about one (TensorSpec), and the view that a reader gives
+// (TensorView).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+#include "thalia/format/tensor.h"
+#include "thalia/shape.h"
+
+namespace thalia {
+
+using format::Encoding;
+using format::Role;
+
+std::string_view role_name(Role role) noexcept;
+std::optional<Role> role_from_name(std::string_view name) noexcept;
+std::string_view encoding_name(Encoding encoding) noexcept;
+
+struct TensorSpec {
+  /// Up to 65,535 bytes of UTF-8, unique in its region. The dotted names of PyTorch are kept whole.
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  Role role = Role::weights;
+  Encoding encoding = Encoding::dense;  ///< dense, csr (rank 2) or coo
+  std::uint64_t nnz = 0;                ///< stored elements of csr and coo
+  bool wide_indices =
+      false;  ///< csr and coo: u64 index arrays; needed where nnz or an extent passes 2^32 - 1
+};
+
+/// A compressed sparse row matrix. Index is u32 or u64. values: nnz elements of the tensor's dtype.
+template <typename Index>
+struct CsrArrays {
+  std::span<const Index>
+      row_pointers;  ///< n_rows + 1; row r holds entries [row_pointers[r], row_pointers[r + 1])
+  std::span<const Index> column_indices;  ///< nnz
+  ByteSpan values;
+};
+/// A coordinate list. indices: rank runs of nnz (all of dimension 0, then all of dimension 1, …),
+/// in row-major order.
+template <typename Index>
+struct CooArrays {
+  std::span<const Index> indices;
+  ByteSpan values;
+};
+using CsrView = std::variant<CsrArrays<std::uint32_t>, CsrArrays<std::uint64_t>>;
+using CooView = std::variant<CooArrays<std::uint32_t>, CooArrays<std::uint64_t>>;
+
+/// Half-open range of one dimension, in elements.
+struct SliceRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+namespace detail {
+class OpenFile;
+}
+
+/// One tensor of an open file. A cheap handle that keeps the file's mapping alive: spans obtained
+/// through it are valid while any view, region or reader of that file lives. Immutable; any number
+/// of threads may use one. docs/format.md, "Directory" and "Payloads".
+class TensorView {
+ public:
+  // Described by the directory; no payload is touched.
+  std::string_view name() const noexcept { return name_; }  ///< points into the mapping
+  Role role() const noexcept { return static_cast<Role>(entry_->role); }
+  Encoding encoding() const noexcept { return static_cast<Encoding>(entry_->encoding); }
+  DType dtype() const noexcept { return static_cast<DType>(entry_->dtype); }
+  const Shape& shape() const noexcept { return shape_; }
+  std::uint64_t element_count() const noexcept { return element_count_; }
+  std::uint64_t nnz() const noexcept { return entry_->nnz; }
+  bool wide_indices() const noexcept { return entry_->flags & format::kTensorWideIndices; }
+  /// Bytes of the tensor in its own encoding, decompressed: of a csr tensor its three arrays.
+  std::uint64_t logical_bytes() const noexcept { return entry_->logical_length; }
+  std::uint64_t stored_bytes() const noexcept { return entry_->stored_length; }
+  std::uint64_t stored_offset() const noexcept { return entry_->stored_offset; }  ///< absolute
+  std::uint32_t chunk_count() const noexcept { return entry_->chunk_count; }
+  std::uint32_t crc32() const noexcept { return entry_->crc32; }  ///< of the logical bytes
+  Digest128 content_hash() const noexcept;                        ///< of the logical bytes
+  /// True where the logical bytes lie in the file as they are, so that bytes(), as() and csr() copy
+  /// nothing.
+  bool is_raw() const noexcept { return entry_->chunk_count == 0; }
+
+  /// The logical bytes in the mapping, 64-byte aligned. Verified as ReadOptions say, which reads
+  /// them.
+  /// @throws UsageError (wrong_state) where !is_raw(): use read(). IntegrityError naming this
+  /// tensor.
+  ByteSpan bytes() const;
+
+  /// Dense elements in the mapping. @throws UsageError (dtype_mismatch) where T is not the tensor's
+  /// dtype, (wrong_state) where it is not dense or not raw. IntegrityError.
+  template <typename T>
+  std::span<const T> as() const {
+    check_typed(DTypeOf<T>::value);
+    const ByteSpan raw = bytes();
+    return {reinterpret_cast<const T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+
+  /// Elements [begin, end) of the outermost dimension of a dense raw tensor, in the mapping; only
+  /// these bytes are verified and touched. @throws as bytes(); UsageError (bad_argument) on a bad
+  /// range, rank 0, or a packed dtype whose rows do not start on a byte.
+  ByteSpan rows(std::uint64_t begin, std::uint64_t end) const;
+
+  /// Copies or decompresses the logical bytes into `out`. @throws UsageError (size_mismatch) unless
+  /// out.size() == logical_bytes(); IntegrityError; UnsupportedError for a codec, filter or
+  /// encoding this version cannot resolve.
+  void read(MutableByteSpan out) const;
+
+  /// Copies a slice of a dense tensor, row-major and packed as the dtype is; one range a dimension.
+  /// Reads the slice's bytes or, of a compressed tensor, the chunks they lie in. @throws UsageError
+  /// (bad_argument, size_mismatch).
+  void read_slice(std::span<const SliceRange> ranges, MutableByteSpan out) const;
+  /// Bytes that read_slice fills.
+  std::uint64_t slice_bytes(std::span<const SliceRange> ranges) const;
+
+  /// Writes the tensor out densely, zeros where a sparse one stores nothing. out.size() must be
+  /// dense_bytes().
+  void read_dense(MutableByteSpan out) const;
+  std::uint64_t dense_bytes() const;
+
+  /// The arrays of a raw csr or coo tensor in the mapping, after a check of every index (one pass
+  /// over them).
+  /// @throws UsageError (wrong_state) for another encoding or where !is_raw(). FormatError on a bad
+  /// index.
+  CsrView csr() const;
+  CooView coo() const;
+
+ private:
+  friend class RegionView;
+  friend class Reader;
+  friend class detail::OpenFile;
+  TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
+             const format::TensorEntry* entry);
+  void check_typed(DType wanted) const;
+
+  std::shared_ptr<const detail::OpenFile> file_;
+  const format::TensorEntry* entry_;
+  std::string_view region_;
+  std::string_view name_;
+  Shape shape_;
+  std::uint64_t element_count_ = 0;
+};
+
+}  // namespace thalia

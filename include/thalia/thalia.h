@@ -1,0 +1,11 @@
+// Everything: reading, writing, verifying and converting checkpoints.
+#pragma once
+
+#include "thalia/convert.h"
+#include "thalia/error.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+#include "thalia/verify.h"
+#include "thalia/version.h"
+#include "thalia/writer.h"

@@ -1,0 +1,48 @@
+// verify: everything that can be wrong with a .thalia file, collected. docs/format.md,
+// "Verification".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "thalia/options.h"
+
+namespace thalia {
+
+enum class Severity {
+  error,    ///< the file breaks the format, or bytes are not the ones that were written
+  warning,  ///< readable and whole, but worth a look: debris behind the end, a newer minor version
+};
+
+/// One thing found. Strings are empty, and length is 0, where they do not apply.
+struct Finding {
+  Severity severity = Severity::error;
+  std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
+                        ///< integrity, checksum, padding, payload, file
+  std::string region;
+  std::string tensor;
+  std::uint64_t offset = 0;  ///< absolute, of the first byte concerned
+  std::uint64_t length = 0;
+  std::string message;
+};
+
+struct VerifyReport {
+  std::vector<Finding> findings;
+  std::uint64_t suppressed = 0;  ///< findings beyond VerifyOptions::max_findings
+  std::uint64_t bytes_checked = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  double seconds = 0;
+  /// No finding of severity error.
+  bool ok() const noexcept;
+};
+
+/// Maps the file and checks structure, padding, checksums, every tensor's CRC-32 and content hash,
+/// names, JSON and sparse indices. Damage is reported, never thrown; each finding in a payload
+/// names its region and tensor.
+/// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded).
+VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options = {});
+
+}  // namespace thalia

@@ -1,0 +1,101 @@
+// Writer: one new .thalia file, invisible until commit() has put it in its place whole.
+//
+//   thalia::Writer writer("run.thalia");
+//   auto cortex = writer.add_region({.name = "cortex"});
+//   writer.add_tensor(cortex, {.name = "w", .dtype = thalia::DType::f32, .shape = {n, n}},
+//   thalia::as_byte_span(weights)); writer.commit();
+//
+// docs/format.md, "Writing".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+struct RegionId {
+  std::uint32_t value;
+};
+struct TensorId {
+  std::uint32_t value;
+};
+
+struct SaveResult {
+  std::uint64_t file_bytes = 0;
+  std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  Digest256 closing_checksum;
+  double seconds = 0;       ///< from the first byte written to the return of commit()
+  double sync_seconds = 0;  ///< of which waiting for the disk
+};
+
+/// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A
+/// payload given as a span is borrowed until commit() returns. Destroyed without commit(), or after
+/// an error, it leaves no trace; the file that was at the path stays as it was.
+class Writer {
+ public:
+  /// Creates the temporary file in the target's folder. A target that is a symbolic link is
+  /// followed.
+  /// @throws IoError; UsageError for options out of bounds or a target that is no regular file.
+  explicit Writer(const std::filesystem::path& path, const SaveOptions& options = {});
+  ~Writer();
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+
+  /// A JSON object, kept verbatim. @throws UsageError (bad_argument) where it is not one.
+  void set_metadata(std::string json);
+  void set_training_steps(std::uint64_t steps);
+
+  /// @throws UsageError (duplicate, bad_argument) naming the region; (wrong_state) once a payload
+  /// was streamed.
+  RegionId add_region(RegionSpec spec);
+
+  /// Declares a tensor whose payload comes through write().
+  TensorId add_tensor(RegionId region, TensorSpec spec);
+  /// Declares a tensor with its logical bytes, borrowed until commit(). @throws UsageError
+  /// (size_mismatch) unless they are exactly what dtype, shape and encoding ask for.
+  TensorId add_tensor(RegionId region, TensorSpec spec, ByteSpan payload);
+  /// Declare a sparse tensor from borrowed arrays; encoding, nnz and wide_indices of the spec are
+  /// set from them.
+  template <typename Index>
+  TensorId add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays);
+  template <typename Index>
+  TensorId add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays);
+
+  /// Declares a connection; its matrices are added with the returned pair of calls below.
+  std::uint32_t add_connection(std::string_view source_region, std::string_view target_region);
+  TensorId add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  TensorId add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+
+  /// Appends to a streamed payload, in pieces of any size. Tensors may be streamed in any order, or
+  /// interleaved; with compression one after the other in the order of declaration. The first call
+  /// ends the declarations.
+  /// @throws UsageError (size_mismatch) past the payload's end, (wrong_state); IoError.
+  void write(TensorId tensor, ByteSpan piece);
+
+  /// Writes what is borrowed, the tables and the header, syncs, and renames. On an error nothing
+  /// has changed at the path.
+  /// @throws UsageError (size_mismatch) naming a tensor whose payload is incomplete; IoError with
+  /// the failing call.
+  SaveResult commit();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
+extern template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_t>);
+extern template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
+extern template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
+
+}  // namespace thalia

@@ -1,0 +1,103 @@
+#include "thalia/error.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace thalia {
+
+std::string_view error_code_name(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::bad_magic:
+      return "bad_magic";
+    case ErrorCode::truncated:
+      return "truncated";
+    case ErrorCode::out_of_bounds:
+      return "out_of_bounds";
+    case ErrorCode::bad_value:
+      return "bad_value";
+    case ErrorCode::limit_exceeded:
+      return "limit_exceeded";
+    case ErrorCode::bad_json:
+      return "bad_json";
+    case ErrorCode::bad_name:
+      return "bad_name";
+    case ErrorCode::inconsistent:
+      return "inconsistent";
+    case ErrorCode::checksum_mismatch:
+      return "checksum_mismatch";
+    case ErrorCode::unsupported_version:
+      return "unsupported_version";
+    case ErrorCode::unsupported_feature:
+      return "unsupported_feature";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::duplicate:
+      return "duplicate";
+    case ErrorCode::dtype_mismatch:
+      return "dtype_mismatch";
+    case ErrorCode::size_mismatch:
+      return "size_mismatch";
+    case ErrorCode::bad_argument:
+      return "bad_argument";
+    case ErrorCode::wrong_state:
+      return "wrong_state";
+  }
+  return "unknown";
+}
+
+Error::Error(ErrorCode code, std::string message, ErrorContext context)
+    : code_(code), message_(std::move(message)), context_(std::move(context)) {
+  compose();
+}
+
+void Error::add_path(std::string_view path) {
+  if (context_.path.empty()) context_.path = path;
+  compose();
+}
+void Error::add_section(std::string_view section) {
+  if (context_.section.empty()) context_.section = section;
+  compose();
+}
+void Error::add_region(std::string_view region) {
+  if (context_.region.empty()) context_.region = region;
+  compose();
+}
+void Error::add_tensor(std::string_view tensor) {
+  if (context_.tensor.empty()) context_.tensor = tensor;
+  compose();
+}
+
+// path: section.field at offset (region R, tensor T): message: got V, bound B
+void Error::compose() {
+  const ErrorContext& c = context_;
+  std::string where = c.section;
+  if (!c.field.empty()) where += (where.empty() ? "" : ".") + c.field;
+  if (c.offset) where += fmt::format("{}at offset {}", where.empty() ? "" : " ", *c.offset);
+  std::string owner;
+  if (!c.region.empty()) owner = fmt::format("region '{}'", c.region);
+  if (!c.tensor.empty()) owner += fmt::format("{}tensor '{}'", owner.empty() ? "" : ", ", c.tensor);
+  if (!owner.empty()) where += where.empty() ? owner : " (" + owner + ")";
+
+  text_.clear();
+  for (const std::string& part : {c.path, where, message_}) {
+    if (part.empty()) continue;
+    if (!text_.empty()) text_ += ": ";
+    text_ += part;
+  }
+  if (!c.value.empty()) text_ += ": got " + c.value;
+  if (!c.bound.empty()) text_ += (c.value.empty() ? ": " : ", ") + std::string("bound ") + c.bound;
+}
+
+IoError::IoError(std::string_view operation, int errno_value, ErrorContext context)
+    : Error(ErrorCode::io,
+            fmt::format("{} failed: {} (errno {})", operation, std::strerror(errno_value),
+                        errno_value),
+            std::move(context)),
+      operation_(operation),
+      errno_value_(errno_value) {}
+
+}  // namespace thalia

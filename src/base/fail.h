@@ -1,0 +1,45 @@
+// Short ways to throw the errors of thalia/error.h, so that a check is one line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "thalia/error.h"
+
+namespace thalia {
+
+/// A field of an on-disk structure broke its bound.
+[[noreturn]] inline void fail_field(ErrorCode code, std::string_view section,
+                                    std::string_view field, std::uint64_t offset, std::string value,
+                                    std::string bound, std::string message = {}) {
+  throw FormatError(code, std::move(message),
+                    {.section = std::string(section),
+                     .field = std::string(field),
+                     .offset = offset,
+                     .value = std::move(value),
+                     .bound = std::move(bound)});
+}
+
+/// A limit of ReadLimits or of an option was passed.
+[[noreturn]] inline void fail_limit(std::string_view section, std::string_view limit,
+                                    std::uint64_t value, std::uint64_t bound) {
+  throw FormatError(ErrorCode::limit_exceeded,
+                    fmt::format("limit {} exceeded, raise it to read this file", limit),
+                    {.section = std::string(section),
+                     .value = std::to_string(value),
+                     .bound = std::to_string(bound)});
+}
+
+/// The caller's mistake with one argument or option.
+[[noreturn]] inline void fail_argument(ErrorCode code, std::string_view field, std::string value,
+                                       std::string bound, std::string message = {}) {
+  throw UsageError(
+      code, std::move(message),
+      {.field = std::string(field), .value = std::move(value), .bound = std::move(bound)});
+}
+
+}  // namespace thalia

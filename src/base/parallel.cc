@@ -1,0 +1,52 @@
+#include "base/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace thalia {
+
+unsigned resolve_threads(unsigned threads) noexcept {
+  if (threads == 0) threads = std::thread::hardware_concurrency();
+  return std::max(threads, 1u);
+}
+
+void parallel_for(std::size_t count, unsigned threads,
+                  const std::function<void(std::size_t)>& job) {
+  const std::size_t workers = std::min<std::size_t>(resolve_threads(threads), count);
+  if (workers <= 1) {
+    for (std::size_t i = 0; i < count; ++i) job(i);
+    return;
+  }
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr first_error;
+  std::mutex error_mutex;
+  const auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+      try {
+        job(i);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex);
+        if (!first_error) first_error = std::current_exception();
+        next.store(count, std::memory_order_relaxed);
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    pool.reserve(workers - 1);
+    try {
+      for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that run do the work.
+    }
+    work();
+  }
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace thalia

@@ -1,0 +1,45 @@
+// The block tree: leaf digests of fixed-size blocks, and the closing checksum over header and
+// leaves. docs/format.md, "Block tree". Knows nothing of files: bytes come in as spans.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "thalia/bytes.h"
+#include "thalia/format/header.h"
+
+namespace thalia::integrity {
+
+/// Bytes of one leaf digest: 16 or 32.
+std::uint64_t leaf_length(format::LeafAlgorithm algorithm) noexcept;
+
+/// Number of blocks in [0, integrity_offset).
+std::uint64_t block_count(std::uint64_t integrity_offset, unsigned block_log2) noexcept;
+
+/// Digests one block that comes in pieces. For block 0 the caller passes 256 zero bytes in place of
+/// the header.
+class LeafHasher {
+ public:
+  explicit LeafHasher(format::LeafAlgorithm algorithm);
+  ~LeafHasher();
+  LeafHasher(LeafHasher&&) noexcept;
+  LeafHasher& operator=(LeafHasher&&) noexcept;
+  void update(ByteSpan bytes);
+  /// Writes leaf_length() bytes to `out` and starts over.
+  void finish(MutableByteSpan out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// True where block `block` of `file` (at least integrity_offset bytes) has the leaf that `leaves`
+/// says.
+bool block_matches(ByteSpan file, std::uint64_t block, const format::Header& header,
+                   ByteSpan leaves);
+
+/// SHA-256("THALIA-TREE-1" ‖ leaf_algorithm u8 ‖ block_log2 u8 ‖ integrity_offset u64 ‖ header ‖
+/// leaves).
+Digest256 closing_checksum(const format::Header& header, ByteSpan leaves);
+
+}  // namespace thalia::integrity

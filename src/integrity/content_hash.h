@@ -1,0 +1,55 @@
+// XXH3-128 and the content hash of a tensor: XXH3-128 over the digests of its consecutive 1 MiB
+// pieces, so that it can be computed in parallel. docs/format.md, "Content hash".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "thalia/bytes.h"
+
+namespace thalia::integrity {
+
+/// XXH3-128, seed 0, canonical byte order.
+Digest128 xxh3_128(ByteSpan bytes) noexcept;
+
+class Xxh3 {
+ public:
+  Xxh3();
+  ~Xxh3();
+  Xxh3(Xxh3&&) noexcept;
+  Xxh3& operator=(Xxh3&&) noexcept;
+  void reset() noexcept;
+  void update(ByteSpan bytes) noexcept;
+  Digest128 finish() const noexcept;
+
+ private:
+  struct Free {
+    void operator()(void* state) const noexcept;
+  };
+  std::unique_ptr<void, Free> state_;
+};
+
+/// CRC-32 and content hash of a byte sequence that comes in pieces of any size.
+class ContentHasher {
+ public:
+  void update(ByteSpan bytes);
+  std::uint32_t crc32() const noexcept { return crc32_; }
+  Digest128 content_hash() const;
+
+ private:
+  std::uint32_t crc32_ = 0;
+  std::uint64_t in_piece_ = 0;  ///< bytes already in the piece that is open
+  Xxh3 piece_;
+  std::vector<Digest128> digests_;
+};
+
+struct ContentDigest {
+  std::uint32_t crc32 = 0;
+  Digest128 hash;
+};
+
+/// The same for a span, on up to `threads` threads (0: one a core).
+ContentDigest content_digest(ByteSpan bytes, unsigned threads);
+
+}  // namespace thalia::integrity

@@ -1,0 +1,27 @@
+// Whole reads and writes at an offset: short transfers are finished, EINTR is retried, every
+// failure is an IoError that carries the path and the offset reached. `path` is only for messages.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "io/unique_fd.h"
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+/// Opens for reading (O_CLOEXEC). @throws IoError; UsageError (bad_argument) where the path is no
+/// regular file.
+UniqueFd open_for_reading(const std::filesystem::path& path);
+std::uint64_t file_size(int fd, const std::filesystem::path& path);
+
+/// @throws IoError; FormatError (truncated) where the file ends first.
+void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
+               const std::filesystem::path& path);
+void pwrite_all(int fd, std::uint64_t offset, ByteSpan bytes, const std::filesystem::path& path);
+/// The pieces one behind the other from `offset` on; any number of them, empty ones allowed.
+void pwritev_all(int fd, std::uint64_t offset, std::span<const ByteSpan> pieces,
+                 const std::filesystem::path& path);
+
+}  // namespace thalia::io

@@ -1,0 +1,47 @@
+#include "thalia/error.h"
+
+#include <cerrno>
+#include <string>
+
+#include "boost_test.h"
+
+using namespace thalia;
+
+BOOST_AUTO_TEST_SUITE(error)
+
+BOOST_AUTO_TEST_CASE(names_path_section_field_offset_value_and_bound) {
+  const FormatError error(ErrorCode::out_of_bounds, "",
+                          {.path = "a.thalia",
+                           .section = "header",
+                           .field = "file_length",
+                           .offset = 0x68,
+                           .value = "99",
+                           .bound = "at most 50"});
+  BOOST_TEST(std::string(error.what()) ==
+             "a.thalia: header.file_length at offset 104: got 99, bound at most 50");
+}
+
+BOOST_AUTO_TEST_CASE(context_added_while_unwinding_keeps_what_is_known) {
+  FormatError error(ErrorCode::bad_value, "no", {.region = "inner"});
+  error.add_region("outer");
+  error.add_tensor("w");
+  error.add_path("p");
+  BOOST_TEST(std::string(error.what()) == "p: region 'inner', tensor 'w': no");
+}
+
+BOOST_AUTO_TEST_CASE(io_error_carries_operation_and_errno) {
+  const IoError error("fsync", ENOSPC, {.path = "f"});
+  BOOST_TEST(error.errno_value() == ENOSPC);
+  BOOST_TEST(std::string(error.what()) == "f: fsync failed: No space left on device (errno 28)");
+}
+
+BOOST_AUTO_TEST_CASE(codes_are_pinned) {
+  BOOST_TEST(static_cast<int>(ErrorCode::io) == 100);
+  BOOST_TEST(static_cast<int>(ErrorCode::inconsistent) == 207);
+  BOOST_TEST(static_cast<int>(ErrorCode::checksum_mismatch) == 300);
+  BOOST_TEST(static_cast<int>(ErrorCode::unsupported_feature) == 401);
+  BOOST_TEST(static_cast<int>(ErrorCode::wrong_state) == 505);
+  BOOST_TEST(error_code_name(ErrorCode::limit_exceeded) == "limit_exceeded");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
