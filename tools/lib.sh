@@ -1,0 +1,112 @@
+# What tools/test, tools/demo and .ci/run share: installing what is missing, configuring, building.
+# Sourced, never run. Nothing here asks a question, and nothing is fetched that is there already.
+
+source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# One entry a line of what is needed: the Debian package, or package=command where a command from
+# anywhere will do.
+build_packages=(
+  g++=g++ meson=meson ninja-build=ninja pkgconf=pkg-config
+  libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libdeflate-dev
+  libcli11-dev
+)
+test_packages=(libboost-test-dev python3=python3 python3-venv)
+clang_packages=(clang-14=clang++-14 libclang-rt-14-dev)
+lint_packages=(clang-format-14=clang-format-14 clang-tidy-14=clang-tidy-14 shellcheck=shellcheck)
+
+say() { printf '== %s\n' "$*"; }
+complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() {
+  complain "$*"
+  exit 1
+}
+
+is_installed() {
+  if [[ $1 == *=* ]]; then
+    command -v "${1#*=}" >/dev/null
+  else
+    [[ $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) == 'install ok installed' ]]
+  fi
+}
+
+# as_root COMMAND…: as it is for root, else through sudo, which may ask for a password only where
+# somebody sits at a terminal.
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif ! command -v sudo >/dev/null; then
+    complain "neither root nor sudo; please run as root: $*"
+    return 1
+  elif [[ -t 0 ]]; then
+    sudo -- "$@"
+  else
+    sudo -n -- "$@"
+  fi
+}
+
+# install_packages WHAT_FOR ENTRY…: installs the entries that are missing, if any.
+install_packages() {
+  local what_for=$1 entry missing=()
+  shift
+  for entry in "$@"; do
+    is_installed "$entry" || missing+=("${entry%%=*}")
+  done
+  if [[ ${#missing[@]} == 0 ]]; then
+    return
+  fi
+  say "Installing for $what_for: ${missing[*]}"
+  command -v apt-get >/dev/null ||
+    die "this is not Debian; please install the equivalents of: ${missing[*]}"
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3
+    -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  as_root "${apt[@]}" update </dev/null || die "apt-get update failed"
+  as_root "${apt[@]}" install --no-install-recommends "${missing[@]}" </dev/null ||
+    die "could not install: ${missing[*]}"
+}
+
+install_build_dependencies() { install_packages 'the build' "${build_packages[@]}"; }
+install_test_dependencies() { install_packages 'the tests' "${test_packages[@]}"; }
+
+# Debian's own tool where it is there: another one earlier in the path may belong to another Python.
+system_command() {
+  if [[ -x /usr/bin/$1 ]]; then
+    echo "/usr/bin/$1"
+  else
+    command -v "$1"
+  fi
+}
+
+# The virtual environment of the Python tests, remade when tests/requirements.txt has changed. Says
+# so and fails where the packages cannot be fetched; the caller decides what that means.
+python_environment=$source_root/.venv-tests
+make_python_environment() {
+  local wanted=$source_root/tests/requirements.txt stamp=$python_environment/requirements.txt
+  if cmp -s "$wanted" "$stamp"; then
+    return
+  fi
+  say "Making ${python_environment#"$source_root"/}: $(grep -o '^[^#=]*' "$wanted" | tr '\n' ' ')"
+  rm -rf "$python_environment"
+  "$(system_command python3)" -m venv "$python_environment" || return
+  "$python_environment/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input \
+    --only-binary :all: -r "$wanted" || return
+  cp "$wanted" "$stamp"
+}
+
+# configure BUILD_FOLDER [MESON OPTION…]: sets up the folder, or brings it up to the options given.
+configure() {
+  local folder=$source_root/$1 meson
+  shift
+  meson=$(system_command meson)
+  if [[ -f $folder/meson-private/coredata.dat ]] && "$meson" configure "$folder" "$@"; then
+    return
+  fi
+  rm -rf "$folder"
+  "$meson" setup "$folder" "$source_root" "$@" </dev/null
+}
+
+# build BUILD_FOLDER [TARGET…]
+build() {
+  local folder=$source_root/$1
+  shift
+  ninja -C "$folder" "$@"
+}
