@@ -3,6 +3,7 @@
 
 #include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/json_writer.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"

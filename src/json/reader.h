@@ -1,13 +1,63 @@
-// Reading JSON with bounds: RFC 8259, UTF-8 checked, depth limited.
+// Reading JSON with bounds: RFC 8259, UTF-8 checked, depth limited. Numbers of any size are well
+// formed; keys may repeat, what that means is the caller's business.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string_view>
 
 namespace thalia::json {
+
+/// Deeper than this no text is read, whatever the caller's limit: the walk is recursive.
+inline constexpr unsigned kDepthCeiling = 1024;
 
 /// @throws FormatError (bad_json) unless `text` is one well-formed JSON object no deeper than
 /// `max_depth`; code limit_exceeded where only the depth is at fault. The message says what is
 /// wrong, as far as the parser tells.
 void check_object(std::string_view text, unsigned max_depth);
+
+enum class Kind { object, array, string, number, boolean, null };
+
+std::string_view kind_name(Kind kind) noexcept;
+
+class Value;
+using MemberVisitor = std::function<void(std::string_view key, Value& value)>;
+using ElementVisitor = std::function<void(Value& value)>;
+
+/// One value while a text is walked, in the order of the text. A value can be taken once; what a
+/// visitor leaves untaken is checked all the same.
+class Value {
+ public:
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+
+  Kind kind() const noexcept { return kind_; }
+  /// The token of a number, boolean or null as it stands in the text, else empty.
+  std::string_view token() const noexcept { return token_; }
+  /// Of a number; nullopt where it is negative, has a fraction or an exponent, or passes 2^64 - 1.
+  std::optional<std::uint64_t> unsigned_integer() const noexcept;
+  /// Of a string, decoded. Valid until the walk returns.
+  std::string_view string();
+  void for_each_member(const MemberVisitor& visit);    ///< of an object
+  void for_each_element(const ElementVisitor& visit);  ///< of an array
+
+ private:
+  friend class Walk;
+  Value(class Walk& walk, void* parsed, unsigned depth);
+  void finish();
+
+  class Walk& walk_;
+  void* parsed_;
+  unsigned depth_;
+  Kind kind_;
+  bool taken_ = false;
+  std::string_view token_;
+};
+
+/// Calls `visit` for every member of the object that `text` is; keys are valid until the walk
+/// returns. An exception of the visitor ends the walk and passes through.
+/// @throws FormatError as check_object(), possibly after members before the fault were visited.
+void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit);
 
 }  // namespace thalia::json

@@ -1,0 +1,214 @@
+#include "json/reader.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <new>
+#include <string>
+
+#include "base/fail.h"
+
+namespace thalia::json {
+namespace {
+
+std::string_view explain(simdjson::error_code code) {
+  if (code == simdjson::EMPTY) return "the text is empty";
+  if (code == simdjson::UTF8_ERROR) return "the text is not UTF-8";
+  if (code == simdjson::STRING_ERROR) return "bad escape in a string";
+  if (code == simdjson::UNESCAPED_CHARS) return "control character in a string";
+  if (code == simdjson::UNCLOSED_STRING) return "a string has no end";
+  if (code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) return "the text ends early";
+  if (code == simdjson::TAPE_ERROR) return "a comma, colon, bracket, key or value is misplaced";
+  return simdjson::error_message(code);
+}
+
+// RFC 8259, section 6. simdjson itself refuses integers past 64 bits, which are well formed.
+bool is_number(std::string_view token) {
+  std::size_t i = 0;
+  const auto digits = [&] {
+    const std::size_t start = i;
+    while (i < token.size() && token[i] >= '0' && token[i] <= '9') ++i;
+    return i - start;
+  };
+  const auto at = [&](char c) { return i < token.size() && token[i] == c; };
+  if (at('-')) ++i;
+  const bool leading_zero = at('0');
+  const std::size_t whole = digits();
+  if (whole == 0 || (leading_zero && whole > 1)) return false;
+  if (at('.')) {
+    ++i;
+    if (digits() == 0) return false;
+  }
+  if (at('e') || at('E')) {
+    ++i;
+    if (at('+') || at('-')) ++i;
+    if (digits() == 0) return false;
+  }
+  return i == token.size();
+}
+
+std::string_view trim_end(std::string_view token) {
+  const std::size_t last = token.find_last_not_of(" \t\r\n");
+  return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+}  // namespace
+
+// The parser's state for one text.
+class Walk {
+ public:
+  Walk(std::string_view text, unsigned max_depth)
+      : text_(text), max_depth_(std::min(max_depth, kDepthCeiling)) {}
+
+  void run(const MemberVisitor& visit) {
+    try {
+      document_ = parser_.iterate(text_);
+      members(document_.get_object(), 1, visit);
+      if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+        fail("there is more behind the object");
+      }
+    } catch (const simdjson::simdjson_error& error) {
+      if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();
+      if (error.error() == simdjson::INCORRECT_TYPE) fail("the text is no object");
+      fail(explain(error.error()));
+    }
+  }
+
+  void members(simdjson::ondemand::object object, unsigned depth, const MemberVisitor& visit) {
+    check_depth(depth);
+    for (auto field : object) {
+      const std::string_view key = checked(field.unescaped_key());
+      simdjson::ondemand::value parsed = field.value();
+      Value value(*this, &parsed, depth);
+      visit(key, value);
+      value.finish();
+    }
+  }
+
+  void elements(simdjson::ondemand::array array, unsigned depth, const ElementVisitor& visit) {
+    check_depth(depth);
+    for (auto element : array) {
+      simdjson::ondemand::value parsed = element.value();
+      Value value(*this, &parsed, depth);
+      visit(value);
+      value.finish();
+    }
+  }
+
+  // An escape can spell a lone surrogate, which decodes to bytes that are no UTF-8.
+  std::string_view checked(std::string_view decoded) {
+    if (!simdjson::validate_utf8(decoded)) fail("lone surrogate in a string");
+    return decoded;
+  }
+
+  [[noreturn]] void fail(std::string_view what) {
+    std::string message = fmt::format("bad JSON: {}", what);
+    const char* location = nullptr;
+    if (document_.is_alive() && !document_.current_location().get(location)) {
+      message += fmt::format(", near byte {} of {}", location - text_.data(), text_.size());
+    }
+    throw FormatError(ErrorCode::bad_json, std::move(message));
+  }
+
+ private:
+  void check_depth(unsigned depth) const {
+    if (depth > max_depth_) fail_limit("", "max_json_depth", depth, max_depth_);
+  }
+
+  simdjson::padded_string text_;
+  unsigned max_depth_;
+  simdjson::ondemand::parser parser_;
+  simdjson::ondemand::document document_;
+};
+
+std::string_view kind_name(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::object:
+      return "object";
+    case Kind::array:
+      return "array";
+    case Kind::string:
+      return "string";
+    case Kind::number:
+      return "number";
+    case Kind::boolean:
+      return "boolean";
+    case Kind::null:
+      return "null";
+  }
+  return "unknown";
+}
+
+Value::Value(Walk& walk, void* parsed, unsigned depth)
+    : walk_(walk), parsed_(parsed), depth_(depth) {
+  using simdjson::ondemand::json_type;
+  auto& value = *static_cast<simdjson::ondemand::value*>(parsed);
+  const json_type type = value.type();
+  if (type == json_type::object) {
+    kind_ = Kind::object;
+  } else if (type == json_type::array) {
+    kind_ = Kind::array;
+  } else if (type == json_type::string) {
+    kind_ = Kind::string;
+  } else {
+    token_ = trim_end(value.raw_json_token());
+    kind_ = type == json_type::number    ? Kind::number
+            : type == json_type::boolean ? Kind::boolean
+                                         : Kind::null;
+    const bool good = kind_ == Kind::number    ? is_number(token_)
+                      : kind_ == Kind::boolean ? token_ == "true" || token_ == "false"
+                                               : token_ == "null";
+    if (!good) walk_.fail(fmt::format("'{}' is no value", token_.substr(0, 40)));
+  }
+}
+
+std::optional<std::uint64_t> Value::unsigned_integer() const noexcept {
+  assert(kind_ == Kind::number);
+  std::uint64_t value = 0;
+  const char* end = token_.data() + token_.size();
+  const auto [stopped, error] = std::from_chars(token_.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+std::string_view Value::string() {
+  assert(kind_ == Kind::string && !taken_);
+  taken_ = true;
+  return walk_.checked(static_cast<simdjson::ondemand::value*>(parsed_)->get_string());
+}
+
+void Value::for_each_member(const MemberVisitor& visit) {
+  assert(kind_ == Kind::object && !taken_);
+  taken_ = true;
+  walk_.members(static_cast<simdjson::ondemand::value*>(parsed_)->get_object(), depth_ + 1, visit);
+}
+
+void Value::for_each_element(const ElementVisitor& visit) {
+  assert(kind_ == Kind::array && !taken_);
+  taken_ = true;
+  walk_.elements(static_cast<simdjson::ondemand::value*>(parsed_)->get_array(), depth_ + 1, visit);
+}
+
+void Value::finish() {
+  if (taken_) return;
+  if (kind_ == Kind::object) {
+    for_each_member([](std::string_view, Value&) {});
+  } else if (kind_ == Kind::array) {
+    for_each_element([](Value&) {});
+  } else if (kind_ == Kind::string) {
+    string();
+  }
+}
+
+void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit) {
+  Walk(text, max_depth).run(visit);
+}
+
+void check_object(std::string_view text, unsigned max_depth) {
+  walk_object(text, max_depth, [](std::string_view, Value&) {});
+}
+
+}  // namespace thalia::json
