@@ -1,0 +1,152 @@
+#include "cli/escape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+
+namespace thalia::cli {
+namespace {
+
+struct Decoded {
+  char32_t character;
+  std::size_t length;  ///< 0: the first byte starts no UTF-8 sequence
+};
+
+Decoded decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {0, 0};
+  char32_t character = first & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {0, 0};
+    character = (character << 6) | (byte(i) & 0x3F);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
+  if (character < kSmallest[length] || character > 0x10FFFF || surrogate) return {0, 0};
+  return {character, length};
+}
+
+// Those that move the cursor, end a line or reorder what stands around them.
+bool is_unsafe(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+std::string escape_with(std::string_view text, bool double_backslash) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto [character, length] = decode(text);
+    if (length == 0) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+      continue;
+    }
+    if (character == '\n') {
+      out += "\\n";
+    } else if (character == '\t') {
+      out += "\\t";
+    } else if (character == '\r') {
+      out += "\\r";
+    } else if (character == '\\' && double_backslash) {
+      out += "\\\\";
+    } else if (!is_unsafe(character)) {
+      out += text.substr(0, length);
+    } else if (length == 1) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(character));
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+void append_utf8(std::string& out, unsigned c) {
+  const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xC0 | (c >> 6));
+    add(0x80 | (c & 0x3F));
+  } else {
+    add(0xE0 | (c >> 12));
+    add(0x80 | ((c >> 6) & 0x3F));
+    add(0x80 | (c & 0x3F));
+  }
+}
+
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+// The blocks that matter for names: East Asian scripts and pictographs are wide, marks have no
+// width. Not all of Unicode, which changes every year: a misaligned column is all that is at stake.
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},
+                           {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},
+                           {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
+                           {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr Range kCombining[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                                {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                {0xFE20, 0xFE2F}};
+
+template <std::size_t N>
+bool in_any(const Range (&ranges)[N], char32_t c) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [&](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  return escape_with(text, false);
+}
+std::string escape_name(std::string_view name) {
+  return escape_with(name, true);
+}
+
+std::string unescape_name(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t taken = 1;
+    const char kind = text[0] == '\\' && text.size() > 1 ? text[1] : '\0';
+    const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : 0;
+    unsigned value = 0;
+    if (kind == '\\' || kind == 'n' || kind == 't' || kind == 'r') {
+      out += kind == 'n' ? '\n' : kind == 't' ? '\t' : kind == 'r' ? '\r' : '\\';
+      taken = 2;
+    } else if (digits > 0 && text.size() >= 2 + digits &&
+               std::from_chars(text.data() + 2, text.data() + 2 + digits, value, 16).ptr ==
+                   text.data() + 2 + digits) {
+      if (kind == 'x') {
+        out += static_cast<char>(value);
+      } else {
+        append_utf8(out, value);
+      }
+      taken = 2 + digits;
+    } else {
+      out += text[0];
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const auto [character, length] = decode(text);
+    if (!in_any(kCombining, character)) width += in_any(kWide, character) ? 2 : 1;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return width;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,21 @@
+// Text from a file, made safe to show on a terminal and in a one-line message.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thalia::cli {
+
+/// Control characters, line and paragraph separators, bidirectional overrides and bytes that are
+/// not UTF-8 come out as \n, \x1b, \u202e; everything else stays as it is.
+std::string escape(std::string_view text);
+/// The same with backslashes doubled, so that unescape_name gets every name back.
+std::string escape_name(std::string_view name);
+/// Undoes escape_name. What is no escape stays as it is.
+std::string unescape_name(std::string_view text);
+
+/// Columns that a terminal gives the text: wide characters count two, combining ones none.
+std::size_t display_width(std::string_view text);
+
+}  // namespace thalia::cli

@@ -1,0 +1,23 @@
+// Looking into JSON texts that the library has checked already, without building a tree of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalia::cli {
+
+/// The text indented by two spaces a level, its tokens as they are. `margin` stands in front of
+/// every line but the first.
+std::string pretty_json(std::string_view json, std::string_view margin = "");
+
+/// The value of a member of a JSON object, verbatim; nullopt where there is none, or where `json`
+/// is no object. Of members with one name the last counts, as in Python. Keys that are written with
+/// escapes do not match.
+std::optional<std::string_view> json_member(std::string_view json, std::string_view key);
+
+/// The elements of a JSON array, verbatim; nullopt where `json` is none.
+std::optional<std::vector<std::string_view>> json_elements(std::string_view json);
+
+}  // namespace thalia::cli

@@ -1,0 +1,57 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "thalia/error.h"
+
+namespace thalia::cli {
+namespace {
+constexpr std::size_t kBufferBytes = 1 << 16;
+}
+
+Output::Output(int descriptor, std::string name)
+    : descriptor_(descriptor), name_(std::move(name)) {}
+
+void Output::write(std::string_view text) {
+  if (closed_) return;
+  if (buffer_.size() + text.size() > kBufferBytes) flush();
+  if (text.size() >= kBufferBytes) {
+    send(text.data(), text.size());
+  } else {
+    buffer_.append(text);
+  }
+}
+
+void Output::write(ByteSpan bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void Output::flush() {
+  send(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+bool Output::is_terminal() const noexcept {
+  return ::isatty(descriptor_) == 1;
+}
+
+void Output::send(const char* data, std::size_t length) {
+  while (length > 0 && !closed_) {
+    const ssize_t written = ::write(descriptor_, data, length);
+    if (written >= 0) {
+      data += written;
+      length -= static_cast<std::size_t>(written);
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      const int reason = errno;
+      // What is left would fail again in the flush at the end.
+      buffer_.clear();
+      throw IoError("write", reason, {.path = name_});
+    }
+  }
+}
+
+}  // namespace thalia::cli
