@@ -1,0 +1,209 @@
+"""docs/format.md against the public headers: structures, enumerations, flags, numbers, references.
+
+The headers' THALIA_ON_DISK and THALIA_FIELD lines are static_asserts, so what they say is what the
+compiler laid out; here the document's tables must say the same, and all of it.
+
+Usage: document_test.py SOURCE_ROOT
+"""
+
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".")
+DOCUMENT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
+HEADERS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "include/thalia/format").glob("*.h"))
+}
+FORMAT = "\n".join(HEADERS.values())
+WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+CPP_TYPES = {"std::uint8_t": "u8", "le16": "u16", "le32": "u32", "le64": "u64"}
+
+
+def header(name):
+    return (ROOT / "include/thalia" / name).read_text(encoding="utf-8")
+
+
+def rows_behind(text):
+    """Cells of the first table in text, without its head and its rule."""
+    rows = []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif rows:
+            break
+    return rows[2:]
+
+
+def tables(introduction):
+    """{name: rows} for each table behind a match of introduction, whose first group is the name."""
+    found = {}
+    for match in re.finditer(introduction, DOCUMENT, re.MULTILINE):
+        assert match.group(1) not in found, f"{match.group(1)} is described twice"
+        found[match.group(1)] = rows_behind(DOCUMENT[match.end():])
+    return found
+
+
+def tables_headed(head):
+    """All tables whose head is this line, row by row."""
+    rows = []
+    for match in re.finditer("^" + re.escape(head) + "$", DOCUMENT, re.MULTILINE):
+        rows += rows_behind(DOCUMENT[match.start():])
+    return rows
+
+
+def enumerators(text):
+    """{enum: {enumerator: value}} of the enum classes in text."""
+    found = {}
+    for match in re.finditer(r"enum class (\w+) : [\w:]+ \{([^}]*)\}", text):
+        body = re.sub(r"//.*", "", match.group(2))
+        found[match.group(1)] = {
+            name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", body)
+        }
+    return found
+
+
+def integer_constants(text):
+    """{name: value} of the integer constants in text, in C++ terms: 1 << 20, 64 * 1024, kOther."""
+    known = {}
+    for name, expression in re.findall(
+        r"inline constexpr (?:std::uint\d+_t|unsigned) (k\w+) = ([^;]+);", text
+    ):
+        expression = re.sub(r"k\w+", lambda word: str(known[word.group()]), expression)
+        assert re.fullmatch(r"[\d\s<*+()|-]+", expression), f"{name} = {expression}"
+        known[name] = eval(expression)  # digits and operators only, as just checked
+    return known
+
+
+STRUCTURES = tables(r"^Structure `(\w+)`, \d+ bytes:$")
+ENUMERATIONS = tables(r"^Enumeration `(\w+)`")
+FLAGS = {row[1].strip("`"): 1 << int(row[0]) for row in tables_headed("| bit | flag | meaning |")}
+CONSTANTS = {row[0].strip("`"): int(row[1]) for row in tables_headed("| constant | value |")}
+
+
+class Document(unittest.TestCase):
+    maxDiff = None
+
+    def test_structures_have_the_sizes_of_the_structs(self):
+        in_headers = dict(re.findall(r"^THALIA_ON_DISK\((\w+), (\d+)\);", FORMAT, re.MULTILINE))
+        in_document = dict(re.findall(r"^Structure `(\w+)`, (\d+) bytes:$", DOCUMENT, re.MULTILINE))
+        self.assertTrue(in_headers)
+        self.assertEqual(in_document, in_headers)
+
+    def test_fields_are_those_of_the_structs_in_both_directions(self):
+        in_headers = {}
+        for struct, field, offset, size in re.findall(
+            r"^THALIA_FIELD\((\w+), (\w+), (0x[0-9A-F]+), (\d+)\);", FORMAT, re.MULTILINE
+        ):
+            in_headers.setdefault(struct, []).append((int(offset, 16), int(size), field))
+        in_document = {
+            name: [(int(row[0], 16), int(row[1]), row[3]) for row in rows]
+            for name, rows in STRUCTURES.items()
+        }
+        for name in sorted(in_headers.keys() | in_document.keys()):
+            with self.subTest(struct=name):
+                self.assertEqual(in_document.get(name), in_headers.get(name))
+
+    def test_field_types_are_those_of_the_structs(self):
+        for name, rows in STRUCTURES.items():
+            with self.subTest(struct=name):
+                body = re.search(rf"^struct {name} \{{(.*?)^\}};", FORMAT, re.MULTILINE | re.DOTALL)
+                declared = [
+                    CPP_TYPES[kind] + (extent or "")
+                    for kind, extent in re.findall(
+                        r"^  (std::uint8_t|le\d\d) \w+(\[\d+\])?;", body.group(1), re.MULTILINE
+                    )
+                ]
+                self.assertEqual([row[2] for row in rows], declared)
+
+    def test_fields_follow_each_other_without_gaps(self):
+        for name, rows in STRUCTURES.items():
+            with self.subTest(struct=name):
+                at = 0
+                for offset, size, kind, field, value in rows:
+                    width, count = re.fullmatch(r"(u\d+)(?:\[(\d+)\])?", kind).groups()
+                    self.assertEqual(int(offset, 16), at, field)
+                    self.assertEqual(int(size), WIDTHS[width] * int(count or 1), field)
+                    self.assertTrue(value, f"{field} without legal values")
+                    at += int(size)
+                size = re.search(rf"^Structure `{name}`, (\d+) bytes:$", DOCUMENT, re.MULTILINE)
+                self.assertEqual(at, int(size.group(1)))
+
+    def test_enumerations_are_those_of_the_headers_in_both_directions(self):
+        in_headers = enumerators(FORMAT + header("dtype.h") + header("error.h"))
+        in_headers["DType"]["bool"] = in_headers["DType"].pop("boolean")
+        in_document = {
+            name: {row[1]: int(row[0]) for row in rows} for name, rows in ENUMERATIONS.items()
+        }
+        self.assertEqual(len(in_headers["DType"]), 29)
+        for name in sorted(in_headers.keys() | in_document.keys()):
+            with self.subTest(enum=name):
+                self.assertEqual(in_document.get(name), in_headers.get(name))
+
+    def test_element_types_have_the_widths_of_the_library(self):
+        source = (ROOT / "src/base/dtype.cc").read_text(encoding="utf-8")
+        in_source = re.findall(r'\{"(\w+)", (\d+), (\d)\}', source)
+        in_document = [(row[1], row[2], row[3]) for row in ENUMERATIONS["DType"]]
+        self.assertEqual(in_document, in_source)
+
+    def test_flags_and_constants_are_those_of_the_headers_in_both_directions(self):
+        in_headers = integer_constants(FORMAT)
+        known = {name: in_headers.pop(name) for name in ("kKnownFlags", "kKnownTensorFlags")}
+        counts = {name: in_headers.pop(name) for name in list(in_headers) if name.endswith("Count")}
+        self.assertEqual(FLAGS | CONSTANTS, in_headers)
+        header_flags = [bit for name, bit in FLAGS.items() if name.startswith("kFlag")]
+        self.assertEqual(known["kKnownFlags"], sum(header_flags))
+        self.assertEqual(known["kKnownTensorFlags"], FLAGS["kTensorWideIndices"])
+        for name, count in counts.items():
+            self.assertEqual(count, len(ENUMERATIONS[name[1:].removesuffix("Count")]), name)
+
+    def test_magic_bytes_are_those_of_the_headers(self):
+        for constant, struct in (
+            ("kMagic", "Header"),
+            ("kDirectoryMagic", "DirectoryHeader"),
+            ("kDeltaMagic", "DeltaHeader"),
+        ):
+            with self.subTest(struct=struct):
+                body = re.search(rf"{constant}\[\d\] = \{{(.*?)\}};", FORMAT).group(1)
+                parts = [part.strip() for part in body.split(",")]
+                codes = [ord(part[1]) if part[0] == "'" else int(part, 16) for part in parts]
+                self.assertEqual(STRUCTURES[struct][0][3], "magic")
+                self.assertIn(bytes(codes).hex(" ").upper(), STRUCTURES[struct][0][4])
+
+    def test_limits_are_those_of_the_reader(self):
+        body = re.search(r"struct ReadLimits \{(.*?)\n\};", header("options.h"), re.DOTALL)
+        in_header = re.findall(r"^  [\w:]+ (max_\w+)", body.group(1), re.MULTILINE)
+        in_document = [row[0].strip("`") for row in tables_headed("| limit | default |")]
+        self.assertEqual(in_document, in_header)
+
+    def test_section_names_are_those_of_the_findings(self):
+        comment = re.search(r"std::string section;((?:\s*///<.*)+)", header("verify.h")).group(1)
+        in_header = set(re.findall(r"\w+", comment))
+        in_document = {row[0] for row in tables_headed("| section | part |")}
+        self.assertEqual(in_document, in_header)
+
+    def test_headings_that_sources_cite_exist(self):
+        headings = set(re.findall(r"^#+ (.*)$", DOCUMENT, re.MULTILINE))
+        cited = 0
+        for folder in ("include", "src"):
+            for path in sorted((ROOT / folder).rglob("*.[hc]*")):
+                text = re.sub(r"\s*\n\s*//[/!<]* ?", " ", path.read_text(encoding="utf-8"))
+                for names in re.findall(r'docs/format\.md, ((?:"[^"]+"(?:,| and)? ?)+)', text):
+                    for name in re.findall(r'"([^"]+)"', names):
+                        cited += 1
+                        where = f"cited in {path.relative_to(ROOT)}"
+                        self.assertIn(name.rstrip(".,"), headings, where)
+        self.assertGreater(cited, 10)
+
+    def test_links_lead_to_headings(self):
+        headings = re.findall(r"^#+ (.*)$", DOCUMENT, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+        self.assertEqual(len(anchors), len(headings), "two headings with one anchor")
+        for anchor in re.findall(r"\]\(#([^)]+)\)", DOCUMENT):
+            self.assertIn(anchor, anchors)
+
+
+if __name__ == "__main__":
+    unittest.main()
