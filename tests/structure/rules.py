@@ -1,0 +1,182 @@
+"""The shape of the source tree as rules over its #include lines and file lengths.
+
+docs/development.md draws the picture that LAYERS and the other tables hold. A new layer, public
+header or library is added here first.
+"""
+
+import configparser
+import re
+from pathlib import Path
+
+# A layer may include itself and the layers named. io, codec, integrity and json are siblings.
+_FOUNDATION = {"base", "format"}
+_SIBLINGS = {"io", "codec", "integrity", "json"}
+LAYERS = {
+    "base": set(),
+    "format": {"base"},
+    "io": _FOUNDATION,
+    "codec": _FOUNDATION,
+    "integrity": _FOUNDATION,
+    "json": _FOUNDATION,
+    "container": _FOUNDATION | _SIBLINGS,
+    "interop": _FOUNDATION | _SIBLINGS | {"container"},
+}
+
+# The layer that a public header belongs to; headers of include/thalia/format belong to format.
+PUBLIC_LAYERS = {
+    "bytes.h": "base",
+    "dtype.h": "base",
+    "error.h": "base",
+    "shape.h": "base",
+    "version.h": "base",
+    "options.h": "format",
+    "json_writer.h": "json",
+    "tensor.h": "container",
+    "region.h": "container",
+    "reader.h": "container",
+    "writer.h": "container",
+    "verify.h": "container",
+    "safetensors.h": "interop",
+    "convert.h": "interop",
+    "thalia.h": "interop",
+}
+
+# Folders that see the public headers and their own files only.
+USERS_OF_THE_LIBRARY = ("src/cli", "examples")
+
+# Where a library's headers may appear: the beginnings of paths. No other library is known.
+THIRD_PARTY = {
+    r"fmt/": ("src/",),
+    r"CLI/": ("src/cli/",),
+    r"simdjson\.h$": ("src/json/",),
+    r"zstd(_errors)?\.h$": ("src/codec/zstd",),
+    r"lz4(hc|frame)?\.h$": ("src/codec/lz4",),
+    r"xx(hash|h3)\.h$": ("src/integrity/content_hash.",),
+    r"openssl/": ("src/integrity/sha256.",),
+    r"libdeflate\.h$": ("src/integrity/crc32.",),
+    r"liburing": ("src/io/uring",),
+    r"boost/": ("tests/",),
+    r"benchmark/": ("bench/",),
+}
+
+# The operating system's headers: the library asks it for things in io alone.
+OPERATING_SYSTEM = re.compile(
+    r"(sys|linux|asm)/\w+\.h"
+    r"|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
+)
+OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/")
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+SOURCE_SUFFIXES = {".cc", ".h"}
+LONGEST_FILE = 500
+LONG_FILE = 350
+MEASURED_FOLDERS = ("include", "src", "tests", "examples", "bench")
+
+
+def _layer_of(path):
+    """The layer of a file under src/ or include/thalia/, or None for a user of the library."""
+    parts = path.split("/")
+    if path.startswith("include/thalia/format/"):
+        return "format"
+    if path.startswith("include/thalia/"):
+        return PUBLIC_LAYERS.get(parts[2], "unknown public header")
+    if parts[0] == "src" and not path.startswith(USERS_OF_THE_LIBRARY):
+        return parts[1] if len(parts) > 2 else None
+    return None
+
+
+def _may_include(layer, other):
+    return layer == other or other in LAYERS.get(layer, set())
+
+
+def _check_quoted(path, name):
+    """What is wrong with `#include "name"` in the file at path, or None."""
+    if name == "boost_test.h" or path.startswith(("tests/", "bench/")):
+        return None
+    is_public = name.startswith("thalia/")
+    if path.startswith("include/") and not is_public:
+        return "a public header includes public headers only, as thalia/NAME.h"
+    if path.startswith(USERS_OF_THE_LIBRARY):
+        own = path.split("/")[-2] if path.startswith("examples/") else "cli"
+        if is_public or "/" not in name or name.split("/")[0] == own:
+            return None
+        return "the program and the examples include public headers and their own files only"
+    layer = _layer_of(path)
+    if is_public:
+        other = _layer_of("include/" + name)
+        if other == "unknown public header":
+            return "this public header has no layer in PUBLIC_LAYERS"
+    elif "/" in name:
+        other = name.split("/")[0]
+    else:
+        return None  # generated beside the source
+    if not _may_include(layer, other):
+        return f"{layer} must not include {other}"
+    return None
+
+
+def _check_angled(path, name):
+    """What is wrong with `#include <name>` in the file at path, or None."""
+    if name.startswith("thalia/"):
+        return "this project's headers are included with quotes"
+    if OPERATING_SYSTEM.fullmatch(name):
+        if not path.startswith(OPERATING_SYSTEM_PLACES):
+            return "the operating system's headers belong to " + ", ".join(OPERATING_SYSTEM_PLACES)
+    elif "/" in name or "." in name:
+        return "this library is not in the table THIRD_PARTY"
+    return None
+
+
+def _check_include(path, quote, name):
+    for pattern, places in THIRD_PARTY.items():
+        if re.match(pattern, name):
+            return None if path.startswith(places) else "belongs to " + ", ".join(places)
+    return _check_quoted(path, name) if quote == '"' else _check_angled(path, name)
+
+
+def source_files(root, folders):
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCE_SUFFIXES:
+                yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+
+
+def include_violations(root):
+    """One sentence for each #include line under root that breaks the picture."""
+    found = []
+    for path, text in source_files(root, ("include", "src", "examples", "tests", "bench")):
+        layer = _layer_of(path)
+        if layer is not None and layer not in LAYERS:
+            found.append(f"{path}: {layer}: not in the tables of tests/structure/rules.py")
+            continue
+        for match in INCLUDE.finditer(text):
+            wrong = _check_include(path, match[1], match[2])
+            if wrong:
+                line = text.count("\n", 0, match.start(2)) + 1
+                found.append(f"{path}:{line}: {match[2]}: {wrong}")
+    return found
+
+
+def file_lengths(root):
+    """(path, lines) of each source file that is long enough to be looked at."""
+    lengths = ((path, text.count("\n")) for path, text in source_files(root, MEASURED_FOLDERS))
+    return [(path, lines) for path, lines in lengths if lines > LONG_FILE]
+
+
+def dependencies_without_wrap(root):
+    """Names that a meson.build asks for and no wrap of subprojects/ provides."""
+    asked = set()
+    build_files = [root / "meson.build"]
+    for folder in MEASURED_FOLDERS:
+        build_files += (root / folder).rglob("meson.build")
+    for build_file in build_files:
+        text = build_file.read_text(encoding="utf-8")
+        asked.update(re.findall(r"^[^#\n]*\bdependency\('([^']+)'", text, re.MULTILINE))
+    provided = {"threads"}
+    for wrap in (root / "subprojects").glob("*.wrap"):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.optionxform = str
+        parser.read(wrap, encoding="utf-8")
+        for name, value in parser["provide"].items():
+            provided.update(value.split(", ") if name == "dependency_names" else [name])
+    return sorted(asked - provided)

@@ -1,0 +1,129 @@
+"""The tree obeys tests/structure/rules.py, and each rule catches a tree that does not."""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import rules
+
+ROOT = Path(os.environ.get("THALIA_SOURCE_ROOT", Path(__file__).parents[2]))
+
+
+class ThisTree(unittest.TestCase):
+    def test_includes_point_downwards(self):
+        self.assertEqual(rules.include_violations(ROOT), [])
+
+    def test_no_file_is_longer_than_the_limit(self):
+        long_files = rules.file_lengths(ROOT)
+        for path, lines in long_files:
+            print(f"{path}: {lines} lines; more than {rules.LONG_FILE} ask to be split by concept")
+        self.assertEqual([f for f in long_files if f[1] > rules.LONGEST_FILE], [])
+
+    def test_every_public_header_is_installed_and_known(self):
+        listed = (ROOT / "include/thalia/meson.build").read_text(encoding="utf-8")
+        for header in sorted((ROOT / "include/thalia").rglob("*.h")):
+            name = header.relative_to(ROOT / "include/thalia").as_posix()
+            self.assertIn(f"'{name}'", listed)
+            if "/" not in name:
+                self.assertIn(name, rules.PUBLIC_LAYERS)
+
+    def test_every_dependency_has_a_wrap(self):
+        self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
+
+
+class BrokenTrees(unittest.TestCase):
+    def violations(self, path, text):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, path)
+            file.parent.mkdir(parents=True)
+            file.write_text(text, encoding="utf-8")
+            return rules.include_violations(Path(folder))
+
+    def refuses(self, path, include):
+        found = self.violations(path, f"// comment\n#include {include}\n")
+        self.assertEqual(len(found), 1, f"{include} in {path}: {found}")
+        self.assertTrue(found[0].startswith(f"{path}:2: "), found[0])
+
+    def accepts(self, path, include):
+        self.assertEqual(self.violations(path, f"#include {include}\n"), [])
+
+    def test_siblings_do_not_see_each_other(self):
+        siblings = ("io", "codec", "integrity", "json")
+        for one in siblings:
+            for other in siblings:
+                if one != other:
+                    self.refuses(f"src/{one}/a.cc", f'"{other}/b.h"')
+
+    def test_lower_layers_do_not_see_upper_ones(self):
+        order = ("base", "format", "io", "container", "interop")
+        for i, lower in enumerate(order):
+            for upper in order[i + 1 :]:
+                self.refuses(f"src/{lower}/a.cc", f'"{upper}/b.h"')
+                self.accepts(f"src/{upper}/a.cc", f'"{lower}/b.h"')
+
+    def test_public_headers_belong_to_layers(self):
+        self.refuses("src/io/a.cc", '"thalia/reader.h"')
+        self.refuses("src/base/a.cc", '"thalia/format/header.h"')
+        self.refuses("include/thalia/error.h", '"thalia/tensor.h"')
+        self.refuses("src/container/a.cc", '"thalia/surprise.h"')
+        self.accepts("src/container/a.cc", '"thalia/reader.h"')
+
+    def test_public_headers_are_self_contained(self):
+        self.refuses("include/thalia/reader.h", "<fmt/format.h>")
+        self.refuses("include/thalia/reader.h", "<zstd.h>")
+        self.refuses("include/thalia/reader.h", '"io/mapped_file.h"')
+        self.refuses("include/thalia/reader.h", "<sys/mman.h>")
+        self.refuses("include/thalia/reader.h", "<thalia/tensor.h>")
+
+    def test_program_and_examples_see_public_headers_only(self):
+        for user in ("src/cli/ls.cc", "examples/spiking/main.cc"):
+            self.refuses(user, '"container/layout.h"')
+            self.refuses(user, '"base/fail.h"')
+            self.accepts(user, '"thalia/thalia.h"')
+        self.accepts("src/cli/ls.cc", '"cli/print.h"')
+        self.accepts("examples/spiking/main.cc", '"spiking/network.h"')
+
+    def test_libraries_appear_in_one_place(self):
+        for include, place, elsewhere in (
+            ("<xxhash.h>", "src/integrity/content_hash.cc", "src/integrity/block_tree.cc"),
+            ("<openssl/evp.h>", "src/integrity/sha256.cc", "src/container/writer.cc"),
+            ("<libdeflate.h>", "src/integrity/crc32.cc", "src/codec/store.cc"),
+            ("<simdjson.h>", "src/json/reader.cc", "src/interop/safetensors.cc"),
+            ("<zstd.h>", "src/codec/zstd.cc", "src/codec/chunk_codec.cc"),
+            ("<lz4frame.h>", "src/codec/lz4.cc", "src/codec/zstd.cc"),
+            ("<CLI/CLI.hpp>", "src/cli/main.cc", "examples/spiking/main.cc"),
+            ("<liburing.h>", "src/io/uring.cc", "src/io/posix_file.cc"),
+            ("<boost/test/unit_test.hpp>", "tests/boost_test.h", "src/base/error.cc"),
+            ("<benchmark/benchmark.h>", "bench/open_bench.cc", "tests/io/a_test.cc"),
+            ("<fmt/format.h>", "src/base/error.cc", "examples/spiking/main.cc"),
+            ("<sys/mman.h>", "src/io/mapped_file.cc", "src/container/reader.cc"),
+        ):
+            self.accepts(place, include)
+            self.refuses(elsewhere, include)
+            self.refuses(elsewhere, include.replace("<", '"').replace(">", '"'))
+
+    def test_unknown_libraries_and_layers_are_refused(self):
+        self.refuses("src/io/a.cc", "<nlohmann/json.hpp>")
+        self.refuses("src/io/a.cc", "<surprise.h>")
+        self.assertEqual(len(self.violations("src/utils/a.cc", "")), 1)
+
+    def test_long_files_are_reported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, lines in (("short", 350), ("long", 351), ("too_long", 501)):
+                file = Path(folder, "src/io", name + ".cc")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("\n" * lines, encoding="utf-8")
+            found = rules.file_lengths(Path(folder))
+            self.assertEqual(found, [("src/io/long.cc", 351), ("src/io/too_long.cc", 501)])
+
+    def test_dependencies_without_a_wrap_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "subprojects").mkdir()
+            Path(folder, "subprojects/one.wrap").write_text("[wrap-file]\n[provide]\nlibone = one\n")
+            Path(folder, "meson.build").write_text("dependency('libone')\nx = dependency('two')\n")
+            self.assertEqual(rules.dependencies_without_wrap(Path(folder)), ["two"])
+
+
+if __name__ == "__main__":
+    unittest.main()
