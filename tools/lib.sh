@@ -1,18 +1,21 @@
 # What tools/test, tools/demo and .ci/run share: installing what is missing, configuring, building.
 # Sourced, never run. Nothing here asks a question, and nothing is fetched that is there already.
+# shellcheck shell=bash disable=SC2034
 
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # One entry a line of what is needed: the Debian package, or package=command where a command from
 # anywhere will do.
 build_packages=(
-  g++=g++ meson=meson ninja-build=ninja pkgconf=pkg-config
+  'g++=g++' 'meson=meson' 'ninja-build=ninja' 'pkgconf=pkg-config'
   libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libdeflate-dev
   libcli11-dev
 )
-test_packages=(libboost-test-dev python3=python3 python3-venv)
-clang_packages=(clang-14=clang++-14 libclang-rt-14-dev)
-lint_packages=(clang-format-14=clang-format-14 clang-tidy-14=clang-tidy-14 shellcheck=shellcheck)
+test_packages=(libboost-test-dev 'python3=python3' python3-venv)
+clang_packages=('clang-14=clang++-14' libclang-rt-14-dev)
+lint_packages=(
+  'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck'
+)
 
 say() { printf '== %s\n' "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

@@ -6,7 +6,6 @@ header or library is added here first.
 
 import configparser
 import re
-from pathlib import Path
 
 # A layer may include itself and the layers named. io, codec, integrity and json are siblings.
 _FOUNDATION = {"base", "format"}

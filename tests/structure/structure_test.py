@@ -120,7 +120,7 @@ class BrokenTrees(unittest.TestCase):
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "subprojects").mkdir()
-            Path(folder, "subprojects/one.wrap").write_text("[wrap-file]\n[provide]\nlibone = one\n")
+            Path(folder, "subprojects/one.wrap").write_text("[provide]\nlibone = one\n")
             Path(folder, "meson.build").write_text("dependency('libone')\nx = dependency('two')\n")
             self.assertEqual(rules.dependencies_without_wrap(Path(folder)), ["two"])
 
