@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "io/unique_fd.h"
 #include "thalia/options.h"
@@ -19,29 +20,41 @@ struct AtomicFileOptions {
 /// Externally synchronised. Destroyed without commit(), it removes what it made.
 class AtomicFile {
  public:
-  /// Follows a symbolic link to the file it names (also one that does not exist yet). @throws
-  /// IoError; UsageError (bad_argument) where the target exists and is no regular file.
+  /// Follows a symbolic link to the file it names (also one that does not exist yet). Holds the
+  /// target's folder open, so that a later change of the working directory does not matter.
+  /// @throws IoError; UsageError (bad_argument) where the target exists and is no regular file.
   explicit AtomicFile(const std::filesystem::path& path, AtomicFileOptions options = {});
   ~AtomicFile();
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) noexcept;
 
-  int fd() const noexcept { return fd_.get(); }  ///< open for reading and writing
+  int fd() const noexcept { return fd_.get(); }  ///< open for reading and writing; -1 once done
   const std::filesystem::path& path() const noexcept {
     return target_;
   }  ///< of the target, links resolved
 
-  /// Takes over mode and, where permitted, ownership of the file it replaces; syncs as the
-  /// durability says; renames; syncs the folder. After an IoError before the rename the old file is
-  /// in place and the temporary is gone.
+  /// Takes over the mode and, where permitted, the ownership of the file it replaces (not its ACL
+  /// or extended attributes; its other hard links keep the old contents; a new file has 0666 less
+  /// the umask); syncs as the durability says; renames; syncs the folder.
   /// @return seconds spent in the sync calls.
+  /// @throws IoError: before the rename, the old file is in place and the temporary is gone; only
+  /// when the sync of the folder fails (the error's path is the folder's) the new file is in place
+  /// but may be lost with the power. UsageError (wrong_state) after a commit or discard.
   double commit();
   void discard() noexcept;
 
  private:
+  bool open_unnamed(unsigned mode);
+  void open_named(unsigned mode);
+  void take_over_owner_and_mode();
+  void link_unnamed();
+  std::filesystem::path folder() const;
+
   std::filesystem::path target_;
-  std::filesystem::path temporary_;  ///< empty while the file has no name
+  std::string name_;       ///< of the target in its folder
+  std::string temporary_;  ///< name in the folder; empty while the file has none
   AtomicFileOptions options_;
+  UniqueFd folder_fd_;
   UniqueFd fd_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "thalia/bytes.h"
 
@@ -11,7 +12,8 @@ namespace thalia::io {
 
 enum class Advice { will_need, dont_need, sequential, random };
 
-/// Immutable; any number of threads. Unmapped with the last shared_ptr.
+/// Immutable; any number of threads. Unmapped with the last shared_ptr. Whoever shortens the file
+/// meanwhile makes touching the lost pages fatal (SIGBUS); AtomicFile never does, it replaces.
 class MappedFile {
  public:
   /// An empty file maps to an empty span. @throws IoError; UsageError (bad_argument) where the path
@@ -30,7 +32,7 @@ class MappedFile {
   std::uint64_t resident_bytes() const;
 
  private:
-  MappedFile(std::filesystem::path path, ByteSpan bytes) : path_(std::move(path)), bytes_(bytes) {}
+  explicit MappedFile(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
   ByteSpan bytes_;
 };

@@ -14,4 +14,12 @@ namespace thalia::io {
                               std::optional<std::uint64_t> offset = std::nullopt,
                               int errno_value = errno);
 
+/// Calls `call` again for as long as a signal interrupts it (-1 with EINTR).
+template <typename Call>
+auto retry_interrupted(Call call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
 }  // namespace thalia::io

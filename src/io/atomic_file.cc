@@ -1,0 +1,232 @@
+#include "io/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "io/posix_error.h"
+#include "thalia/error.h"
+
+namespace thalia::io {
+namespace {
+
+constexpr int kMaxLinks = 40;       // as many as the kernel follows
+constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
+
+std::filesystem::path follow_links(std::filesystem::path path) {
+  const std::filesystem::path asked_for = path;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error == std::errc::invalid_argument || error == std::errc::no_such_file_or_directory)
+      return path;  // no link, or nothing there yet
+    if (error) throw_errno("readlink", path, {}, error.value());
+    path = path.parent_path() / next;  // an absolute `next` replaces the left side
+  }
+  throw_errno("readlink", asked_for, {}, ELOOP);
+}
+
+// The file at the target, if there is one. Anything but a regular file is refused: a rename would
+// destroy it.
+std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
+                                       const std::filesystem::path& target) {
+  struct stat status;
+  if (::fstatat(folder_fd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    throw_errno("fstatat", target);
+  }
+  if (!S_ISREG(status.st_mode))
+    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = target.string()});
+  return status;
+}
+
+// `.NAME.PID-RANDOM.thalia-tmp`, with NAME cut back to whole UTF-8 characters where the folder
+// allows no longer names.
+std::string temporary_name(int folder_fd, const std::string& name,
+                           const std::filesystem::path& target) {
+  std::uint64_t random;
+  if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) throw_errno("getrandom", target);
+  const std::string suffix = fmt::format(".{}-{:016x}.thalia-tmp", ::getpid(), random);
+  const long limit = ::fpathconf(folder_fd, _PC_NAME_MAX);
+  const std::size_t longest = limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
+  std::size_t kept = name.size();
+  if (1 + kept + suffix.size() > longest) {
+    kept = longest > 1 + suffix.size() ? longest - 1 - suffix.size() : 0;
+    while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
+  }
+  return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
+}
+
+// Calls make(name) with new temporary names until one is free; returns that name.
+template <typename Make>
+std::string with_free_name(int folder_fd, const std::string& name,
+                           const std::filesystem::path& target, const char* operation, Make make) {
+  for (int tries = 0;; ++tries) {
+    std::string temporary = temporary_name(folder_fd, name, target);
+    if (make(temporary.c_str())) return temporary;
+    if (errno != EEXIST || tries == kMaxNameTries) throw_errno(operation, target);
+  }
+}
+
+std::string proc_path(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+// False where it is not permitted, or the owner has no number in this user namespace (EINVAL).
+bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& path) {
+  if (::fchown(fd, user, group) == 0) return true;
+  if (errno != EPERM && errno != EINVAL) throw_errno("fchown", path);
+  return false;
+}
+
+double sync(int fd, bool with_metadata, const std::filesystem::path& path) {
+  const auto start = std::chrono::steady_clock::now();
+  if (retry_interrupted([&] { return with_metadata ? ::fsync(fd) : ::fdatasync(fd); }) != 0)
+    throw_errno(with_metadata ? "fsync" : "fdatasync", path);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions options)
+    : target_(follow_links(path)), name_(target_.filename().string()), options_(options) {
+  if (name_.empty())
+    throw UsageError(ErrorCode::bad_argument, "names no file", {.path = path.string()});
+  // Only an fsync needs the right to read the folder.
+  const int access = options_.durability == Durability::full ? O_RDONLY : O_PATH;
+  folder_fd_.reset(retry_interrupted(
+      [&] { return ::open(folder().c_str(), access | O_DIRECTORY | O_CLOEXEC); }));
+  if (!folder_fd_) throw_errno("open", folder());
+
+  // Never more open to others than the file it replaces, even while it is written.
+  const auto replaced = stat_target(folder_fd_.get(), name_, target_);
+  const unsigned mode = replaced ? replaced->st_mode & 0777 : 0666;
+  if (!options_.allow_unnamed || !open_unnamed(mode)) open_named(mode);
+}
+
+AtomicFile::~AtomicFile() {
+  discard();
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      name_(std::move(other.name_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      options_(other.options_),
+      folder_fd_(std::move(other.folder_fd_)),
+      fd_(std::move(other.fd_)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  target_ = std::move(other.target_);
+  name_ = std::move(other.name_);
+  temporary_ = std::exchange(other.temporary_, {});
+  options_ = other.options_;
+  folder_fd_ = std::move(other.folder_fd_);
+  fd_ = std::move(other.fd_);
+  return *this;
+}
+
+std::filesystem::path AtomicFile::folder() const {
+  return target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
+}
+
+// False where the file system has no unnamed files, or where /proc, through which one gets its
+// name, is not mounted.
+bool AtomicFile::open_unnamed(unsigned mode) {
+  fd_.reset(retry_interrupted(
+      [&] { return ::openat(folder_fd_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }));
+  if (!fd_) {
+    // EISDIR from kernels that take O_TMPFILE for O_DIRECTORY.
+    if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) return false;
+    throw_errno("open with O_TMPFILE", folder());
+  }
+  if (::access(proc_path(fd_.get()).c_str(), F_OK) == 0) return true;
+  fd_.reset();
+  return false;
+}
+
+void AtomicFile::open_named(unsigned mode) {
+  temporary_ = with_free_name(
+      folder_fd_.get(), name_, target_, "open of the temporary", [&](const char* temporary) {
+        fd_.reset(retry_interrupted([&] {
+          return ::openat(folder_fd_.get(), temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+        }));
+        return bool(fd_);
+      });
+}
+
+void AtomicFile::take_over_owner_and_mode() {
+  const auto replaced = stat_target(folder_fd_.get(), name_, target_);
+  if (!replaced) return;
+  struct stat own;
+  if (::fstat(fd_.get(), &own) != 0) throw_errno("fstat", target_);
+  unsigned mode = replaced->st_mode & 07777;
+  if (replaced->st_uid != own.st_uid || replaced->st_gid != own.st_gid) {
+    // Only root gives files away, but a group of one's own may be set. Where either cannot be kept,
+    // what its bits allowed must not pass to somebody else.
+    if (!change_owner(fd_.get(), replaced->st_uid, replaced->st_gid, target_)) {
+      mode &= 0777u;
+      if (!change_owner(fd_.get(), static_cast<uid_t>(-1), replaced->st_gid, target_))
+        mode &= 0707u | (mode & 07u) << 3;
+    }
+    if (::fstat(fd_.get(), &own) != 0) throw_errno("fstat", target_);
+  }
+  if ((own.st_mode & 07777) != mode && ::fchmod(fd_.get(), mode) != 0)
+    throw_errno("fchmod", target_);
+}
+
+// rename() replaces a file and linkat() does not, hence the detour over a temporary name.
+void AtomicFile::link_unnamed() {
+  const std::string source = proc_path(fd_.get());
+  temporary_ =
+      with_free_name(folder_fd_.get(), name_, target_, "linkat", [&](const char* temporary) {
+        return ::linkat(AT_FDCWD, source.c_str(), folder_fd_.get(), temporary, AT_SYMLINK_FOLLOW) ==
+               0;
+      });
+}
+
+double AtomicFile::commit() {
+  if (!fd_)
+    throw UsageError(ErrorCode::wrong_state, "the file was committed or discarded before",
+                     {.path = target_.string()});
+  double seconds = 0;
+  try {
+    take_over_owner_and_mode();
+    if (options_.durability != Durability::none)
+      seconds += sync(fd_.get(), options_.durability == Durability::full, target_);
+    if (temporary_.empty()) link_unnamed();
+    // Network file systems report late write errors here; Linux closes even when interrupted.
+    if (::close(fd_.release()) != 0 && errno != EINTR) throw_errno("close", target_);
+    if (::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
+      throw_errno("rename", target_);
+    temporary_.clear();
+    if (options_.durability == Durability::full) seconds += sync(folder_fd_.get(), true, folder());
+  } catch (...) {
+    discard();
+    throw;
+  }
+  folder_fd_.reset();
+  return seconds;
+}
+
+void AtomicFile::discard() noexcept {
+  if (!temporary_.empty()) ::unlinkat(folder_fd_.get(), temporary_.c_str(), 0);
+  temporary_.clear();
+  fd_.reset();
+  folder_fd_.reset();
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,85 @@
+#include "io/mapped_file.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+
+namespace thalia::io {
+namespace {
+
+int madvise_value(Advice advice) noexcept {
+  switch (advice) {
+    case Advice::will_need:
+      return MADV_WILLNEED;
+    case Advice::dont_need:
+      return MADV_DONTNEED;
+    case Advice::sequential:
+      return MADV_SEQUENTIAL;
+    case Advice::random:
+      return MADV_RANDOM;
+  }
+  return MADV_NORMAL;
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  const UniqueFd fd = open_for_reading(path);
+  const std::uint64_t size = file_size(fd.get(), path);
+  if (size > std::numeric_limits<std::size_t>::max()) throw_errno("mmap", path, {}, EFBIG);
+  std::shared_ptr<MappedFile> file(new MappedFile(path));
+  if (size > 0) {
+    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (address == MAP_FAILED) throw_errno("mmap", path);
+    file->bytes_ = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
+  }
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept {
+  if (offset >= bytes_.size()) return;
+  const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t end = offset + std::min<std::uint64_t>(length, bytes_.size() - offset);
+  // A page shared with a neighbour may be wanted there: it is only dropped when all of it is meant.
+  if (advice == Advice::dont_need) {
+    offset = (offset + page - 1) / page * page;
+    if (end != bytes_.size()) end = end / page * page;
+  } else {
+    offset = offset / page * page;
+  }
+  if (offset < end)
+    ::madvise(const_cast<std::byte*>(bytes_.data() + offset), end - offset, madvise_value(advice));
+}
+
+std::uint64_t MappedFile::resident_bytes() const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data());
+  const auto end = begin + bytes_.size();
+  std::ifstream smaps("/proc/self/smaps");
+  std::uint64_t resident_kib = 0;
+  // The kernel splits a mapping whose parts were advised differently, so several entries can lie in
+  // ours.
+  bool ours = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uint64_t first = 0, last = 0, rss_kib = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " ", &first, &last) == 2)
+      ours = first >= begin && first < end;
+    else if (ours && std::sscanf(line.c_str(), "Rss: %" SCNu64, &rss_kib) == 1)
+      resident_kib += rss_kib;
+  }
+  return resident_kib * 1024;
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,104 @@
+#include "io/posix_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <climits>
+#include <string>
+#include <vector>
+
+#include "io/posix_error.h"
+#include "thalia/error.h"
+
+namespace thalia::io {
+namespace {
+
+struct stat stat_of(int fd, const std::filesystem::path& path) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) throw_errno("fstat", path);
+  return status;
+}
+
+// Drops the first `count` bytes of the pieces that start at `first`; returns the first piece that
+// has bytes left.
+std::size_t skip_bytes(std::vector<iovec>& pieces, std::size_t first, std::size_t count) {
+  while (first < pieces.size() && count >= pieces[first].iov_len) count -= pieces[first++].iov_len;
+  if (count > 0) {
+    pieces[first].iov_base = static_cast<std::byte*>(pieces[first].iov_base) + count;
+    pieces[first].iov_len -= count;
+  }
+  return first;
+}
+
+// A regular file that takes no byte and names no reason would be tried for ever.
+std::size_t checked_progress(ssize_t written, const char* operation, std::uint64_t offset,
+                             const std::filesystem::path& path) {
+  if (written < 0) throw_errno(operation, path, offset);
+  if (written == 0) throw_errno(operation, path, offset, EIO);
+  return static_cast<std::size_t>(written);
+}
+
+}  // namespace
+
+UniqueFd open_for_reading(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a FIFO would wait for its writer before we can say no.
+  UniqueFd fd(retry_interrupted(
+      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+  if (!fd) throw_errno("open", path);
+  if (!S_ISREG(stat_of(fd.get(), path).st_mode))
+    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = path.string()});
+  return fd;
+}
+
+std::uint64_t file_size(int fd, const std::filesystem::path& path) {
+  return static_cast<std::uint64_t>(stat_of(fd, path).st_size);
+}
+
+void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
+               const std::filesystem::path& path) {
+  const std::uint64_t wanted_end = offset + out.size();
+  while (!out.empty()) {
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset)); });
+    if (got < 0) throw_errno("pread", path, offset);
+    if (got == 0)
+      throw FormatError(ErrorCode::truncated, "the file ends too early",
+                        {.path = path.string(),
+                         .offset = offset,
+                         .value = "end of file",
+                         .bound = "bytes up to " + std::to_string(wanted_end)});
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+void pwrite_all(int fd, std::uint64_t offset, ByteSpan bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+    const std::size_t written = checked_progress(got, "pwrite", offset, path);
+    bytes = bytes.subspan(written);
+    offset += written;
+  }
+}
+
+void pwritev_all(int fd, std::uint64_t offset, std::span<const ByteSpan> pieces,
+                 const std::filesystem::path& path) {
+  std::vector<iovec> left;
+  left.reserve(pieces.size());
+  for (const ByteSpan piece : pieces)
+    if (!piece.empty())
+      left.push_back({const_cast<std::byte*>(piece.data()), piece.size()});  // only read from
+  for (std::size_t first = 0; first < left.size();) {
+    const int count = static_cast<int>(std::min<std::size_t>(left.size() - first, IOV_MAX));
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pwritev(fd, &left[first], count, static_cast<off_t>(offset)); });
+    const std::size_t written = checked_progress(got, "pwritev", offset, path);
+    first = skip_bytes(left, first, written);
+    offset += written;
+  }
+}
+
+}  // namespace thalia::io

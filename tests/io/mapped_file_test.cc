@@ -1,0 +1,95 @@
+#include "io/mapped_file.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "boost_test.h"
+#include "support/files.h"
+#include "thalia/error.h"
+
+using namespace thalia;
+using io::Advice;
+using io::MappedFile;
+using test::text_of;
+
+namespace {
+
+const std::uint64_t kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+
+void touch(ByteSpan bytes) {
+  const volatile std::byte* const data = bytes.data();  // or the loads would be left out
+  for (std::size_t i = 0; i < bytes.size(); i += 512) static_cast<void>(data[i]);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(mapped_file)
+
+BOOST_AUTO_TEST_CASE(shows_the_files_bytes) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "f", "contents");
+  const auto file = MappedFile::open(folder / "f");
+  BOOST_TEST(text_of(file->bytes()) == "contents");
+  BOOST_TEST(file->path() == folder / "f");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_file_is_an_empty_span) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "f", "");
+  const auto file = MappedFile::open(folder / "f");
+  BOOST_TEST(file->bytes().empty());
+  BOOST_TEST(file->resident_bytes() == 0u);
+  file->advise(0, 100, Advice::will_need);
+}
+
+BOOST_AUTO_TEST_CASE(outlives_the_files_name) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "f", "contents");
+  const auto file = MappedFile::open(folder / "f");
+  std::filesystem::remove(folder / "f");
+  BOOST_TEST(text_of(file->bytes()) == "contents");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_regular_file_is_refused) {
+  const test::TemporaryFolder folder;
+  BOOST_CHECK_THROW(MappedFile::open(folder.path()), UsageError);
+  BOOST_CHECK_THROW(MappedFile::open(folder / "none"), IoError);
+}
+
+BOOST_AUTO_TEST_CASE(resident_bytes_grow_with_the_pages_touched) {
+  const test::TemporaryFolder folder;
+  constexpr std::uint64_t kSize = 16 << 20;
+  test::write_file(folder / "f", std::string(kSize, 'x'));
+  const auto file = MappedFile::open(folder / "f");
+  BOOST_TEST(file->resident_bytes() == 0u);
+  // Advice for a part splits the mapping into two entries of smaps, which must be added up.
+  file->advise(0, kSize / 2, Advice::random);
+  touch(file->bytes().first(1));
+  const std::uint64_t one = file->resident_bytes();
+  BOOST_TEST(one >= kPage);
+  BOOST_TEST(one < kSize / 2);
+  touch(file->bytes());
+  BOOST_TEST(file->resident_bytes() == kSize);
+}
+
+BOOST_AUTO_TEST_CASE(dont_need_drops_only_pages_wholly_inside_the_extent) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "f", std::string(3 * kPage + 10, 'x'));
+  const auto file = MappedFile::open(folder / "f");
+  const auto dropped = [&](std::uint64_t offset, std::uint64_t length) {
+    touch(file->bytes());
+    const std::uint64_t before = file->resident_bytes();
+    file->advise(offset, length, Advice::dont_need);
+    return before - file->resident_bytes();
+  };
+  BOOST_TEST(dropped(1, 2 * kPage) == kPage);
+  BOOST_TEST(dropped(1, kPage) == 0u);
+  BOOST_TEST(dropped(kPage, 2 * kPage) == 2 * kPage);
+  BOOST_TEST(dropped(3 * kPage, 10) == kPage);  // nobody else has a share in the last page
+  BOOST_TEST(dropped(3 * kPage, UINT64_MAX) == kPage);
+  BOOST_TEST(dropped(UINT64_MAX, UINT64_MAX) == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
