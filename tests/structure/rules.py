@@ -117,7 +117,8 @@ def _check_quoted(path, name):
 def _check_angled(path, name):
     """What is wrong with `#include <name>` in the file at path, or None."""
     if name.startswith("thalia/"):
-        return "this project's headers are included with quotes"
+        is_outsider = path.startswith("tests/install/")
+        return None if is_outsider else "this project's headers are included with quotes"
     if OPERATING_SYSTEM.fullmatch(name):
         if not path.startswith(OPERATING_SYSTEM_PLACES):
             return "the operating system's headers belong to " + ", ".join(OPERATING_SYSTEM_PLACES)
@@ -179,3 +180,30 @@ def dependencies_without_wrap(root):
         for name, value in parser["provide"].items():
             provided.update(value.split(", ") if name == "dependency_names" else [name])
     return sorted(asked - provided)
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def _anchors(markdown):
+    """Anchors of the headings, as the usual renderers make them."""
+    for heading in HEADING.findall(markdown):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def broken_links(root):
+    """Links between the Markdown pages that lead nowhere."""
+    found = []
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.md")]):
+        text = page.read_text(encoding="utf-8")
+        for link in LINK.findall(text):
+            if "://" in link:
+                continue
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if not target.exists():
+                found.append(f"{page.relative_to(root)}: {link}: no such file")
+            elif anchor and anchor not in _anchors(target.read_text(encoding="utf-8")):
+                found.append(f"{page.relative_to(root)}: {link}: no such heading")
+    return found
