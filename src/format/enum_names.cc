@@ -1,0 +1,38 @@
+// The names of persistent enumerators, as docs/format.md, JSON and the command line spell them.
+#include <array>
+
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::array<std::string_view, format::kRoleCount> kRoles{
+    "weights",        "homeostatic", "region_state", "learning_state", "oscillator",
+    "neuromodulator", "optimizer",   "buffer",       "other"};
+constexpr std::array<std::string_view, format::kEncodingCount> kEncodings{
+    "dense", "csr", "coo", "quantized", "same_as_base", "xor_base", "sparse_delta"};
+constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
+
+}  // namespace
+
+std::string_view role_name(Role role) noexcept {
+  return kRoles[static_cast<std::uint8_t>(role)];
+}
+
+std::optional<Role> role_from_name(std::string_view name) noexcept {
+  for (std::uint8_t code = 0; code < format::kRoleCount; ++code) {
+    if (kRoles[code] == name) return static_cast<Role>(code);
+  }
+  return std::nullopt;
+}
+
+std::string_view encoding_name(Encoding encoding) noexcept {
+  return kEncodings[static_cast<std::uint8_t>(encoding)];
+}
+
+std::string_view neuron_type_name(NeuronType type) noexcept {
+  return kNeuronTypes[static_cast<std::uint32_t>(type)];
+}
+
+}  // namespace thalia

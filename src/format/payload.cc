@@ -1,0 +1,63 @@
+#include "format/payload.h"
+
+#include "thalia/format/constants.h"
+
+namespace thalia::format {
+namespace {
+
+// Appends an array of `count` elements of `width` bytes, aligned to `alignment`; false on overflow.
+bool append(SparseParts& parts, Extent& part, std::uint64_t count, std::uint64_t width,
+            std::uint64_t alignment) {
+  std::uint64_t start;
+  if (__builtin_add_overflow(parts.length, alignment - 1, &start)) return false;
+  part.offset = start & ~(alignment - 1);
+  if (__builtin_mul_overflow(count, width, &part.length)) return false;
+  return !__builtin_add_overflow(part.offset, part.length, &parts.length);
+}
+
+bool append_values(SparseParts& parts, DType dtype, std::uint64_t nnz) {
+  return append(parts, parts.values, nnz, dtype_bits(dtype) / 8, dtype_alignment(dtype));
+}
+
+}  // namespace
+
+std::optional<SparseParts> csr_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
+                                     bool wide) noexcept {
+  if (shape.rank() != 2 || dtype_is_packed(dtype)) return std::nullopt;
+  const std::uint64_t width = wide ? 8 : 4;
+  SparseParts parts;
+  std::uint64_t pointers;
+  if (__builtin_add_overflow(shape[0], 1, &pointers)) return std::nullopt;
+  if (!append(parts, parts.row_pointers, pointers, width, width)) return std::nullopt;
+  if (!append(parts, parts.indices, nnz, width, width)) return std::nullopt;
+  if (!append_values(parts, dtype, nnz)) return std::nullopt;
+  return parts;
+}
+
+std::optional<SparseParts> coo_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
+                                     bool wide) noexcept {
+  if (shape.rank() == 0 || dtype_is_packed(dtype)) return std::nullopt;
+  const std::uint64_t width = wide ? 8 : 4;
+  SparseParts parts;
+  std::uint64_t coordinates;
+  if (__builtin_mul_overflow(nnz, shape.rank(), &coordinates)) return std::nullopt;
+  if (!append(parts, parts.indices, coordinates, width, width)) return std::nullopt;
+  if (!append_values(parts, dtype, nnz)) return std::nullopt;
+  return parts;
+}
+
+std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, const Shape& shape,
+                                            std::uint64_t nnz, bool wide) noexcept {
+  if (encoding == Encoding::dense) return shape.byte_length(dtype);
+  std::optional<SparseParts> parts;
+  if (encoding == Encoding::csr) parts = csr_parts(dtype, shape, nnz, wide);
+  if (encoding == Encoding::coo) parts = coo_parts(dtype, shape, nnz, wide);
+  if (!parts) return std::nullopt;
+  return parts->length;
+}
+
+std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept {
+  return logical_length >= kPageThreshold ? kPageAlignment : kAlignment;
+}
+
+}  // namespace thalia::format

@@ -1,0 +1,187 @@
+#include "format/validate_header.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "format/extent.h"
+#include "thalia/format/constants.h"
+#include "thalia/format/region.h"
+
+namespace thalia::format {
+namespace {
+
+#define HEADER_AT(field) "header", #field, offsetof(Header, field)
+
+void check_zero(const char* field, std::size_t at, std::span<const std::uint8_t> bytes) {
+  const auto bad = std::find_if(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; });
+  if (bad != bytes.end()) {
+    fail_field(ErrorCode::bad_value, "header", field,
+               at + static_cast<std::size_t>(bad - bytes.begin()), std::to_string(*bad), "0");
+  }
+}
+
+// Sections come in one order; each starts 64-aligned, behind the one before it. Absent: offset 0
+// and length 0.
+class SectionWalk {
+ public:
+  SectionWalk(std::uint64_t begin, std::uint64_t end) : behind_(begin), end_(end) {}
+
+  void optional(const char* field, std::size_t at, Extent section) {
+    if (section.offset != 0 || section.length != 0) required(field, at, section);
+  }
+  void required(const char* field, std::size_t at, Extent section) {
+    if (section.offset % kAlignment != 0) {
+      fail_field(ErrorCode::bad_value, "header", field, at, std::to_string(section.offset),
+                 fmt::format("a multiple of {}", kAlignment));
+    }
+    if (!lies_within(section, behind_, end_)) {
+      fail_field(ErrorCode::out_of_bounds, "header", field, at,
+                 fmt::format("[{}, +{})", section.offset, section.length),
+                 fmt::format("within [{}, {})", behind_, end_));
+    }
+    behind_ = section.offset + section.length;
+  }
+  std::uint64_t behind() const { return behind_; }
+
+ private:
+  std::uint64_t behind_;
+  std::uint64_t end_;
+};
+
+void validate_checksum_fields(const Header& header) {
+  if (header.checksum_type > static_cast<std::uint32_t>(ChecksumType::block_tree)) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(checksum_type), std::to_string(header.checksum_type),
+               "0 to 3");
+  }
+  const bool tree = header.checksum_type == static_cast<std::uint32_t>(ChecksumType::block_tree);
+  const unsigned lowest_log2 = tree ? kMinBlockLog2 : 0;
+  const unsigned highest_log2 = tree ? kMaxBlockLog2 : 0;
+  if (header.integrity_block_log2 < lowest_log2 || header.integrity_block_log2 > highest_log2) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(integrity_block_log2),
+               std::to_string(header.integrity_block_log2),
+               fmt::format("{} to {}", lowest_log2, highest_log2));
+  }
+  if (tree ? header.leaf_algorithm != 1 && header.leaf_algorithm != 2
+           : header.leaf_algorithm != 0) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(leaf_algorithm),
+               std::to_string(header.leaf_algorithm), tree ? "1 (XXH3-128) or 2 (SHA-256)" : "0");
+  }
+}
+
+std::uint64_t expected_integrity_length(const Header& header) {
+  if (header.checksum_type != static_cast<std::uint32_t>(ChecksumType::block_tree)) return 0;
+  const std::uint64_t block = 1ull << header.integrity_block_log2;
+  const std::uint64_t blocks =
+      header.integrity_offset / block + (header.integrity_offset % block != 0);
+  return blocks *
+         (header.leaf_algorithm == static_cast<std::uint8_t>(LeafAlgorithm::sha256) ? 32 : 16);
+}
+
+// From the tail inwards: checksum, integrity table, and room for the commit record.
+void validate_tail(const Header& header) {
+  if (header.file_length < 2 * sizeof(Header) + kChecksumLength) {
+    fail_field(ErrorCode::truncated, HEADER_AT(file_length), std::to_string(header.file_length),
+               fmt::format("at least {}", 2 * sizeof(Header) + kChecksumLength));
+  }
+  const std::uint64_t tail = header.file_length - kChecksumLength;
+  if (!lies_within({header.integrity_offset, header.integrity_length}, 2 * sizeof(Header), tail) ||
+      header.integrity_offset + header.integrity_length != tail) {
+    fail_field(ErrorCode::out_of_bounds, HEADER_AT(integrity_offset),
+               fmt::format("[{}, +{})", std::uint64_t{header.integrity_offset},
+                           std::uint64_t{header.integrity_length}),
+               fmt::format("ends at the checksum, {}", tail));
+  }
+  const std::uint64_t expected = expected_integrity_length(header);
+  if (header.integrity_length != expected) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(integrity_length),
+               std::to_string(header.integrity_length), std::to_string(expected));
+  }
+}
+
+void validate_sections(const Header& header) {
+  SectionWalk walk(sizeof(Header), header.integrity_offset - sizeof(Header));
+  walk.optional("metadata_offset", offsetof(Header, metadata_offset),
+                {header.metadata_offset, header.metadata_length});
+  walk.optional("connectivity_offset", offsetof(Header, connectivity_offset),
+                {header.connectivity_offset, header.connectivity_length});
+  walk.required("directory_offset", offsetof(Header, directory_offset),
+                {header.directory_offset, header.directory_length});
+  const std::uint64_t index_length = std::uint64_t{header.num_regions} * sizeof(RegionIndexEntry);
+  if (header.region_index_length != index_length) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(region_index_length),
+               std::to_string(header.region_index_length),
+               fmt::format("{} for {} regions", index_length, std::uint32_t{header.num_regions}));
+  }
+  walk.optional("region_index_offset", offsetof(Header, region_index_offset),
+                {header.region_index_offset, header.region_index_length});
+  const std::uint64_t integrity_offset = align_up(walk.behind(), kAlignment) + sizeof(Header);
+  if (header.integrity_offset != integrity_offset) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(integrity_offset),
+               std::to_string(header.integrity_offset),
+               fmt::format("{}, directly behind the commit record", integrity_offset));
+  }
+}
+
+}  // namespace
+
+void validate_identity(const Header& header) {
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
+    fail_field(ErrorCode::bad_magic, HEADER_AT(magic),
+               "'" + printable({reinterpret_cast<const char*>(header.magic), 4}) + "'", "'THAL'",
+               "this is no .thalia file");
+  }
+  if (header.major_version != kMajorVersion) {
+    throw UnsupportedError(ErrorCode::unsupported_version, "this format version cannot be read",
+                           {.section = "header",
+                            .field = "major_version",
+                            .offset = offsetof(Header, major_version),
+                            .value = fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
+                                                 std::uint16_t{header.minor_version},
+                                                 std::uint16_t{header.patch_version}),
+                            .bound = fmt::format("{}.x", kMajorVersion)});
+  }
+}
+
+void validate_header(const Header& header, std::uint64_t file_size, const ReadLimits& limits) {
+  validate_identity(header);
+  if ((header.flags & ~kKnownFlags) != 0) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(flags),
+               fmt::format("{:#06x}", std::uint16_t{header.flags}), "bits 7 to 15 zero");
+  }
+  if ((header.incompatible_features & ~kKnownIncompatible) != 0) {
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature, "the file uses a feature that this version does not know",
+        {.section = "header",
+         .field = "incompatible_features",
+         .offset = offsetof(Header, incompatible_features),
+         .value = fmt::format("{:#010x}", std::uint32_t{header.incompatible_features}),
+         .bound = fmt::format("bits within {:#010x}", kKnownIncompatible)});
+  }
+  check_zero("zero_d2", offsetof(Header, zero_d2), header.zero_d2);
+  check_zero("zero_dc", offsetof(Header, zero_dc), header.zero_dc);
+  if (header.generation == 0)
+    fail_field(ErrorCode::bad_value, HEADER_AT(generation), "0", "1 or more");
+  if (header.file_length > file_size) {
+    fail_field(ErrorCode::truncated, HEADER_AT(file_length), std::to_string(header.file_length),
+               fmt::format("the file's {} bytes", file_size), "the file is cut short");
+  }
+  if (limits.max_file_bytes != 0 && header.file_length > limits.max_file_bytes) {
+    fail_limit("header", "max_file_bytes", header.file_length, limits.max_file_bytes);
+  }
+  if (header.num_regions > limits.max_regions) {
+    fail_limit("header", "max_regions", header.num_regions, limits.max_regions);
+  }
+  if (header.metadata_length > limits.max_json_bytes) {
+    fail_limit("metadata", "max_json_bytes", header.metadata_length, limits.max_json_bytes);
+  }
+  validate_checksum_fields(header);
+  validate_tail(header);
+  validate_sections(header);
+}
+
+#undef HEADER_AT
+
+}  // namespace thalia::format

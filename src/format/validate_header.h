@@ -1,0 +1,21 @@
+// The file header against the rules of docs/format.md, "Header". No I/O, no allocation but for an
+// error.
+#pragma once
+
+#include <cstdint>
+
+#include "thalia/format/header.h"
+#include "thalia/options.h"
+
+namespace thalia::format {
+
+/// Magic and version only: is this a file for us at all? @throws FormatError (bad_magic),
+/// UnsupportedError.
+void validate_identity(const Header& header);
+
+/// Everything but the CRC: flags, enumerators, every section inside the file and behind the one
+/// before, limits.
+/// @param file_size bytes the file has, which may be more than header.file_length.
+void validate_header(const Header& header, std::uint64_t file_size, const ReadLimits& limits);
+
+}  // namespace thalia::format
