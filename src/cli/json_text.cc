@@ -84,6 +84,20 @@ std::string pretty_json(std::string_view json, std::string_view margin) {
   return out;
 }
 
+std::string compact_json(std::string_view json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '"') {
+      const std::size_t length = string_length(json.substr(i));
+      out += json.substr(i, length);
+      i += length - 1;
+    } else if (kSpace.find(json[i]) == std::string_view::npos) {
+      out += json[i];
+    }
+  }
+  return out;
+}
+
 std::optional<std::string_view> json_member(std::string_view json, std::string_view key) {
   const auto inside = inside_of(json, '{');
   if (!inside) return std::nullopt;

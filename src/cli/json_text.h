@@ -12,6 +12,9 @@ namespace thalia::cli {
 /// every line but the first.
 std::string pretty_json(std::string_view json, std::string_view margin = "");
 
+/// The text without white space between its tokens.
+std::string compact_json(std::string_view json);
+
 /// The value of a member of a JSON object, verbatim; nullopt where there is none, or where `json`
 /// is no object. Of members with one name the last counts, as in Python. Keys that are written with
 /// escapes do not match.

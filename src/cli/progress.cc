@@ -47,7 +47,12 @@ ProgressBar::ProgressBar(std::string label, unsigned columns,
       next_(start_ + kPatience) {}
 
 ProgressBar::~ProgressBar() {
+  finish();
+}
+
+void ProgressBar::finish() {
   if (drawn_) sink_("\r\x1b[K");
+  drawn_ = false;
 }
 
 Progress ProgressBar::callback() {

@@ -27,6 +27,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   void update(std::uint64_t done, std::uint64_t total);
+  /// Wipes the bar, before something else is printed.
+  void finish();
   /// For the options of the library; must not be called after this bar is gone. Empty where nothing
   /// would be drawn.
   Progress callback();

@@ -83,8 +83,11 @@ SliceRange parse_index(std::string_view part, unsigned dimension, std::uint64_t 
 }  // namespace
 
 Slice whole(const Shape& shape) {
-  Slice slice{.ranges = {}, .shape = shape};
-  for (const std::uint64_t extent : shape.extents()) slice.ranges.push_back({0, extent});
+  Slice slice{.ranges = {}, .kept = {}, .shape = shape};
+  for (unsigned d = 0; d < shape.rank(); ++d) {
+    slice.ranges.push_back({0, shape[d]});
+    slice.kept.push_back(d);
+  }
   return slice;
 }
 
@@ -106,15 +109,17 @@ Slice parse_slice(std::string_view text, const Shape& shape) {
   parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), shape.rank() - given, ":");
 
   Slice slice;
-  std::vector<std::uint64_t> kept;
+  std::vector<std::uint64_t> extents;
   for (unsigned d = 0; d < shape.rank(); ++d) {
     const bool is_range = parts[d].find(':') != std::string_view::npos;
     const SliceRange range =
         is_range ? parse_range(parts[d], d, shape[d]) : parse_index(parts[d], d, shape[d]);
     slice.ranges.push_back(range);
-    if (is_range) kept.push_back(range.end - range.begin);
+    if (!is_range) continue;
+    slice.kept.push_back(d);
+    extents.push_back(range.end - range.begin);
   }
-  slice.shape = Shape(std::span<const std::uint64_t>(kept));
+  slice.shape = Shape(std::span<const std::uint64_t>(extents));
   return slice;
 }
 

@@ -12,6 +12,7 @@ namespace thalia::cli {
 
 struct Slice {
   std::vector<SliceRange> ranges;  ///< one a dimension of the tensor
+  std::vector<unsigned> kept;      ///< dimensions of the result, as dimensions of the tensor
   Shape shape;                     ///< of the result: dimensions given as one index are gone
 };
 

@@ -1,0 +1,158 @@
+#include "cli/array_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/block_cursor.h"
+#include "cli/element.h"
+#include "cli/element_stream.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::uint64_t kEdge = 3;
+constexpr std::size_t kEdgeEntries = 20;
+
+// The parts of the slice that a summary shows, each a piece of one innermost row, in row-major
+// order.
+void add_edges(const Slice& slice, std::size_t depth, std::vector<SliceRange>& at,
+               std::vector<std::vector<SliceRange>>& parts) {
+  if (depth == slice.kept.size()) {
+    parts.push_back(at);
+    return;
+  }
+  const unsigned d = slice.kept[depth];
+  const auto [begin, end] = slice.ranges[d];
+  const bool innermost = depth + 1 == slice.kept.size();
+  std::vector<SliceRange> shown{{begin, end}};
+  if (end - begin > 2 * kEdge) shown = {{begin, begin + kEdge}, {end - kEdge, end}};
+  for (const SliceRange& range : shown) {
+    const std::uint64_t step = innermost ? range.end - range.begin : 1;
+    for (std::uint64_t i = range.begin; i < range.end; i += step) {
+      at[d] = {i, i + step};
+      add_edges(slice, depth + 1, at, parts);
+    }
+  }
+}
+
+ElementStream edge_stream(const TensorSource& source, const Slice& slice) {
+  auto parts = std::make_shared<std::vector<std::vector<SliceRange>>>();
+  std::vector<SliceRange> at = slice.ranges;
+  add_edges(slice, 0, at, *parts);
+  return {source,
+          [parts, next = std::size_t{0}]() mutable -> std::optional<std::vector<SliceRange>> {
+            if (next == parts->size()) return std::nullopt;
+            return (*parts)[next++];
+          }};
+}
+
+class ArrayPrinter {
+ public:
+  ArrayPrinter(Output& out, const Shape& shape, ElementStream stream, bool summary, bool align)
+      : out_(out), shape_(shape), stream_(std::move(stream)), summary_(summary), align_(align) {}
+
+  void print() {
+    if (align_) {
+      while (const auto element = stream_.next()) {
+        texts_.push_back(text_of(*element));
+        width_ = std::max(width_, texts_.back().size());
+      }
+    }
+    print_dimension(0);
+    out_.write("\n");
+  }
+
+ private:
+  static std::string text_of(const Element& element) {
+    std::string text;
+    append_text(text, element);
+    return text;
+  }
+
+  void print_element() {
+    if (align_) {
+      out_.write(std::string(width_ - texts_.front().size(), ' ') + texts_.front());
+      texts_.pop_front();
+    } else if (const auto element = stream_.next()) {
+      out_.write(text_of(*element));
+    }
+  }
+
+  void print_dimension(unsigned d) {
+    if (d == shape_.rank()) {
+      print_element();
+      return;
+    }
+    const unsigned inner = shape_.rank() - 1 - d;
+    const std::string separator =
+        inner == 0 ? " " : std::string(inner, '\n') + std::string(d + 1, ' ');
+    const bool elided = summary_ && shape_[d] > 2 * kEdge;
+    out_.write("[");
+    for (std::uint64_t i = 0; i < shape_[d] && !out_.closed(); ++i) {
+      if (i > 0) out_.write(separator);
+      if (elided && i == kEdge) {
+        out_.write("..." + separator);
+        i = shape_[d] - kEdge;
+      }
+      print_dimension(d + 1);
+    }
+    out_.write("]");
+  }
+
+  Output& out_;
+  Shape shape_;
+  ElementStream stream_;
+  bool summary_;
+  bool align_;  ///< all texts are held, to know the widest
+  std::deque<std::string> texts_;
+  std::size_t width_ = 0;
+};
+
+}  // namespace
+
+void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all) {
+  const std::uint64_t elements = range_elements(slice.ranges);
+  if (elements == 0) {
+    out.write("[]\n");
+    return;
+  }
+  const bool large = elements > kSummaryThreshold;
+  const bool summary = large && !all;
+  ElementStream stream = summary ? edge_stream(source, slice) : ElementStream(source, slice.ranges);
+  ArrayPrinter(out, slice.shape, std::move(stream), summary, !large || summary).print();
+}
+
+void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all) {
+  const auto for_each = [&](const SparseEntries::Visit& visit) {
+    source.entries->visit(slice.ranges, visit);
+  };
+  const ByteSpan values = source.entries->values();
+  const auto line = [&](std::span<const std::uint64_t> at, std::uint64_t entry) {
+    std::string text = fmt::format("({})  ", fmt::join(at, ", "));
+    append_text(text, decode_element(source.dtype, values, entry));
+    return text + "\n";
+  };
+  std::uint64_t total = 0;
+  if (!all) {
+    for_each([&](auto, auto) {
+      ++total;
+      return true;
+    });
+  }
+  const bool summary = !all && total > kSummaryThreshold;
+  std::uint64_t number = 0;
+  for_each([&](std::span<const std::uint64_t> at, std::uint64_t entry) {
+    const bool shown = !summary || number < kEdgeEntries || number >= total - kEdgeEntries;
+    if (shown) out.write(line(at, entry));
+    if (summary && number == kEdgeEntries) out.write("...\n");
+    ++number;
+    return !out.closed();
+  });
+}
+
+}  // namespace thalia::cli

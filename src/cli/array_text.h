@@ -1,0 +1,22 @@
+// Tensors as text for people, the way NumPy prints arrays.
+#pragma once
+
+#include "cli/output.h"
+#include "cli/slice.h"
+#include "cli/tensor_source.h"
+
+namespace thalia::cli {
+
+/// Above this many elements, or entries, only the edges are shown.
+inline constexpr std::uint64_t kSummaryThreshold = 1000;
+
+/// Nested brackets, the innermost dimension on one line. Without `all`, of more than
+/// kSummaryThreshold elements only the first and last three of each dimension are read and shown.
+void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all);
+
+/// A sparse tensor's entries, "(row, column)  value", one a line. Coordinates count from the
+/// tensor's start, sliced or not. Without `all`, of more than kSummaryThreshold entries only the
+/// first and the last twenty are shown.
+void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all);
+
+}  // namespace thalia::cli

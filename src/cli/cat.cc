@@ -1,0 +1,173 @@
+// thalia cat: one tensor, or a slice of it, reading only what that needs.
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/array_json.h"
+#include "cli/array_text.h"
+#include "cli/block_cursor.h"
+#include "cli/choice.h"
+#include "cli/command.h"
+#include "cli/copy_slice.h"
+#include "cli/element_stream.h"
+#include "cli/escape.h"
+#include "cli/npy.h"
+#include "cli/output_file.h"
+#include "cli/print.h"
+#include "cli/slice.h"
+#include "cli/tensor_source.h"
+
+namespace thalia::cli {
+namespace {
+
+enum class Format { text, json, npy, raw };
+constexpr std::array kFormats{
+    Choice<Format>{"text", Format::text}, Choice<Format>{"json", Format::json},
+    Choice<Format>{"npy", Format::npy}, Choice<Format>{"raw", Format::raw}};
+
+struct Arguments {
+  std::string file;
+  std::string tensor;
+  std::optional<std::string> slice;
+  std::string format = "text";
+  std::string output;
+  bool all = false;
+  bool dense = false;
+};
+
+void print_text(Output& out, const TensorSource& source, const Slice& slice,
+                const Arguments& arguments) {
+  const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
+  std::string heading = fmt::format("# {}{}  {} {}", owner, escape_name(source.name),
+                                    dtype_name(source.dtype), source.shape.to_string());
+  if (source.entries)
+    heading += fmt::format(" {}, {} entries", encoding_name(source.encoding), grouped(source.nnz));
+  if (arguments.slice) heading += fmt::format(", [{}] of it", escape(*arguments.slice));
+  out.write(heading + "\n");
+  if (source.entries && !arguments.dense) {
+    print_entries(out, source, slice, arguments.all);
+  } else {
+    print_array(out, source, slice, arguments.all);
+  }
+}
+
+void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
+  out.write(npy_header(source.dtype, slice.shape));
+  BlockCursor blocks(slice.ranges, source.dtype, kBlockBytes);
+  std::vector<std::byte> bytes;
+  while (const auto ranges = blocks.next()) {
+    const std::uint64_t elements = range_elements(*ranges);
+    bytes.resize(packed_bytes(source.dtype, elements));
+    source.read(*ranges, bytes);
+    std::string converted;
+    append_npy(converted, source.dtype, bytes, elements);
+    out.write(converted);
+    if (out.closed()) return;
+  }
+}
+
+void print_raw(Output& out, const TensorSource& source, const Slice& slice,
+               const Arguments& arguments) {
+  if (source.entries && !arguments.dense) {
+    if (arguments.slice) {
+      throw UsageError(ErrorCode::bad_argument,
+                       "the stored arrays of a sparse tensor cannot be sliced, --dense can",
+                       {.field = "--slice"});
+    }
+    out.write(source.logical_bytes());
+    return;
+  }
+  // Blocks of a packed dtype would each end in padding.
+  const std::uint64_t limit = dtype_is_packed(source.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
+  BlockCursor blocks(slice.ranges, source.dtype, limit);
+  std::vector<std::byte> bytes;
+  while (const auto ranges = blocks.next()) {
+    bytes.resize(packed_bytes(source.dtype, range_elements(*ranges)));
+    source.read(*ranges, bytes);
+    out.write(ByteSpan(bytes));
+    if (out.closed()) return;
+  }
+}
+
+void print_tensor(Output& out, Format format, const Arguments& arguments) {
+  const bool binary = format == Format::npy || format == Format::raw;
+  if (binary && out.is_terminal()) {
+    throw UsageError(ErrorCode::bad_argument,
+                     fmt::format("{} is binary and would upset the terminal, name a file with -o",
+                                 arguments.format),
+                     {.field = "--format"});
+  }
+  const TensorSource source = open_tensor(arguments.file, arguments.tensor);
+  const Slice slice =
+      arguments.slice ? parse_slice(*arguments.slice, source.shape) : whole(source.shape);
+  switch (format) {
+    case Format::text:
+      print_text(out, source, slice, arguments);
+      break;
+    case Format::json:
+      if (source.entries && !arguments.dense) {
+        print_entries_json(out, source, slice);
+      } else {
+        print_array_json(out, source, slice);
+      }
+      break;
+    case Format::npy:
+      print_npy(out, source, slice);
+      break;
+    case Format::raw:
+      print_raw(out, source, slice, arguments);
+      break;
+  }
+}
+
+int run_cat(const Arguments& arguments, Output& out) {
+  const Format format = choose("--format", arguments.format, kFormats);
+  if (arguments.output.empty()) {
+    print_tensor(out, format, arguments);
+  } else {
+    OutputFile file(arguments.output);
+    print_tensor(file.out(), format, arguments);
+    file.finish();
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_cat(CLI::App& app) {
+  app.description(
+      "Prints one tensor, or a slice of it, reading only what that needs. TENSOR is REGION/NAME, "
+      "or\n"
+      "NAME where only one region has it, as ls shows it.");
+  app.footer(
+      "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5),\n"
+      "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all\n"
+      "dimensions in between. Unlike in Python a bound outside the tensor is an error.\n\n"
+      "Text: as NumPy prints arrays; sparse tensors as one line an entry. Numbers are the "
+      "shortest\n"
+      "decimals that read back as the same f32 (f64 for f64). json: numbers that are not finite "
+      "are\n"
+      "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the\n"
+      "floating-point types of 8 bits and less become float32, packed integers int8 or uint8. "
+      "raw:\n"
+      "the bytes as docs/format.md has them.\n\n"
+      "Examples:\n"
+      "  thalia cat run.thalia cortex/w_rec --slice '0:4,:'\n"
+      "  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->file, "The file to read")->required();
+  app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
+  app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'");
+  app.add_option("--format", arguments->format, "text (the default), json, npy or raw");
+  app.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all");
+  app.add_flag("--all", arguments->all, "Text: every element, also of more than 1000");
+  app.add_flag("--dense", arguments->dense,
+               "Sparse tensors densely, with their zeros (npy always is)");
+  return [arguments](Output& out) { return run_cat(*arguments, out); };
+}
+
+}  // namespace thalia::cli

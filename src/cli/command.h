@@ -1,0 +1,59 @@
+// What every command is made of. The only place that knows CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/output.h"
+
+namespace thalia::cli {
+
+/// Exit statuses of the program.
+enum Exit : int {
+  kDone = 0,
+  kFailed = 1,      ///< a check failed, or things differ
+  kWrongUsage = 2,  ///< of the command line
+  kUnreadable = 3,  ///< a file could not be read or written, or is not valid
+};
+
+/// Carries out one command whose options are parsed, and returns an exit status. Errors are thrown.
+using Run = std::function<int(Output& out)>;
+
+struct Command {
+  std::string_view name;
+  std::string_view arguments;  ///< as in the table of commands: "FILE [REGION]"
+  std::string_view brief;
+  /// Declares the options, and returns what to run once they are parsed.
+  Run (*declare)(CLI::App& app);
+};
+
+/// All of them, in the order in which help lists them.
+std::span<const Command> commands();
+/// nullptr where there is none of that name.
+const Command* find_command(std::string_view name);
+/// @throws UsageError naming the nearest command where no command has the name.
+const Command& require_command(std::string_view name);
+
+/// The command's options, and what to run once they are parsed.
+struct Declared {
+  std::unique_ptr<CLI::App> app;
+  Run run;
+};
+Declared declare(const Command& command);
+
+/// What `thalia help` prints.
+std::string overview();
+
+Run declare_info(CLI::App& app);
+Run declare_ls(CLI::App& app);
+Run declare_cat(CLI::App& app);
+Run declare_verify(CLI::App& app);
+Run declare_convert(CLI::App& app);
+Run declare_extract(CLI::App& app);
+Run declare_version(CLI::App& app);
+Run declare_help(CLI::App& app);
+
+}  // namespace thalia::cli

@@ -1,0 +1,12 @@
+// The one line that a bad input gets.
+#pragma once
+
+#include <string_view>
+
+namespace thalia::cli {
+
+/// Writes "thalia: " and the text, made safe for a terminal, as one line to standard error, and
+/// returns `status`.
+int complain(std::string_view what, int status);
+
+}  // namespace thalia::cli

@@ -1,0 +1,83 @@
+// thalia convert
+#include <charconv>
+#include <memory>
+#include <string>
+
+#include "cli/choice.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/save_arguments.h"
+#include "thalia/convert.h"
+
+namespace thalia::cli {
+namespace {
+
+struct Arguments {
+  std::string input;
+  std::string output;
+  std::string from;
+  std::string to;
+  std::string regions = "auto";
+  SaveArguments save;
+};
+
+std::optional<FileFormat> format_named(std::string_view option, const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (const auto format = file_format_from_name(name)) return format;
+  throw UsageError(ErrorCode::bad_argument, {},
+                   {.field = std::string(option),
+                    .value = fmt::format("'{}'", name),
+                    .bound = fmt::format("{}, {}", file_format_name(FileFormat::thalia),
+                                         file_format_name(FileFormat::safetensors))});
+}
+
+RegionGrouping grouping_named(const std::string& text) {
+  if (text == "auto") return {RegionGrouping::Kind::automatic};
+  if (text == "none") return {RegionGrouping::Kind::none};
+  unsigned depth = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, depth);
+  if (error != std::errc() || stop != end || depth == 0) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--regions",
+                      .value = fmt::format("'{}'", text),
+                      .bound = "auto, none, a number of name parts from 1"});
+  }
+  return {RegionGrouping::Kind::depth, depth};
+}
+
+int run_convert(const Arguments& arguments, Output& out) {
+  ConvertOptions options = arguments.save.options();
+  options.from = format_named("--from", arguments.from);
+  options.to = format_named("--to", arguments.to);
+  options.grouping = grouping_named(arguments.regions);
+  ProgressBar bar("converting " + arguments.input);
+  options.save.progress = bar.callback();
+  const ConvertResult result = convert(arguments.input, arguments.output, options);
+  bar.finish();
+  print_result(out, result, arguments.output, arguments.save.json);
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_convert(CLI::App& app) {
+  app.description(
+      "Converts a checkpoint between formats, without loss, and says what the target cannot hold.\n"
+      "The input's format is found by content, the output's by its name's ending. An output that "
+      "is\n"
+      "there already is replaced in one step; on an error it stays as it was.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("IN", arguments->input, "The file to read")->required();
+  app.add_option("OUT", arguments->output, "The file to write")->required();
+  app.add_option("--from", arguments->from, "Format of IN: thalia or safetensors");
+  app.add_option("--to", arguments->to, "Format of OUT: thalia or safetensors");
+  app.add_option(
+      "--regions", arguments->regions,
+      "How tensors become regions: auto (the default: the name up to its first number),\n"
+      "none (one region) or DEPTH (that many parts of the name)");
+  arguments->save.declare(app);
+  return [arguments](Output& out) { return run_convert(*arguments, out); };
+}
+
+}  // namespace thalia::cli

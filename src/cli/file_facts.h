@@ -1,0 +1,48 @@
+// What header and directory of a .thalia file say, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/dtype_totals.h"
+#include "thalia/format/header.h"
+#include "thalia/reader.h"
+#include "thalia/tensor.h"
+
+namespace thalia::cli {
+
+/// What the directory says about all tensors together.
+struct FileTotals {
+  DTypeTotals dtypes;
+  std::uint64_t logical_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint32_t raw = 0;
+  std::uint32_t chunked = 0;
+
+  void add(const TensorView& tensor) {
+    dtypes.add(tensor.dtype(), tensor.logical_bytes());
+    logical_bytes += tensor.logical_bytes();
+    stored_bytes += tensor.stored_bytes();
+    ++(tensor.is_raw() ? raw : chunked);
+  }
+};
+
+/// Reads the directory, and no payload.
+FileTotals total(const Reader& reader);
+
+/// The flag bits that are set: "compressed", "sparse".
+std::vector<std::string_view> flag_names(std::uint16_t flags);
+/// The codecs that tensors of the file are stored with.
+std::vector<std::string_view> codec_names(const format::Header& header, const FileTotals& totals);
+std::string_view checksum_name(const format::Header& header);
+std::string_view leaf_name(const format::Header& header);
+/// Whether the checksum is a block tree.
+bool has_tree(const format::Header& header);
+/// Whether the file is a delta of another.
+bool has_base(const format::Header& header);
+/// Of the format: "1.0.0".
+std::string version_text(const format::Header& header);
+
+}  // namespace thalia::cli

@@ -1,0 +1,90 @@
+// thalia help: the commands there are, and one of them at length.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "thalia/error.h"
+#include "thalia/version.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
+            declare_info},
+    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", declare_ls},
+    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
+            declare_cat},
+    Command{"verify", "FILE...", "everything that can be wrong, every finding named",
+            declare_verify},
+    Command{"convert", "IN OUT", "from one format to another", declare_convert},
+    Command{"extract", "FILE OUT --regions A,B", "some regions into a file of their own",
+            declare_extract},
+    Command{"version", "", "versions of library and format, codecs", declare_version},
+    Command{"help", "[COMMAND]", "this list, or one command at length", declare_help},
+};
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  const auto found = std::find_if(kCommands.begin(), kCommands.end(),
+                                  [&](const Command& command) { return command.name == name; });
+  return found == kCommands.end() ? nullptr : &*found;
+}
+
+const Command& require_command(std::string_view name) {
+  if (const Command* command = find_command(name)) return *command;
+  std::array<std::string_view, kCommands.size()> names;
+  std::transform(kCommands.begin(), kCommands.end(), names.begin(),
+                 [](const Command& command) { return command.name; });
+  const std::string_view meant = nearest(name, names);
+  const std::string hint =
+      meant.empty() ? "'thalia help' lists the commands" : fmt::format("did you mean '{}'?", meant);
+  throw UsageError(ErrorCode::not_found, fmt::format("no command '{}', {}", name, hint));
+}
+
+Declared declare(const Command& command) {
+  Declared declared;
+  declared.app = std::make_unique<CLI::App>();
+  CLI::App& app = *declared.app;
+  app.name(fmt::format("thalia {}", command.name));
+  app.set_help_flag("-h,--help", "Print this and leave");
+  declared.run = command.declare(app);
+  return declared;
+}
+
+std::string overview() {
+  std::string text = fmt::format(
+      "thalia {}: checkpoints of neural networks\n\n"
+      "Usage: thalia COMMAND [OPTION]... [ARGUMENT]...\n\n",
+      library_version());
+  for (const Command& command : kCommands) {
+    const std::string usage = fmt::format("{} {}", command.name, command.arguments);
+    fmt::format_to(std::back_inserter(text), "  {:<33}{}\n", usage, command.brief);
+  }
+  text +=
+      "\n'thalia help COMMAND' shows its options. Commands that print facts take --json.\n"
+      "Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 a file could not be read or\n"
+      "written, or is not valid.\n";
+  return text;
+}
+
+Run declare_help(CLI::App& app) {
+  app.description("Lists the commands, or shows what one of them does and takes.");
+  const auto name = std::make_shared<std::string>();
+  app.add_option("COMMAND", *name, "The command to show");
+  return [name](Output& out) -> int {
+    out.write(name->empty() ? overview() : declare(require_command(*name)).app->help());
+    return kDone;
+  };
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,231 @@
+// thalia info: what a file says about itself, without reading payloads.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/dtype_totals.h"
+#include "cli/escape.h"
+#include "cli/file_facts.h"
+#include "cli/file_format.h"
+#include "cli/json_text.h"
+#include "cli/print.h"
+#include "thalia/json_writer.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::cli {
+namespace {
+
+using format::ChecksumType;
+using format::Header;
+
+struct Arguments {
+  std::string file;
+  bool json = false;
+};
+
+void line(Output& out, std::string_view label, std::string_view text) {
+  out.print("{:<15}{}\n", label, text);
+}
+
+std::string list(const std::vector<std::string_view>& words) {
+  return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+void json_list(JsonWriter& json, std::string_view key, const std::vector<std::string_view>& words) {
+  json.key(key).begin_array();
+  for (const std::string_view word : words) json.value(word);
+  json.end_array();
+}
+
+std::string codec_text(const Header& header, const FileTotals& totals) {
+  std::string text = list(codec_names(header, totals));
+  if (totals.chunked > 0) {
+    text += fmt::format(" ({} of {} tensors compressed; {} stored for {})", grouped(totals.chunked),
+                        grouped(totals.raw + totals.chunked), human_bytes(totals.stored_bytes),
+                        human_bytes(totals.logical_bytes));
+  }
+  return text;
+}
+
+std::string checksum_text(const Header& header, const Reader& reader) {
+  std::string text(checksum_name(header));
+  if (has_tree(header)) {
+    text += fmt::format(" of {} blocks, {} leaves",
+                        human_bytes(std::uint64_t{1} << header.integrity_block_log2),
+                        leaf_name(header));
+  }
+  if (header.checksum_type != static_cast<std::uint32_t>(ChecksumType::none))
+    text += "; " + hex(reader.closing_checksum().bytes, 32);
+  return text;
+}
+
+// The events of the member growth_history, one a line.
+void print_growth(Output& out, std::string_view metadata) {
+  const auto history = json_member(metadata, "growth_history");
+  const auto events = history ? json_elements(*history) : std::nullopt;
+  if (!events) {
+    line(out, "growth history", history ? escape(*history) : "none");
+    return;
+  }
+  line(out, "growth history", fmt::format("{} events", events->size()));
+  for (const std::string_view event : *events) out.print("  {}\n", escape(compact_json(event)));
+}
+
+void print_metadata(Output& out, std::string_view metadata) {
+  if (metadata.empty()) {
+    line(out, "metadata", "none");
+    return;
+  }
+  out.write("metadata\n  ");
+  // Line by line: escape would take the line ends for control characters.
+  std::string text = pretty_json(metadata, "  ");
+  for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
+    out.write(escape(text.substr(0, end)) + "\n");
+  out.write(escape(text) + "\n");
+}
+
+void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
+  const Header& header = reader.header();
+  const FileTotals totals = total(reader);
+  const std::string_view metadata = reader.metadata_json();
+  line(out, "file", escape(reader.path().string()));
+  line(out, "format", "thalia " + version_text(header));
+  line(out, "on disk", exact_bytes(disk_bytes));
+  if (disk_bytes > reader.file_bytes()) {
+    line(out, "",
+         fmt::format("of which {} behind the end: the debris of an interrupted append",
+                     exact_bytes(disk_bytes - reader.file_bytes())));
+  }
+  line(out, "in memory", exact_bytes(totals.logical_bytes));
+  line(out, "regions", grouped(reader.region_count()));
+  line(out, "tensors", grouped(reader.tensor_count()));
+  line(out, "connections", grouped(reader.connection_count()));
+  line(out, "dtypes", totals.dtypes.to_string());
+  line(out, "neurons", grouped(header.total_neurons));
+  line(out, "synapses", grouped(header.total_synapses));
+  line(out, "training steps", grouped(header.training_steps));
+  line(out, "saved", utc_time(header.timestamp));
+  line(out, "generation", grouped(header.generation));
+  line(out, "uuid", uuid_text(header.file_uuid));
+  line(out, "flags", list(flag_names(header.flags)));
+  line(out, "codecs", codec_text(header, totals));
+  line(out, "checksum", checksum_text(header, reader));
+  line(out, "delta base",
+       has_base(header)
+           ? fmt::format("{}, step {}", hex(header.base_checksum, 32), grouped(header.base_step))
+           : "none");
+  print_growth(out, metadata);
+  print_metadata(out, metadata);
+}
+
+void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
+  const Header& header = reader.header();
+  const FileTotals totals = total(reader);
+  const std::string_view metadata = reader.metadata_json();
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("path", escape(reader.path().string()));
+  json.member("format", "thalia").member("version", version_text(header));
+  json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
+  json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
+  json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
+  json.member("connections", reader.connection_count()).key("dtypes");
+  totals.dtypes.add_json(json);
+  json.member("total_neurons", std::uint64_t{header.total_neurons});
+  json.member("total_synapses", std::uint64_t{header.total_synapses});
+  json.member("training_steps", std::uint64_t{header.training_steps});
+  json.member("timestamp", std::uint64_t{header.timestamp});
+  json.member("generation", std::uint64_t{header.generation});
+  json.member("file_uuid", uuid_text(header.file_uuid));
+  json_list(json, "flags", flag_names(header.flags));
+  json_list(json, "codecs", codec_names(header, totals));
+  json.key("checksum").begin_object().member("type", checksum_name(header));
+  if (has_tree(header)) {
+    json.member("leaves", leaf_name(header));
+    json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
+  }
+  json.member("digest", hex(reader.closing_checksum().bytes, 32)).end_object();
+  json.key("delta_base");
+  if (has_base(header)) {
+    json.begin_object().member("checksum", hex(header.base_checksum, 32));
+    json.member("step", std::uint64_t{header.base_step}).end_object();
+  } else {
+    json.null();
+  }
+  json.key("growth_history").raw(json_member(metadata, "growth_history").value_or("null"));
+  json.key("metadata").raw(metadata.empty() ? "null" : metadata).end_object();
+  out.write(text + "\n");
+}
+
+void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments& arguments) {
+  DTypeTotals dtypes;
+  std::uint64_t bytes = 0;
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    dtypes.add(tensor.dtype, tensor.bytes.size());
+    bytes += tensor.bytes.size();
+  }
+  std::string metadata;
+  JsonWriter writer(metadata);
+  writer.begin_object();
+  for (const auto& [key, value] : file.metadata()) writer.member(key, value);
+  writer.end_object();
+  if (!arguments.json) {
+    line(out, "file", escape(arguments.file));
+    line(out, "format", "safetensors");
+    line(out, "on disk", exact_bytes(file.file_bytes()));
+    line(out, "in memory", exact_bytes(bytes));
+    line(out, "tensors", grouped(file.tensors().size()));
+    line(out, "dtypes", dtypes.to_string());
+    line(out, "codecs", "store");
+    line(out, "checksum", "none");
+    print_metadata(out, file.metadata().empty() ? "" : metadata);
+    return;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("path", escape(arguments.file)).member("format", "safetensors");
+  json.member("disk_bytes", file.file_bytes()).member("file_bytes", file.file_bytes());
+  json.member("memory_bytes", bytes).member("tensors", file.tensors().size()).key("dtypes");
+  dtypes.add_json(json);
+  json.key("metadata").raw(file.metadata().empty() ? "null" : metadata).end_object();
+  out.write(text + "\n");
+}
+
+int run_info(const Arguments& arguments, Output& out) {
+  if (format_of(arguments.file) == FileFormat::safetensors) {
+    print_safetensors(out, SafetensorsFile::open(arguments.file), arguments);
+    return kDone;
+  }
+  // Checking blocks of the tree would read the payloads in them.
+  const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});
+  const std::uint64_t disk_bytes = std::filesystem::file_size(arguments.file);
+  if (arguments.json) {
+    print_thalia_json(out, reader, disk_bytes);
+  } else {
+    print_thalia(out, reader, disk_bytes);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_info(CLI::App& app) {
+  app.description(
+      "Shows header, versions, totals, sizes, codecs, checksum, growth history and metadata. Reads "
+      "no\n"
+      "payload, so it cannot tell whether they are whole: 'thalia verify' does.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
+  app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes, metadata verbatim");
+  return [arguments](Output& out) { return run_info(*arguments, out); };
+}
+
+}  // namespace thalia::cli

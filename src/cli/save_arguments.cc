@@ -1,0 +1,86 @@
+#include "cli/save_arguments.h"
+
+#include <fmt/format.h>
+
+#include "cli/choice.h"
+#include "cli/escape.h"
+#include "cli/print.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+using format::ChecksumType;
+using format::Codec;
+using format::LeafAlgorithm;
+
+constexpr std::array kCompressions{Choice<Codec>{"none", Codec::store},
+                                   Choice<Codec>{"zstd", Codec::zstd},
+                                   Choice<Codec>{"lz4", Codec::lz4}};
+constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none},
+                                Choice<ChecksumType>{"sha256", ChecksumType::sha256},
+                                Choice<ChecksumType>{"crc32", ChecksumType::crc32},
+                                Choice<ChecksumType>{"block_tree", ChecksumType::block_tree}};
+constexpr std::array kLeaves{Choice<LeafAlgorithm>{"xxh3_128", LeafAlgorithm::xxh3_128},
+                             Choice<LeafAlgorithm>{"sha256", LeafAlgorithm::sha256}};
+
+// 0 asks for the codec's default.
+void check_level(Codec codec, int level) {
+  const int most = codec == Codec::zstd ? 22 : codec == Codec::lz4 ? 12 : 0;
+  if (level < 0 || level > most) {
+    throw UsageError(
+        ErrorCode::bad_argument, {},
+        {.field = "--level",
+         .value = std::to_string(level),
+         .bound = most == 0 ? "a compression to set the level of" : fmt::format("1 to {}", most)});
+  }
+}
+
+}  // namespace
+
+void SaveArguments::declare(CLI::App& app) {
+  app.add_option("--compression", compression,
+                 "none (the default: readers map payloads in place), zstd or lz4");
+  app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)");
+  app.add_option("--checksum", checksum, "none, sha256, crc32 or block_tree (the default)");
+  app.add_option("--leaves", leaves,
+                 "Digests of the block tree: xxh3_128 (the default), or sha256 against tampering");
+  app.add_option("--threads", threads,
+                 "Threads that hash and compress; 0, the default: one a core");
+  app.add_option("--max-header", max_header_bytes,
+                 "Bytes that the header of a safetensors input may have (default 100000000)");
+  app.add_flag("--json", json, "What was done as a JSON object");
+}
+
+ConvertOptions SaveArguments::options() const {
+  ConvertOptions options;
+  options.save.compression = choose("--compression", compression, kCompressions);
+  check_level(options.save.compression, level);
+  options.save.compression_level = level;
+  options.save.checksum = choose("--checksum", checksum, kChecksums);
+  options.save.leaves = choose("--leaves", leaves, kLeaves);
+  options.save.threads = threads;
+  options.read.threads = threads;
+  options.max_safetensors_header_bytes = max_header_bytes;
+  return options;
+}
+
+void print_result(Output& out, const ConvertResult& result, const std::string& output,
+                  bool as_json) {
+  if (!as_json) {
+    out.print("{}: {} tensors, {} from {} in {:.2f} s\n", escape(output), grouped(result.tensors),
+              human_bytes(result.output_bytes), human_bytes(result.input_bytes), result.seconds);
+    for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
+    return;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("output", escape(output)).member("tensors", result.tensors);
+  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
+  json.member("seconds", result.seconds).key("losses").begin_array();
+  for (const std::string& loss : result.losses) json.value(loss);
+  json.end_array().end_object();
+  out.write(text + "\n");
+}
+
+}  // namespace thalia::cli

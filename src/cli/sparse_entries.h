@@ -1,0 +1,37 @@
+// The stored entries of a csr or coo tensor, whichever way they are laid out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/tensor.h"
+
+namespace thalia::cli {
+
+class SparseEntries {
+ public:
+  /// Checks every index, and decompresses what is not raw. @throws what TensorView throws.
+  explicit SparseEntries(const TensorView& tensor);
+
+  /// Called with an entry's coordinates and the position of its value; returns whether to go on.
+  using Visit = std::function<bool(std::span<const std::uint64_t>, std::uint64_t)>;
+  /// Visits the entries inside the ranges, one a dimension, in row-major order. Looks only at those
+  /// between the first and the last coordinate.
+  void visit(std::span<const SliceRange> ranges, const Visit& visit) const;
+
+  /// The values, one an entry, of the tensor's dtype.
+  ByteSpan values() const;
+  /// The part of the tensor densely, zero where nothing is stored.
+  void read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const;
+
+ private:
+  TensorView tensor_;
+  std::vector<std::uint64_t> storage_;
+  std::variant<CsrView, CooView> arrays_;
+};
+
+}  // namespace thalia::cli

@@ -1,0 +1,89 @@
+#include "cli/tensor_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/block_cursor.h"
+#include "cli/copy_slice.h"
+#include "cli/escape.h"
+#include "cli/file_format.h"
+#include "thalia/error.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::cli {
+namespace {
+
+// As it is typed first: a name may hold what looks like an escape.
+TensorView find_tensor(const Reader& reader, std::string_view name) {
+  const std::string unescaped = unescape_name(name);
+  if (unescaped == name) return reader.tensor(name);
+  try {
+    return reader.tensor(name);
+  } catch (const UsageError&) {
+    return reader.tensor(unescaped);
+  }
+}
+
+TensorSource from_thalia(const std::filesystem::path& path, std::string_view name) {
+  const Reader reader = Reader::open(path);
+  const TensorView view = find_tensor(reader, name);
+  TensorSource source{.region = std::string(Reader::region_name(view)),
+                      .name = std::string(view.name()),
+                      .dtype = view.dtype(),
+                      .shape = view.shape(),
+                      .encoding = view.encoding(),
+                      .nnz = view.nnz()};
+  source.logical_bytes = [view] {
+    std::string bytes(view.logical_bytes(), '\0');
+    view.read(std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  };
+  if (view.encoding() == Encoding::csr || view.encoding() == Encoding::coo) {
+    source.entries = std::make_shared<SparseEntries>(view);
+    source.read = [entries = source.entries](std::span<const SliceRange> ranges,
+                                             MutableByteSpan out) {
+      entries->read_dense(ranges, out);
+    };
+  } else {
+    source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      view.read_slice(ranges, out);
+    };
+  }
+  return source;
+}
+
+TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const auto find = [&](std::string_view wanted) {
+    return std::find_if(file.tensors().begin(), file.tensors().end(),
+                        [&](const SafetensorsTensor& tensor) { return tensor.name == wanted; });
+  };
+  auto found = find(name);
+  if (found == file.tensors().end()) found = find(unescape_name(name));
+  if (found == file.tensors().end()) {
+    throw UsageError(ErrorCode::not_found, "no such tensor",
+                     {.path = path.string(), .tensor = std::string(name)});
+  }
+  const SafetensorsTensor tensor = *found;
+  TensorSource source{
+      .region = {}, .name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+  source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+  };
+  source.logical_bytes = [file, tensor] {
+    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  };
+  return source;
+}
+
+}  // namespace
+
+TensorSource open_tensor(const std::filesystem::path& path, std::string_view name) {
+  return format_of(path) == FileFormat::safetensors ? from_safetensors(path, name)
+                                                    : from_thalia(path, name);
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,153 @@
+// thalia verify: every finding of every file, one line each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/complaint.h"
+#include "cli/escape.h"
+#include "cli/file_format.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "thalia/error.h"
+#include "thalia/json_writer.h"
+#include "thalia/safetensors.h"
+#include "thalia/verify.h"
+
+namespace thalia::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  bool quick = false;
+  bool json = false;
+  unsigned threads = 0;
+};
+
+std::string_view severity_name(Severity severity) {
+  return severity == Severity::error ? "error" : "warning";
+}
+
+// A safetensors file carries no checksums: what can be wrong with it, opening finds.
+VerifyReport verify_safetensors(const std::string& path) {
+  VerifyReport report;
+  try {
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    report.tensors = static_cast<std::uint32_t>(file.tensors().size());
+  } catch (const FormatError& error) {
+    const ErrorContext& context = error.context();
+    std::string message = context.field;
+    const auto add = [&](std::string_view separator, std::string_view part) {
+      if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
+    };
+    add(": ", error.message());
+    add(": ", context.value.empty() ? "" : "got " + context.value);
+    add(", ", context.bound.empty() ? "" : "bound " + context.bound);
+    report.findings.push_back({.severity = Severity::error,
+                               .section = context.section.empty() ? "file" : context.section,
+                               .region = {},
+                               .tensor = context.tensor,
+                               .offset = context.offset.value_or(0),
+                               .length = 0,
+                               .message = std::move(message)});
+  }
+  return report;
+}
+
+std::string place(const Finding& finding) {
+  std::string text = finding.section;
+  if (finding.offset > 0 || finding.length > 0)
+    text += fmt::format(" at offset {}", finding.offset);
+  if (finding.length > 0) text += fmt::format(" ({} bytes)", finding.length);
+  if (!finding.region.empty()) text += fmt::format(", region '{}'", escape_name(finding.region));
+  if (!finding.tensor.empty()) text += fmt::format(", tensor '{}'", escape_name(finding.tensor));
+  return text;
+}
+
+void print_text(Output& out, const std::string& path, FileFormat format, const VerifyReport& report,
+                bool quick) {
+  for (const Finding& finding : report.findings) {
+    out.print("{}: {}: {}: {}\n", escape(path), severity_name(finding.severity), place(finding),
+              escape(finding.message));
+  }
+  if (report.suppressed > 0)
+    out.print("{}: {} more findings\n", escape(path), grouped(report.suppressed));
+  if (!report.ok()) return;
+  std::string checked = "structure checked";
+  if (format == FileFormat::thalia && !quick) {
+    checked =
+        fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
+  }
+  out.print("{}: ok: {} tensors, {}\n", escape(path), grouped(report.tensors), checked);
+}
+
+void add_json(JsonWriter& json, const std::string& path, FileFormat format,
+              const VerifyReport& report) {
+  json.begin_object().member("path", escape(path)).member("format", file_format_name(format));
+  json.member("ok", report.ok()).member("regions", report.regions);
+  json.member("tensors", report.tensors).member("bytes_checked", report.bytes_checked);
+  json.member("seconds", report.seconds).member("suppressed", report.suppressed);
+  json.key("findings").begin_array();
+  for (const Finding& finding : report.findings) {
+    json.begin_object().member("severity", severity_name(finding.severity));
+    json.member("section", finding.section).member("region", finding.region);
+    json.member("tensor", finding.tensor).member("offset", finding.offset);
+    json.member("length", finding.length).member("message", finding.message).end_object();
+  }
+  json.end_array().end_object();
+}
+
+int run_verify(const Arguments& arguments, Output& out) {
+  int status = kDone;
+  std::string text;
+  JsonWriter json(text);
+  if (arguments.json) json.begin_array();
+  for (const std::string& path : arguments.files) {
+    try {
+      const FileFormat format = format_of(path);
+      ProgressBar bar("verifying " + path);
+      VerifyOptions options{.quick = arguments.quick, .threads = arguments.threads};
+      options.progress = bar.callback();
+      const VerifyReport report =
+          format == FileFormat::safetensors ? verify_safetensors(path) : verify(path, options);
+      if (!report.ok()) status = std::max<int>(status, kFailed);
+      bar.finish();
+      if (arguments.json) {
+        add_json(json, path, format, report);
+      } else {
+        print_text(out, path, format, report, arguments.quick);
+      }
+    } catch (const Error& error) {
+      // The other files are still worth a look.
+      status = complain(error.what(), kUnreadable);
+    }
+  }
+  if (arguments.json) {
+    json.end_array();
+    out.write(text + "\n");
+  }
+  return status;
+}
+
+}  // namespace
+
+Run declare_verify(CLI::App& app) {
+  app.description(
+      "Checks structure, padding, checksums, every tensor's CRC-32 and content hash, names, JSON "
+      "and\n"
+      "sparse indices, and prints every finding on a line of its own. Files of other formats: "
+      "their\n"
+      "structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->files, "The files to check")->required();
+  app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
+  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core");
+  app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
+  return [arguments](Output& out) { return run_verify(*arguments, out); };
+}
+
+}  // namespace thalia::cli
