@@ -42,6 +42,7 @@ PUBLIC_LAYERS = {
 
 # Folders that see the public headers and their own files only.
 USERS_OF_THE_LIBRARY = ("src/cli", "examples")
+EXAMPLE_FOLDERS = ("spiking", "demo")
 
 # Where a library's headers may appear: the beginnings of paths. No other library is known.
 THIRD_PARTY = {
@@ -96,8 +97,8 @@ def _check_quoted(path, name):
     if path.startswith("include/") and not is_public:
         return "a public header includes public headers only, as thalia/NAME.h"
     if path.startswith(USERS_OF_THE_LIBRARY):
-        own = path.split("/")[-2] if path.startswith("examples/") else "cli"
-        if is_public or "/" not in name or name.split("/")[0] == own:
+        own = EXAMPLE_FOLDERS if path.startswith("examples/") else ("cli",)
+        if is_public or "/" not in name or name.split("/")[0] in own:
             return None
         return "the program and the examples include public headers and their own files only"
     layer = _layer_of(path)
