@@ -16,8 +16,8 @@ enum class FileFormat { thalia, safetensors };
 
 std::string_view file_format_name(FileFormat format) noexcept;
 std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
-/// By content (the first bytes) where the file exists, else by the name's ending; nullopt where
-/// neither tells.
+/// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
+/// nullopt where neither tells. @throws IoError where the file exists and cannot be read.
 std::optional<FileFormat> detect_format(const std::filesystem::path& path);
 
 /// How tensors of a format without regions are grouped.
@@ -26,13 +26,14 @@ struct RegionGrouping {
     automatic,  ///< the dotted name up to and with its first numeric part ("model.layers.3");
                 ///< without one, all but the last part
     none,       ///< one region, "model"
-    depth,      ///< the first `depth` dotted parts
+    depth,      ///< the first `depth` dotted parts, never the last one
   };
   Kind kind = Kind::automatic;
   unsigned depth = 0;
 };
 
-/// The region for a dotted tensor name. Never empty: a name without a prefix goes to "model".
+/// The region for a dotted tensor name. A name without a prefix, or with one that no region may
+/// have, goes to "model".
 std::string region_for_name(std::string_view tensor_name, const RegionGrouping& grouping);
 
 struct ConvertOptions {

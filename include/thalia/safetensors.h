@@ -1,10 +1,13 @@
-// safetensors files: a mapped reader and a crash-safe writer that keep the reference's rules: no
-// holes, no overlap, exact size, a header of at most 100 MB.
+// safetensors files: a mapped reader and a crash-safe writer that keep the format's rules: no
+// holes, no overlap, exact size, a header of at most 100 MB. Where the reference reader takes what
+// the format's description forbids or leaves open (repeated keys, unknown fields of a tensor, white
+// space before the header), this one refuses: it could not write it back.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +40,9 @@ class SafetensorsFile {
 
   const std::vector<SafetensorsTensor>& tensors()
       const noexcept;  ///< in the order of their bytes in the file
-  const SafetensorsMetadata& metadata() const noexcept;  ///< in the order of the header
+  /// In the order of the header; empty where there is none.
+  const SafetensorsMetadata& metadata() const noexcept;
+  bool has_metadata() const noexcept;  ///< true also for an empty "__metadata__"
   std::uint64_t file_bytes() const noexcept;
 
  private:
@@ -45,14 +50,17 @@ class SafetensorsFile {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Writes atomically (temporary, sync, rename) and as the reference does: tensors by descending
-/// alignment of their dtype, then by name; header padded with spaces to 8 bytes.
-/// @throws IoError; UsageError (duplicate, size_mismatch); UnsupportedError for a dtype that the
-/// format lacks.
+/// Writes atomically (temporary, sync, rename) and byte for byte as the reference does (safetensors
+/// 0.8): tensors in its descending order of dtypes (U64, I64, F64, C64, F32, …), then by name;
+/// header padded with spaces to 8 bytes. `metadata` keeps its order, which the reference leaves to
+/// chance; nullopt and an empty map differ as they do there.
+/// @throws IoError; UsageError (duplicate, size_mismatch, bad_argument: a tensor "__metadata__",
+/// text that is not UTF-8); UnsupportedError for what the format lacks: a dtype, elements that are
+/// no whole bytes, a header of more than 100 MB.
 /// @return bytes of the file.
 std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
-                               const SafetensorsMetadata& metadata = {},
+                               const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
                                Durability durability = Durability::full);
 
 }  // namespace thalia

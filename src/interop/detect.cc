@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <system_error>
+
+#include "interop/safetensors_parse.h"
+#include "io/posix_file.h"
+#include "thalia/convert.h"
+#include "thalia/format/header.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia {
+namespace {
+
+std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
+  const io::UniqueFd fd = io::open_for_reading(path);
+  const std::uint64_t size = io::file_size(fd.get(), path);
+  std::array<std::byte, interop::kSafetensorsPrefix + 1> start{};
+  const std::size_t known = std::min<std::uint64_t>(size, start.size());
+  io::pread_all(fd.get(), 0, MutableByteSpan(start).first(known), path);
+
+  if (known >= sizeof format::kMagic &&
+      std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
+    return FileFormat::thalia;
+  }
+  if (known < start.size()) return std::nullopt;
+  format::le64 header_length;
+  std::memcpy(&header_length, start.data(), sizeof header_length);
+  if (start.back() == std::byte{'{'} && header_length <= size - interop::kSafetensorsPrefix) {
+    return FileFormat::safetensors;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view file_format_name(FileFormat format) noexcept {
+  switch (format) {
+    case FileFormat::thalia:
+      return "thalia";
+    case FileFormat::safetensors:
+      return "safetensors";
+  }
+  return "unknown";
+}
+
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
+  for (const FileFormat format : {FileFormat::thalia, FileFormat::safetensors}) {
+    if (file_format_name(format) == name) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    if (const auto format = format_of_content(path)) return format;
+  }
+  const std::string extension = path.extension().string();
+  return extension.empty() ? std::nullopt : file_format_from_name(extension.substr(1));
+}
+
+}  // namespace thalia

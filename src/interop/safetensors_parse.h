@@ -1,0 +1,29 @@
+// Parsing a safetensors file that lies in memory. The rules are those of the format's description,
+// checked more strictly than the reference does: it takes files with repeated keys, unknown fields
+// of a tensor or white space before the header, and drops what it does not know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::interop {
+
+/// Of a header; the reference's bound for reading and writing.
+inline constexpr std::uint64_t kSafetensorsHeaderLimit = 100'000'000;
+/// The header's length stands in front of it.
+inline constexpr std::uint64_t kSafetensorsPrefix = 8;
+inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
+
+struct ParsedSafetensors {
+  std::vector<SafetensorsTensor> tensors;  ///< by offset, then as in the header; bytes in `file`
+  std::optional<SafetensorsMetadata> metadata;  ///< in the order of the header
+};
+
+/// @throws FormatError, UnsupportedError as SafetensorsFile::open(), without the path.
+ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes);
+
+}  // namespace thalia::interop

@@ -1,0 +1,47 @@
+#include <utility>
+
+#include "interop/safetensors_parse.h"
+#include "io/mapped_file.h"
+#include "thalia/error.h"
+#include "thalia/safetensors.h"
+
+namespace thalia {
+
+struct SafetensorsFile::Impl {
+  std::shared_ptr<const io::MappedFile> file;
+  interop::ParsedSafetensors parsed;
+};
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path,
+                                      std::uint64_t max_header_bytes) {
+  auto impl = std::make_shared<Impl>();
+  impl->file = io::MappedFile::open(path);
+  try {
+    impl->parsed = interop::parse_safetensors(impl->file->bytes(), max_header_bytes);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+  SafetensorsFile file;
+  file.impl_ = std::move(impl);
+  return file;
+}
+
+const std::vector<SafetensorsTensor>& SafetensorsFile::tensors() const noexcept {
+  return impl_->parsed.tensors;
+}
+
+const SafetensorsMetadata& SafetensorsFile::metadata() const noexcept {
+  static const SafetensorsMetadata kNone;
+  return impl_->parsed.metadata ? *impl_->parsed.metadata : kNone;
+}
+
+bool SafetensorsFile::has_metadata() const noexcept {
+  return impl_->parsed.metadata.has_value();
+}
+
+std::uint64_t SafetensorsFile::file_bytes() const noexcept {
+  return impl_->file->bytes().size();
+}
+
+}  // namespace thalia

@@ -1,0 +1,110 @@
+#include "interop/safetensors_writer.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "base/utf8.h"
+#include "interop/safetensors_header.h"
+#include "interop/safetensors_parse.h"
+#include "io/atomic_file.h"
+#include "io/posix_file.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+// Gathers payloads into few writes: a model can have a hundred thousand small tensors.
+class PayloadWriter {
+ public:
+  PayloadWriter(const io::AtomicFile& file, std::string_view header) : file_(file) {
+    io::pwrite_all(file_.fd(), 0, as_byte_span(header), file_.path());
+    offset_ = header.size();
+  }
+
+  void write(ByteSpan payload) {
+    if (payload.size() >= kGather) {
+      flush();
+      io::pwrite_all(file_.fd(), offset_, payload, file_.path());
+      offset_ += payload.size();
+      return;
+    }
+    if (buffer_.size() + payload.size() > kGather) flush();
+    buffer_.insert(buffer_.end(), payload.begin(), payload.end());
+  }
+
+  void flush() {
+    io::pwrite_all(file_.fd(), offset_, buffer_, file_.path());
+    offset_ += buffer_.size();
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kGather = 1 << 20;
+  const io::AtomicFile& file_;
+  std::uint64_t offset_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+SafetensorsHeader checked_header(const std::filesystem::path& path,
+                                 const std::vector<SafetensorsTensor>& tensors,
+                                 const std::optional<SafetensorsMetadata>& metadata,
+                                 std::uint64_t max_header_bytes) {
+  try {
+    return make_safetensors_header(tensors, metadata, max_header_bytes);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+}  // namespace
+
+std::uint64_t write_safetensors(const std::filesystem::path& path,
+                                const std::vector<SafetensorsTensor>& tensors,
+                                const std::optional<SafetensorsMetadata>& metadata,
+                                const SafetensorsWriteOptions& options, const FetchPayload& fetch) {
+  const SafetensorsHeader header =
+      checked_header(path, tensors, metadata, options.max_header_bytes);
+  io::AtomicFile file(path, {.durability = options.durability});
+  PayloadWriter writer(file, header.bytes);
+  std::uint64_t done = 0;
+  for (const std::size_t i : header.order) {
+    const ByteSpan payload = fetch(i);
+    writer.write(payload);
+    done += payload.size();
+    if (options.progress) options.progress(done, header.data_bytes);
+  }
+  assert(done == header.data_bytes);
+  writer.flush();
+  file.commit();
+  return header.bytes.size() + done;
+}
+
+}  // namespace thalia::interop
+
+namespace thalia {
+
+std::uint64_t save_safetensors(const std::filesystem::path& path,
+                               std::vector<SafetensorsTensor> tensors,
+                               const std::optional<SafetensorsMetadata>& metadata,
+                               Durability durability) {
+  for (const SafetensorsTensor& tensor : tensors) {
+    const auto expected = tensor.shape.byte_length(tensor.dtype);
+    if (expected == tensor.bytes.size()) continue;
+    throw UsageError(ErrorCode::size_mismatch,
+                     "payload of another size than dtype and shape ask for",
+                     {.path = path.string(),
+                      .tensor = printable(tensor.name),
+                      .value = fmt::format("{} bytes", tensor.bytes.size()),
+                      .bound = expected ? std::to_string(*expected) : std::string("2^64 - 1")});
+  }
+  return interop::write_safetensors(
+      path, tensors, metadata,
+      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .durability = durability},
+      [&](std::size_t i) { return tensors[i].bytes; });
+}
+
+}  // namespace thalia
