@@ -1,0 +1,138 @@
+// Runs a fuzz target over the files of folders, and over mutations of each: every truncation of
+// small files, flips, overwritten, removed and repeated bytes from a fixed seed. An ordinary test
+// with any compiler; a finding ends the process after its input was written down.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fuzz/fuzz_target.h"
+
+/// There with a sanitizer only.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::size_t kMutations = 2000;
+constexpr std::size_t kTruncations = 2048;
+
+const Bytes* running = nullptr;
+
+// Where a sanitizer or FUZZ_REQUIRE ends the process the input would be lost otherwise. Runs in
+// signal handlers: system calls only.
+void keep_finding() {
+  static constexpr char kPath[] = "fuzz-finding.bin";
+  static constexpr char kNote[] = "the input is in fuzz-finding.bin\n";
+  if (running == nullptr) return;
+  const int fd = ::open(kPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0 || ::write(fd, running->data(), running->size()) < 0) return;
+  ::close(fd);
+  if (::write(STDERR_FILENO, kNote, sizeof kNote - 1) < 0) return;
+}
+
+extern "C" void end_by_signal(int signal) {
+  keep_finding();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void run(const Bytes& input) {
+  running = &input;
+  // In memory of its exact size, so that a sanitizer sees a read past the end.
+  const Bytes exact(input);
+  LLVMFuzzerTestOneInput(exact.data(), exact.size());
+  running = nullptr;
+}
+
+std::size_t below(std::mt19937_64& random, std::size_t bound) {
+  return static_cast<std::size_t>(random() % bound);
+}
+
+// Values that lengths and counts go wrong at.
+std::uint64_t interesting(std::mt19937_64& random) {
+  constexpr std::uint64_t kValues[] = {
+      0,      1,      7,          8,        63,         64,         0x7f,       0x80,       0xff,
+      0x7fff, 0xffff, 0x7fffffff, 1u << 31, 0xffffffff, 1ull << 32, 1ull << 62, 1ull << 63, ~0ull};
+  return kValues[below(random, std::size(kValues))];
+}
+
+void mutate(Bytes& bytes, std::mt19937_64& random) {
+  if (bytes.empty()) return;
+  const std::size_t at = below(random, bytes.size());
+  const std::size_t run = 1 + below(random, std::min<std::size_t>(16, bytes.size() - at));
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+  switch (below(random, 6)) {
+    case 0:
+      bytes[at] ^= static_cast<std::uint8_t>(1u << below(random, 8));
+      break;
+    case 1:
+      bytes[at] = static_cast<std::uint8_t>(random());
+      break;
+    case 2: {
+      const std::uint64_t value = interesting(random);
+      const std::size_t width = std::min(std::size_t{1} << below(random, 4), bytes.size() - at);
+      for (std::size_t i = 0; i < width; ++i) {
+        bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
+      }
+      break;
+    }
+    case 3:
+      bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(run));
+      break;
+    case 4: {
+      const Bytes repeated(begin, begin + static_cast<std::ptrdiff_t>(run));
+      bytes.insert(begin, repeated.begin(), repeated.end());
+      break;
+    }
+    default:
+      std::swap(bytes[at], bytes[below(random, bytes.size())]);
+      break;
+  }
+}
+
+void run_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const Bytes original{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream.good() && !stream.eof()) throw std::runtime_error("cannot read " + path.string());
+  run(original);
+  for (std::size_t length = 0; length < std::min(original.size(), kTruncations); ++length) {
+    run(Bytes(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
+  }
+  std::mt19937_64 random(original.size());
+  for (std::size_t i = 0; i < kMutations; ++i) {
+    Bytes changed = original;
+    for (std::size_t count = 1 + below(random, 4); count > 0; --count) mutate(changed, random);
+    run(changed);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::filesystem::path> files;
+  for (int i = 1; i < argc; ++i) {
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  if (files.empty()) {
+    std::fprintf(stderr, "usage: %s CORPUS-FOLDER…, with at least one file\n", argv[0]);
+    return 2;
+  }
+  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGSEGV}) std::signal(signal, end_by_signal);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_finding);
+  for (const auto& file : files) run_file(file);
+  std::printf("%zu files, each with %zu mutations\n", files.size(), kMutations);
+}

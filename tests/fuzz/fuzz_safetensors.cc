@@ -1,0 +1,62 @@
+// Parses any bytes as a safetensors file. What is accepted lies inside the input, and survives
+// being written and parsed again.
+
+#include <algorithm>
+#include <string>
+
+#include "fuzz/fuzz_target.h"
+#include "interop/safetensors_header.h"
+#include "interop/safetensors_parse.h"
+#include "thalia/error.h"
+
+using namespace thalia;
+
+namespace {
+
+constexpr std::uint64_t kLimit = interop::kSafetensorsHeaderLimit;
+
+void check_extents(ByteSpan file, const interop::ParsedSafetensors& parsed) {
+  const std::byte* expected = nullptr;
+  for (const SafetensorsTensor& tensor : parsed.tensors) {
+    FUZZ_REQUIRE(tensor.shape.byte_length(tensor.dtype) == tensor.bytes.size());
+    FUZZ_REQUIRE(tensor.bytes.data() >= file.data());
+    FUZZ_REQUIRE(expected == nullptr || tensor.bytes.data() == expected);
+    expected = tensor.bytes.data() + tensor.bytes.size();
+  }
+  FUZZ_REQUIRE(expected == nullptr || expected == file.data() + file.size());
+}
+
+void check_round_trip(const interop::ParsedSafetensors& parsed) {
+  // Escapes may make the header longer than the one that was read.
+  const auto header = interop::make_safetensors_header(parsed.tensors, parsed.metadata, 6 * kLimit);
+  std::string file = header.bytes;
+  for (const std::size_t i : header.order) {
+    const ByteSpan bytes = parsed.tensors[i].bytes;
+    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  const auto again = interop::parse_safetensors(as_byte_span(file), 6 * kLimit);
+  FUZZ_REQUIRE(again.metadata == parsed.metadata);
+  FUZZ_REQUIRE(again.tensors.size() == parsed.tensors.size());
+  for (std::size_t i = 0; i < again.tensors.size(); ++i) {
+    const SafetensorsTensor& now = again.tensors[i];
+    const SafetensorsTensor& before = parsed.tensors[header.order[i]];
+    // Empty tensors may have changed places: their offsets do not tell which comes first.
+    if (before.bytes.empty()) continue;
+    FUZZ_REQUIRE(now.name == before.name && now.dtype == before.dtype);
+    FUZZ_REQUIRE(now.shape == before.shape && std::ranges::equal(now.bytes, before.bytes));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const ByteSpan file = std::as_bytes(std::span(data, size));
+  try {
+    const auto parsed = interop::parse_safetensors(file, kLimit);
+    check_extents(file, parsed);
+    check_round_trip(parsed);
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+  return 0;
+}
