@@ -97,8 +97,9 @@ def _check_quoted(path, name):
     if path.startswith("include/") and not is_public:
         return "a public header includes public headers only, as thalia/NAME.h"
     if path.startswith(USERS_OF_THE_LIBRARY):
-        own = EXAMPLE_FOLDERS if path.startswith("examples/") else ("cli",)
-        if is_public or "/" not in name or name.split("/")[0] in own:
+        folder = name.split("/")[0]
+        is_private = folder in LAYERS or (folder == "cli" and path.startswith("examples/"))
+        if is_public or not is_private:
             return None
         return "the program and the examples include public headers and their own files only"
     layer = _layer_of(path)

@@ -85,7 +85,8 @@ class BrokenTrees(unittest.TestCase):
             self.refuses(user, '"base/fail.h"')
             self.accepts(user, '"thalia/thalia.h"')
         self.accepts("src/cli/ls.cc", '"cli/print.h"')
-        self.accepts("examples/spiking/main.cc", '"spiking/network.h"')
+        self.accepts("examples/demo/main.cc", '"spiking/network.h"')
+        self.refuses("examples/demo/main.cc", '"cli/print.h"')
 
     def test_libraries_appear_in_one_place(self):
         for include, place, elsewhere in (
