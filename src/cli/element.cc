@@ -97,11 +97,6 @@ void append_json_float(std::string& out, T value) {
   }
 }
 
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-
 }  // namespace
 
 Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index) {
@@ -173,38 +168,42 @@ Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index) {
 }
 
 void append_text(std::string& out, const Element& element) {
-  std::visit(Overloaded{[&](float value) { append_float(out, value); },
-                        [&](double value) { append_float(out, value); },
-                        [&](bool value) { out += value ? "true" : "false"; },
-                        [&](const auto& value) {
-                          if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
-                            fmt::format_to(std::back_inserter(out), "{}", value);
-                          } else {
-                            append_float(out, value.real());
-                            if (!std::signbit(value.imag())) out += '+';
-                            append_float(out, value.imag());
-                            out += 'j';
-                          }
-                        }},
-             element);
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          out += value ? "true" : "false";
+        } else if constexpr (std::is_integral_v<T>) {
+          fmt::format_to(std::back_inserter(out), "{}", value);
+        } else if constexpr (std::is_floating_point_v<T>) {
+          append_float(out, value);
+        } else {
+          append_float(out, value.real());
+          if (!std::signbit(value.imag())) out += '+';
+          append_float(out, value.imag());
+          out += 'j';
+        }
+      },
+      element);
 }
 
 void append_json(std::string& out, const Element& element) {
-  std::visit(Overloaded{[&](float value) { append_json_float(out, value); },
-                        [&](double value) { append_json_float(out, value); },
-                        [&](bool value) { out += value ? "true" : "false"; },
-                        [&](const auto& value) {
-                          if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
-                            fmt::format_to(std::back_inserter(out), "{}", value);
-                          } else {
-                            out += '[';
-                            append_json_float(out, value.real());
-                            out += ',';
-                            append_json_float(out, value.imag());
-                            out += ']';
-                          }
-                        }},
-             element);
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_integral_v<T>) {
+          append_text(out, element);
+        } else if constexpr (std::is_floating_point_v<T>) {
+          append_json_float(out, value);
+        } else {
+          out += '[';
+          append_json_float(out, value.real());
+          out += ',';
+          append_json_float(out, value.imag());
+          out += ']';
+        }
+      },
+      element);
 }
 
 }  // namespace thalia::cli
