@@ -1,5 +1,6 @@
 // The block tree: leaf digests of fixed-size blocks, and the closing checksum over header and
-// leaves. docs/format.md, "Block tree". Knows nothing of files: bytes come in as spans.
+// leaves. docs/format.md, "Block tree". Knows nothing of files: bytes come in as spans. Callers
+// have checked block_log2, the leaf algorithm and all lengths.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,12 @@ class LeafHasher {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Writes the leaf of block `block` of `file` (at least integrity_offset bytes) to `out`, which is
+/// leaf_length() bytes. Of the header, integrity_offset, integrity_block_log2 and leaf_algorithm
+/// are used.
+void hash_block(ByteSpan file, std::uint64_t block, const format::Header& header,
+                MutableByteSpan out);
 
 /// True where block `block` of `file` (at least integrity_offset bytes) has the leaf that `leaves`
 /// says.

@@ -7,6 +7,8 @@
 
 namespace thalia::integrity {
 
+/// Externally synchronised. @throws UnsupportedError (unsupported_feature) where the cryptographic
+/// library refuses SHA-256.
 class Sha256 {
  public:
   Sha256();
@@ -14,7 +16,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   Sha256& update(ByteSpan bytes);
-  /// Ends the computation; the object may only be destroyed or assigned to afterwards.
+  /// Ends the computation and starts over.
   Digest256 finish();
 
  private:

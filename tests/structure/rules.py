@@ -51,7 +51,7 @@ THIRD_PARTY = {
     r"simdjson\.h$": ("src/json/",),
     r"zstd(_errors)?\.h$": ("src/codec/zstd",),
     r"lz4(hc|frame)?\.h$": ("src/codec/lz4",),
-    r"xx(hash|h3)\.h$": ("src/integrity/content_hash.",),
+    r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.",),
     r"openssl/": ("src/integrity/sha256.",),
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring",),

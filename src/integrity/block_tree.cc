@@ -1,0 +1,112 @@
+#include "integrity/block_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <string_view>
+#include <variant>
+
+#include "integrity/content_hash.h"
+#include "integrity/sha256.h"
+
+namespace thalia::integrity {
+namespace {
+
+using format::Header;
+using format::LeafAlgorithm;
+
+constexpr std::string_view kDomain = "THALIA-TREE-1";
+constexpr std::array<std::byte, sizeof(Header)> kNoHeader = {};
+
+LeafAlgorithm leaf_algorithm(const Header& header) noexcept {
+  return static_cast<LeafAlgorithm>(header.leaf_algorithm);
+}
+
+template <typename Digest>
+void write_digest(const Digest& digest, MutableByteSpan out) {
+  assert(out.size() == sizeof(digest.bytes));
+  std::memcpy(out.data(), digest.bytes, sizeof(digest.bytes));
+}
+
+}  // namespace
+
+std::uint64_t leaf_length(LeafAlgorithm algorithm) noexcept {
+  return algorithm == LeafAlgorithm::sha256 ? sizeof(Digest256) : sizeof(Digest128);
+}
+
+std::uint64_t block_count(std::uint64_t integrity_offset, unsigned block_log2) noexcept {
+  const std::uint64_t block_bytes = std::uint64_t{1} << block_log2;
+  return (integrity_offset >> block_log2) + ((integrity_offset & (block_bytes - 1)) != 0 ? 1 : 0);
+}
+
+struct LeafHasher::State {
+  std::variant<Xxh3, Sha256> hasher;
+};
+
+LeafHasher::LeafHasher(LeafAlgorithm algorithm) : state_(std::make_unique<State>()) {
+  if (algorithm == LeafAlgorithm::sha256) state_->hasher.emplace<Sha256>();
+}
+
+LeafHasher::~LeafHasher() = default;
+LeafHasher::LeafHasher(LeafHasher&&) noexcept = default;
+LeafHasher& LeafHasher::operator=(LeafHasher&&) noexcept = default;
+
+void LeafHasher::update(ByteSpan bytes) {
+  std::visit([&](auto& hasher) { hasher.update(bytes); }, state_->hasher);
+}
+
+void LeafHasher::finish(MutableByteSpan out) {
+  if (Xxh3* const xxh3 = std::get_if<Xxh3>(&state_->hasher)) {
+    write_digest(xxh3->finish(), out);
+    xxh3->reset();
+  } else {
+    write_digest(std::get<Sha256>(state_->hasher).finish(), out);
+  }
+}
+
+void hash_block(ByteSpan file, std::uint64_t block, const Header& header, MutableByteSpan out) {
+  const std::uint64_t end_of_blocks = header.integrity_offset;
+  const std::uint64_t block_bytes = std::uint64_t{1} << header.integrity_block_log2;
+  const std::uint64_t start = block << header.integrity_block_log2;
+  assert(start < end_of_blocks && end_of_blocks <= file.size());
+  ByteSpan bytes = file.subspan(start, std::min(block_bytes, end_of_blocks - start));
+  if (block != 0 && leaf_algorithm(header) == LeafAlgorithm::xxh3_128)
+    return write_digest(xxh3_128(bytes), out);
+
+  LeafHasher hasher(leaf_algorithm(header));
+  if (block == 0) {
+    // The header is written last and stands in the closing checksum instead.
+    const std::size_t covered = std::min(bytes.size(), kNoHeader.size());
+    hasher.update(ByteSpan(kNoHeader).first(covered));
+    bytes = bytes.subspan(covered);
+  }
+  hasher.update(bytes);
+  hasher.finish(out);
+}
+
+bool block_matches(ByteSpan file, std::uint64_t block, const Header& header, ByteSpan leaves) {
+  const std::uint64_t length = leaf_length(leaf_algorithm(header));
+  const ByteSpan expected = leaves.subspan(block * length, length);
+  std::array<std::byte, sizeof(Digest256)> leaf;
+  hash_block(file, block, header, MutableByteSpan(leaf).first(length));
+  return std::equal(expected.begin(), expected.end(), leaf.begin());
+}
+
+Digest256 closing_checksum(const Header& header, ByteSpan leaves) {
+  struct {
+    std::uint8_t algorithm;
+    std::uint8_t block_log2;
+    format::le64 integrity_offset;
+  } const parameters = {header.leaf_algorithm, header.integrity_block_log2,
+                        header.integrity_offset};
+  static_assert(sizeof(parameters) == 10);
+  return Sha256()
+      .update(as_byte_span(kDomain))
+      .update(std::as_bytes(std::span(&parameters, 1)))
+      .update(std::as_bytes(std::span(&header, 1)))
+      .update(leaves)
+      .finish();
+}
+
+}  // namespace thalia::integrity

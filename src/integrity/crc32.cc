@@ -1,0 +1,39 @@
+#include "integrity/crc32.h"
+
+#include <libdeflate.h>
+
+namespace thalia::integrity {
+namespace {
+
+// Polynomials over GF(2) modulo the CRC's, reflected: the top bit is the coefficient of x^0.
+constexpr std::uint32_t kPolynomial = 0xedb88320;
+constexpr std::uint32_t kOne = 1u << 31;
+constexpr std::uint32_t kX8 = kOne >> 8;
+
+constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (std::uint32_t bit = kOne; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0) product ^= b;
+    b = (b >> 1) ^ ((b & 1) != 0 ? kPolynomial : 0);  // times x
+  }
+  return product;
+}
+
+}  // namespace
+
+std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
+  return libdeflate_crc32(crc, bytes.data(), bytes.size());
+}
+
+// To follow A with n bytes multiplies its CRC with x^(8n); the inversions before and after cancel.
+std::uint32_t crc32_combine(std::uint32_t crc_a, std::uint32_t crc_b,
+                            std::uint64_t length_b) noexcept {
+  std::uint32_t shift = kOne;
+  for (std::uint32_t power = kX8; length_b != 0; length_b >>= 1) {
+    if ((length_b & 1) != 0) shift = multiply(shift, power);
+    power = multiply(power, power);
+  }
+  return multiply(shift, crc_a) ^ crc_b;
+}
+
+}  // namespace thalia::integrity

@@ -1,0 +1,55 @@
+#include "integrity/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <new>
+
+#include "thalia/error.h"
+
+namespace thalia::integrity {
+namespace {
+
+EVP_MD_CTX* as_context(void* context) {
+  return static_cast<EVP_MD_CTX*>(context);
+}
+
+void require(int result) {
+  if (result != 1)
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "the cryptographic library offers no SHA-256");
+}
+
+}  // namespace
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  if (!context_) throw std::bad_alloc();
+  require(EVP_DigestInit_ex(as_context(context_.get()), EVP_sha256(), nullptr));
+}
+
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::Free::operator()(void* context) const noexcept {
+  EVP_MD_CTX_free(as_context(context));
+}
+
+Sha256& Sha256::update(ByteSpan bytes) {
+  require(EVP_DigestUpdate(as_context(context_.get()), bytes.data(), bytes.size()));
+  return *this;
+}
+
+Digest256 Sha256::finish() {
+  Digest256 digest;
+  EVP_MD_CTX* const context = as_context(context_.get());
+  require(EVP_DigestFinal_ex(context, digest.bytes, nullptr));
+  // The algorithm is found by name once, in the constructor; null keeps it.
+  require(EVP_DigestInit_ex(context, nullptr, nullptr));
+  return digest;
+}
+
+Digest256 sha256(ByteSpan bytes) {
+  return Sha256().update(bytes).finish();
+}
+
+}  // namespace thalia::integrity

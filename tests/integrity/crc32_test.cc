@@ -1,0 +1,49 @@
+#include "integrity/crc32.h"
+
+#include <cstdint>
+
+#include "boost_test.h"
+#include "support/bytes.h"
+#include "support/files.h"
+
+using namespace thalia;
+using integrity::crc32;
+using integrity::crc32_combine;
+using test::bytes_of;
+
+BOOST_AUTO_TEST_SUITE(crc32_suite)
+
+// The check value of CRC-32/ISO-HDLC in the catalogue of parametrised CRC algorithms
+// (reveng.sourceforge.io); the others from zlib's crc32().
+BOOST_AUTO_TEST_CASE(known_answers) {
+  BOOST_TEST(crc32(bytes_of("123456789")) == 0xcbf43926u);
+  BOOST_TEST(crc32({}) == 0u);
+  BOOST_TEST(crc32(bytes_of("a")) == 0xe8b7be43u);
+  BOOST_TEST(crc32(bytes_of("The quick brown fox jumps over the lazy dog")) == 0x414fa339u);
+}
+
+BOOST_AUTO_TEST_CASE(continues_where_it_stopped) {
+  const auto bytes = test::random_bytes(1000);
+  const ByteSpan all(bytes);
+  for (const std::size_t cut : {0u, 1u, 7u, 500u, 1000u})
+    BOOST_TEST(crc32(all.subspan(cut), crc32(all.first(cut))) == crc32(all));
+}
+
+BOOST_AUTO_TEST_CASE(combining_gives_the_crc_of_the_concatenation) {
+  const auto bytes = test::random_bytes(70000);
+  for (const std::size_t size : {0u, 1u, 2u, 255u, 4096u, 70000u}) {
+    const ByteSpan all = ByteSpan(bytes).first(size);
+    for (const std::size_t cut : {std::size_t{0}, size / 3, size - size / 5, size})
+      BOOST_TEST(crc32_combine(crc32(all.first(cut)), crc32(all.subspan(cut)), size - cut) ==
+                 crc32(all));
+  }
+}
+
+// From zlib 1.2.13, crc32_combine64(0xcbf43926, 0xe8b7be43, length).
+BOOST_AUTO_TEST_CASE(combining_known_answers_at_lengths_beyond_32_bits) {
+  BOOST_TEST(crc32_combine(0xcbf43926, 0xe8b7be43, 1ull << 20) == 0xf705afdeu);
+  BOOST_TEST(crc32_combine(0xcbf43926, 0xe8b7be43, (1ull << 32) + 5) == 0x018d7aceu);
+  BOOST_TEST(crc32_combine(0xcbf43926, 0xe8b7be43, (1ull << 40) + 12345) == 0xba078898u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
