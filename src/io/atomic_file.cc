@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +10,13 @@
 #include <climits>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "io/posix_error.h"
+#include "io/random.h"
 #include "thalia/error.h"
 
 namespace thalia::io {
@@ -53,10 +54,9 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
 
 // `.NAME.PID-RANDOM.thalia-tmp`, with NAME cut back to whole UTF-8 characters where the folder
 // allows no longer names.
-std::string temporary_name(int folder_fd, const std::string& name,
-                           const std::filesystem::path& target) {
+std::string temporary_name(int folder_fd, const std::string& name) {
   std::uint64_t random;
-  if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) throw_errno("getrandom", target);
+  fill_random(std::as_writable_bytes(std::span(&random, 1)));
   const std::string suffix = fmt::format(".{}-{:016x}.thalia-tmp", ::getpid(), random);
   const long limit = ::fpathconf(folder_fd, _PC_NAME_MAX);
   const std::size_t longest = limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
@@ -73,7 +73,7 @@ template <typename Make>
 std::string with_free_name(int folder_fd, const std::string& name,
                            const std::filesystem::path& target, const char* operation, Make make) {
   for (int tries = 0;; ++tries) {
-    std::string temporary = temporary_name(folder_fd, name, target);
+    std::string temporary = temporary_name(folder_fd, name);
     if (make(temporary.c_str())) return temporary;
     if (errno != EEXIST || tries == kMaxNameTries) throw_errno(operation, target);
   }

@@ -56,6 +56,11 @@ std::uint64_t file_size(int fd, const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(stat_of(fd, path).st_size);
 }
 
+void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path) {
+  if (retry_interrupted([&] { return ::ftruncate(fd, static_cast<off_t>(size)); }) != 0)
+    throw_errno("ftruncate", path, size);
+}
+
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path) {
   const std::uint64_t wanted_end = offset + out.size();

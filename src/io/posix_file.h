@@ -16,6 +16,9 @@ namespace thalia::io {
 UniqueFd open_for_reading(const std::filesystem::path& path);
 std::uint64_t file_size(int fd, const std::filesystem::path& path);
 
+/// Makes the file this long; what is new reads as zeros.
+void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path);
+
 /// @throws IoError; FormatError (truncated) where the file ends first.
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);

@@ -1,0 +1,11 @@
+// Random bytes from the operating system.
+#pragma once
+
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+/// Fills `out`, at most 256 bytes. @throws IoError.
+void fill_random(MutableByteSpan out);
+
+}  // namespace thalia::io
