@@ -1,0 +1,226 @@
+#include "container/draft.h"
+
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "format/payload.h"
+#include "json/reader.h"
+#include "thalia/format/constants.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+namespace {
+
+// What any reader with default limits accepts.
+constexpr unsigned kJsonDepth = ReadLimits{}.max_json_depth;
+
+void check_name(const char* field, std::string_view name) {
+  if (name.size() > format::kMaxNameLength) {
+    fail_argument(ErrorCode::bad_argument, field, fmt::format("{} bytes", name.size()),
+                  std::to_string(format::kMaxNameLength));
+  }
+  const std::size_t invalid = find_invalid_utf8(name);
+  if (invalid != std::string_view::npos) {
+    fail_argument(ErrorCode::bad_argument, field, fmt::format("'{}'", printable(name)),
+                  "valid UTF-8", fmt::format("byte {} starts no character", invalid));
+  }
+}
+
+void check_json(const char* field, std::string_view text) {
+  try {
+    json::check_object(text, kJsonDepth);
+  } catch (const FormatError& error) {
+    fail_argument(ErrorCode::bad_argument, field, fmt::format("'{}'", printable(text, 60)),
+                  "a JSON object", error.message());
+  }
+}
+
+std::uint64_t checked_length(const TensorSpec& spec) {
+  const auto refuse = [&](std::string bound) {
+    fail_argument(ErrorCode::bad_argument, "tensor",
+                  fmt::format("'{}', {} {} of shape {} with nnz {}", printable(spec.name),
+                              encoding_name(spec.encoding), dtype_name(spec.dtype),
+                              spec.shape.to_string(), spec.nnz),
+                  std::move(bound));
+  };
+  const bool sparse = spec.encoding == Encoding::csr || spec.encoding == Encoding::coo;
+  if (!sparse && spec.encoding != Encoding::dense) refuse("dense, csr or coo");
+  if (!sparse && (spec.nnz != 0 || spec.wide_indices))
+    refuse("nnz 0 and narrow indices for a dense tensor");
+  const auto elements = spec.shape.element_count();
+  if (!elements || !spec.shape.byte_length(spec.dtype)) refuse("fewer than 2^64 bytes");
+  if (spec.nnz > *elements) refuse(fmt::format("nnz at most {}", *elements));
+  const auto length =
+      format::payload_length(spec.encoding, spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  if (!length) refuse("csr: rank 2, coo: rank 1 or more, no packed dtype");
+  if (sparse && !spec.wide_indices) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    if (spec.encoding == Encoding::csr && spec.nnz > kMost)
+      refuse("wide_indices for that many stored elements");
+    for (const std::uint64_t extent : spec.shape.extents()) {
+      if (extent > kMost) refuse("wide_indices for an extent of 2^32 or more");
+    }
+  }
+  return *length;
+}
+
+}  // namespace
+
+ByteSpan zero_bytes() {
+  static constexpr std::byte kZeros[8192] = {};
+  return kZeros;
+}
+
+void Draft::set_metadata(std::string json) {
+  check_json("metadata", json);
+  metadata = std::move(json);
+}
+
+std::uint32_t Draft::add_region(RegionSpec spec) {
+  check_name("region name", spec.name);
+  if (spec.name.empty() || spec.name.find('\0') != std::string::npos) {
+    fail_argument(ErrorCode::bad_argument, "region name", fmt::format("'{}'", printable(spec.name)),
+                  "1 or more bytes without NUL");
+  }
+  if (spec.neuron_type > NeuronType::none) {
+    fail_argument(ErrorCode::bad_argument, "neuron_type",
+                  std::to_string(static_cast<std::uint32_t>(spec.neuron_type)), "0 to 2");
+  }
+  check_json("config_json", spec.config_json);
+  if (!spec.metadata_json.empty()) check_json("metadata_json", spec.metadata_json);
+  if (!region_names_.insert(spec.name).second) {
+    fail_argument(ErrorCode::duplicate, "region name",
+                  fmt::format("'{}' twice", printable(spec.name)), "unique names");
+  }
+  regions.push_back({.spec = std::move(spec)});
+  return static_cast<std::uint32_t>(regions.size() - 1);
+}
+
+std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+                                bool streamed) {
+  if (region >= regions.size()) {
+    fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
+                  fmt::format("one of the {} that add_region returned", regions.size()));
+  }
+  try {
+    check_name("tensor name", spec.name);
+    if (regions[region].tensor_names.contains(spec.name)) {
+      fail_argument(ErrorCode::duplicate, "tensor name",
+                    fmt::format("'{}' twice", printable(spec.name)), "unique names in a region");
+    }
+    std::string name = spec.name;
+    const std::uint32_t id = append_tensor(region, std::move(spec), std::move(pieces), streamed);
+    regions[region].tensor_names.insert(std::move(name));
+    regions[region].tensors.push_back(id);
+    return id;
+  } catch (Error& error) {
+    error.add_region(printable(regions[region].spec.name));
+    throw;
+  }
+}
+
+std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
+                                   std::vector<ByteSpan> pieces, bool streamed) {
+  if (tensors.size() >= ReadLimits{}.max_tensors) {
+    fail_argument(ErrorCode::bad_argument, "tensors", std::to_string(tensors.size() + 1),
+                  std::to_string(ReadLimits{}.max_tensors));
+  }
+  if (static_cast<std::uint8_t>(spec.dtype) >= kDTypeCount ||
+      static_cast<std::uint8_t>(spec.role) >= format::kRoleCount) {
+    fail_argument(ErrorCode::bad_argument, "tensor", fmt::format("'{}'", printable(spec.name)),
+                  "a dtype and a role that exist");
+  }
+  const std::uint64_t length = checked_length(spec);
+  if (!streamed) {
+    const std::uint64_t given =
+        std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                        [](std::uint64_t sum, ByteSpan piece) { return sum + piece.size(); });
+    if (given != length) {
+      fail_argument(
+          ErrorCode::size_mismatch, "payload",
+          fmt::format("{} bytes for tensor '{}'", given, printable(spec.name)),
+          fmt::format(
+              "{} for {} {}{}", length, dtype_name(spec.dtype), spec.shape.to_string(),
+              spec.encoding == Encoding::dense ? "" : fmt::format(" with nnz {}", spec.nnz)));
+    }
+    std::erase_if(pieces, [](ByteSpan piece) { return piece.empty(); });
+  } else {
+    pieces.clear();
+  }
+  tensors.push_back({.spec = std::move(spec),
+                     .region = region,
+                     .logical_length = length,
+                     .streamed = streamed && length != 0,
+                     .pieces = std::move(pieces)});
+  return static_cast<std::uint32_t>(tensors.size() - 1);
+}
+
+std::uint32_t Draft::add_connection(std::string_view source, std::string_view target) {
+  for (const auto& [field, name] :
+       {std::pair("source_region", source), std::pair("target_region", target)}) {
+    if (!region_names_.contains(std::string(name))) {
+      fail_argument(ErrorCode::not_found, field, fmt::format("'{}'", printable(name)),
+                    "a declared region");
+    }
+  }
+  // Region names hold no NUL, so the pair has one spelling.
+  if (!connection_names_.insert(std::string(source) + '\0' + std::string(target)).second) {
+    fail_argument(ErrorCode::duplicate, "connection",
+                  fmt::format("'{}' to '{}' twice", printable(source), printable(target)),
+                  "one a pair of regions");
+  }
+  connections.push_back({.source = std::string(source), .target = std::string(target)});
+  return static_cast<std::uint32_t>(connections.size() - 1);
+}
+
+namespace {
+
+DraftConnection& connection_at(std::vector<DraftConnection>& connections, std::uint32_t i) {
+  if (i >= connections.size()) {
+    fail_argument(ErrorCode::bad_argument, "connection", std::to_string(i),
+                  fmt::format("one of the {} that add_connection returned", connections.size()));
+  }
+  return connections[i];
+}
+
+}  // namespace
+
+std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec spec,
+                                            ByteSpan payload) {
+  DraftConnection& entry = connection_at(connections, connection);
+  if (entry.weights != DraftConnection::kNone) {
+    fail_argument(ErrorCode::duplicate, "weights", fmt::format("connection {} twice", connection),
+                  "one matrix");
+  }
+  spec.name = fmt::format("{}.weights", connection);
+  spec.role = Role::weights;
+  return entry.weights = append_tensor(kConnectivity, std::move(spec), {payload}, false);
+}
+
+std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec spec,
+                                           ByteSpan payload) {
+  DraftConnection& entry = connection_at(connections, connection);
+  if (entry.delays != DraftConnection::kNone) {
+    fail_argument(ErrorCode::duplicate, "delays", fmt::format("connection {} twice", connection),
+                  "one matrix");
+  }
+  spec.name = fmt::format("{}.delays", connection);
+  spec.role = Role::other;
+  return entry.delays = append_tensor(kConnectivity, std::move(spec), {payload}, false);
+}
+
+void Draft::check_complete() const {
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    if (connections[i].weights == DraftConnection::kNone) {
+      fail_argument(ErrorCode::wrong_state, "connection",
+                    fmt::format("{} ('{}' to '{}') without weights", i,
+                                printable(connections[i].source), printable(connections[i].target)),
+                    "add_connection_weights before commit");
+    }
+  }
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,47 @@
+#include "container/findings.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace thalia {
+
+bool VerifyReport::ok() const noexcept {
+  return suppressed == 0 &&
+         std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return finding.severity == Severity::error; });
+}
+
+namespace container {
+
+void Findings::add(Finding finding) {
+  const std::lock_guard lock(mutex_);
+  if (findings_.size() < most_) {
+    findings_.push_back(std::move(finding));
+  } else {
+    ++suppressed_;
+  }
+}
+
+void Findings::add(const Error& error, std::string_view region, std::string_view tensor) {
+  const ErrorContext& context = error.context();
+  std::string message = error.message();
+  if (!context.field.empty()) message = context.field + (message.empty() ? "" : ": " + message);
+  if (!context.value.empty()) message += ": got " + context.value;
+  if (!context.bound.empty()) message += ", bound " + context.bound;
+  add({.section = context.section,
+       .region = context.region.empty() ? printable(region) : context.region,
+       .tensor = context.tensor.empty() ? printable(tensor) : context.tensor,
+       .offset = context.offset.value_or(0),
+       .message = std::move(message)});
+}
+
+void Findings::deliver(VerifyReport& report) {
+  std::stable_sort(findings_.begin(), findings_.end(),
+                   [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
+  report.findings = std::move(findings_);
+  report.suppressed = suppressed_;
+}
+
+}  // namespace container
+}  // namespace thalia

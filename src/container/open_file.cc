@@ -1,0 +1,330 @@
+#include "container/open_file.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "format/overlay.h"
+#include "format/validate_directory.h"
+#include "format/validate_header.h"
+#include "integrity/block_tree.h"
+#include "integrity/content_hash.h"
+#include "integrity/crc32.h"
+#include "integrity/sha256.h"
+#include "json/reader.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::detail {
+
+// Views hand out payloads as they lie in the file, which is little-endian.
+static_assert(std::endian::native == std::endian::little,
+              "big-endian hosts need a reader that copies");
+
+namespace {
+
+// CRC-32 of a struct with its own CRC field taken as zero.
+template <typename T>
+std::uint32_t self_crc(T copy, format::le32 T::*field) {
+  copy.*field = std::uint32_t{0};
+  return integrity::crc32(format::struct_bytes(copy));
+}
+
+template <typename T>
+void check_self_crc(const T& value, format::le32 T::*field, const char* section, const char* name,
+                    std::uint64_t at) {
+  const std::uint32_t expected = self_crc(value, field);
+  if (value.*field != expected) {
+    throw IntegrityError(ErrorCode::checksum_mismatch, "the structure is damaged",
+                         {.section = section,
+                          .field = name,
+                          .offset = at,
+                          .value = fmt::format("{:#010x}", std::uint32_t{value.*field}),
+                          .bound = fmt::format("{:#010x} as computed", expected)});
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
+                                               const ReadOptions& options) {
+  try {
+    auto file = std::make_shared<OpenFile>(io::MappedFile::open(path), options);
+    if (options.verification == Verification::at_open) file->verify_all();
+    return file;
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOptions& options)
+    : mapping_(std::move(mapping)), options_(options) {
+  const ByteSpan all = mapping_->bytes();
+  if (all.size() >= sizeof format::kMagic && all.size() < sizeof(format::Header)) {
+    format::Header start{};  // a short file may still say that it is none of ours
+    std::memcpy(&start, all.data(), all.size());
+    if (all.size() >= 6) format::validate_identity(start);
+  }
+  header_ = &format::overlay<format::Header>(all, 0, "header");
+  format::validate_identity(*header_);
+  check_self_crc(*header_, &format::Header::header_crc32, "header", "header_crc32",
+                 offsetof(format::Header, header_crc32));
+  format::validate_header(*header_, all.size(), options_.limits);
+  bytes_ = all.first(header_->file_length);
+  directory_ =
+      &format::overlay<format::DirectoryHeader>(bytes_, header_->directory_offset, "directory");
+  check_self_crc(*directory_, &format::DirectoryHeader::directory_crc32, "directory",
+                 "directory_crc32",
+                 header_->directory_offset + offsetof(format::DirectoryHeader, directory_crc32));
+  format::validate_directory_header(*directory_, *header_, options_.limits);
+  if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
+    blocks_.emplace(bytes_, *header_, options_.threads);
+  }
+}
+
+ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
+  if (blocks_ && options_.verification == Verification::on_first_touch) {
+    named([&] { blocks_->ensure(offset, length); });
+  }
+  return bytes_.subspan(offset, length);
+}
+
+ByteSpan OpenFile::verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
+                                    std::uint64_t length) const {
+  if (!blocks_ && options_.verification == Verification::on_first_touch) {
+    named([&] { verify_tensor_once(entry); });
+  }
+  return verified(offset, length);
+}
+
+// A file without leaves: the directory's CRC-32 of the tensor, or of its chunks, is what there is
+// to check against.
+void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
+  if (entry.chunk_count != 0) return;  // each chunk is checked when it is decoded
+  std::call_once(tensors_once_, [&] {
+    tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count);
+  });
+  const auto* table = reinterpret_cast<const format::TensorEntry*>(
+      bytes_.data() + header_->directory_offset + directory_->tensors_offset);
+  std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
+  if (done.load(std::memory_order_acquire)) return;
+  const integrity::ContentDigest digest = integrity::content_digest(
+      bytes_.subspan(entry.stored_offset, entry.stored_length), options_.threads);
+  if (digest.crc32 != entry.crc32) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the payload is not the one that was written",
+                         {.section = "payload",
+                          .field = "crc32",
+                          .offset = std::uint64_t{entry.stored_offset},
+                          .value = fmt::format("{:#010x}", digest.crc32),
+                          .bound = fmt::format("{:#010x}", std::uint32_t{entry.crc32})});
+  }
+  done.store(true, std::memory_order_release);
+}
+
+std::string_view OpenFile::json(format::Extent extent, std::string_view section) const {
+  const ByteSpan text = verified(extent.offset, extent.length);
+  const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
+  named([&] {
+    try {
+      json::check_object(view, options_.limits.max_json_depth);
+    } catch (Error& error) {
+      error.add_section(section);
+      throw;
+    }
+  });
+  return view;
+}
+
+void OpenFile::verify_all() const {
+  if (blocks_) {
+    blocks_->ensure(0, header_->integrity_offset);
+  } else {
+    verify_whole_checksum();
+  }
+}
+
+void OpenFile::verify_whole_checksum() const {
+  const ByteSpan covered = bytes_.first(header_->file_length - format::kChecksumLength);
+  const ByteSpan stored = bytes_.subspan(covered.size());
+  Digest256 expected{};
+  if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::sha256)) {
+    expected = integrity::sha256(covered);
+  } else if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::crc32)) {
+    const format::le32 crc = integrity::crc32(covered);
+    std::memcpy(expected.bytes, &crc, sizeof crc);
+  }
+  if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
+    throw IntegrityError(ErrorCode::checksum_mismatch, "the file is not the one that was written",
+                         {.section = "checksum", .offset = covered.size()});
+  }
+}
+
+template <typename T>
+const T& OpenFile::table_entry(std::uint64_t table, std::uint64_t i) const {
+  // The table lies inside the directory and the entry inside the table: both were checked against
+  // the counts.
+  const ByteSpan entry = verified(table + i * sizeof(T), sizeof(T));
+  return *reinterpret_cast<const T*>(entry.data());
+}
+
+const format::RegionIndexEntry& OpenFile::region_index_entry(std::uint32_t region) const {
+  const auto& entry = table_entry<format::RegionIndexEntry>(header_->region_index_offset, region);
+  named([&] { format::validate_region_index_entry(entry, region, *header_); });
+  return entry;
+}
+
+const format::DirectoryRegion& OpenFile::directory_region(std::uint32_t region) const {
+  const auto& record = table_entry<format::DirectoryRegion>(
+      header_->directory_offset + directory_->regions_offset, region);
+  named([&] { format::validate_directory_region(record, region, *directory_, *header_); });
+  return record;
+}
+
+std::string_view OpenFile::name(const format::le32& offset, const format::le16& length) const {
+  const ByteSpan text =
+      verified(header_->directory_offset + directory_->names_offset + offset, length);
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+OpenFile::RegionHeaders OpenFile::region_headers(std::uint32_t region) const {
+  const format::RegionIndexEntry& entry = region_index_entry(region);
+  const ByteSpan start =
+      verified(entry.data_offset, sizeof(format::RegionHeader) + sizeof(format::RegionExtension));
+  const auto& header = *reinterpret_cast<const format::RegionHeader*>(start.data());
+  const auto& extension = *reinterpret_cast<const format::RegionExtension*>(
+      start.data() + sizeof(format::RegionHeader));
+  named([&] {
+    format::validate_region_header(header, extension, entry.data_offset, entry.data_length,
+                                   options_.limits);
+  });
+  return {header, extension, entry.data_offset};
+}
+
+format::Extent OpenFile::owner_extent(std::uint32_t region) const {
+  if (region == region_count()) return {header_->connectivity_offset, header_->connectivity_length};
+  const format::RegionIndexEntry& entry = region_index_entry(region);
+  return {entry.data_offset, entry.data_length};
+}
+
+std::uint64_t OpenFile::tensor_entry_offset(std::uint32_t number) const {
+  return header_->directory_offset + directory_->tensors_offset +
+         std::uint64_t{number} * sizeof(format::TensorEntry);
+}
+
+const format::TensorEntry& OpenFile::tensor_entry(std::uint32_t number) const {
+  const auto& entry = table_entry<format::TensorEntry>(
+      header_->directory_offset + directory_->tensors_offset, number);
+  named([&] {
+    if (!format::lies_within({entry.name_offset, entry.name_length}, 0, directory_->names_length)) {
+      fail_field(ErrorCode::out_of_bounds, "directory", "name_offset", tensor_entry_offset(number),
+                 fmt::format("[{}, +{})", std::uint32_t{entry.name_offset},
+                             std::uint16_t{entry.name_length}),
+                 fmt::format("names_length {}", std::uint64_t{directory_->names_length}));
+    }
+  });
+  return entry;
+}
+
+std::uint64_t OpenFile::chunk_entry_offset(std::uint32_t number) const {
+  return header_->directory_offset + directory_->chunks_offset +
+         std::uint64_t{number} * sizeof(format::ChunkEntry);
+}
+
+const format::ChunkEntry& OpenFile::chunk_entry(std::uint32_t number) const {
+  return table_entry<format::ChunkEntry>(header_->directory_offset + directory_->chunks_offset,
+                                         number);
+}
+
+ByteSpan OpenFile::side_data(const format::TensorEntry& entry) const {
+  return verified(header_->directory_offset + directory_->side_data_offset + entry.side_data_offset,
+                  entry.side_data_length);
+}
+
+std::optional<std::uint32_t> OpenFile::find_region(std::string_view wanted) const {
+  const std::uint64_t order = header_->directory_offset + directory_->region_order_offset;
+  std::uint32_t low = 0;
+  std::uint32_t high = directory_->region_count;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const std::uint32_t region = table_entry<format::le32>(order, middle);
+    if (region >= directory_->region_count) {
+      fail_field(ErrorCode::out_of_bounds, "directory", "region_order", order + middle * 4ull,
+                 std::to_string(region),
+                 fmt::format("below {}", std::uint32_t{directory_->region_count}));
+    }
+    const format::DirectoryRegion& record = directory_region(region);
+    const std::string_view found = name(record.name_offset, record.name_length);
+    if (found == wanted) {
+      if (region == region_count())
+        return std::nullopt;  // the connectivity section has no name to ask for
+      return region;
+    }
+    if (found < wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> OpenFile::find_tensor(std::uint32_t region,
+                                                   std::string_view wanted) const {
+  const format::DirectoryRegion& record = directory_region(region);
+  std::uint32_t low = record.first_tensor;
+  std::uint32_t high = record.first_tensor + record.tensor_count;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const format::TensorEntry& entry = tensor_entry(middle);
+    const std::string_view found = name(entry.name_offset, entry.name_length);
+    if (found == wanted) return middle;
+    if (found < wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return std::nullopt;
+}
+
+TensorView OpenFile::tensor_view(std::uint32_t region, std::uint32_t number) const {
+  const format::DirectoryRegion& record = directory_region(region);
+  const format::TensorEntry& entry = tensor_entry(number);
+  named([&] {
+    format::validate_tensor_entry(entry, tensor_entry_offset(number), *directory_,
+                                  owner_extent(region));
+  });
+  return TensorView(shared_from_this(), name(record.name_offset, record.name_length), &entry);
+}
+
+RegionView OpenFile::region_view(std::uint32_t region) const {
+  return RegionView(shared_from_this(), region);
+}
+
+std::uint32_t OpenFile::connection_count() const {
+  if (header_->connectivity_length == 0) return 0;
+  if (header_->connectivity_length < sizeof(format::ConnectivityHeader)) {
+    fail_field(
+        ErrorCode::truncated, "connectivity", "num_connections", header_->connectivity_offset,
+        fmt::format("{} bytes", std::uint64_t{header_->connectivity_length}), "32 bytes of header");
+  }
+  const ByteSpan start = verified(header_->connectivity_offset, sizeof(format::ConnectivityHeader));
+  const auto& connectivity = *reinterpret_cast<const format::ConnectivityHeader*>(start.data());
+  const std::uint64_t room = (header_->connectivity_length - sizeof(format::ConnectivityHeader)) /
+                             sizeof(format::ConnectionEntry);
+  if (connectivity.num_connections > room) {
+    fail_field(ErrorCode::out_of_bounds, "connectivity", "num_connections",
+               header_->connectivity_offset, std::to_string(connectivity.num_connections),
+               std::to_string(room));
+  }
+  return connectivity.num_connections;
+}
+
+const format::ConnectionEntry& OpenFile::connection_entry(std::uint32_t i) const {
+  return table_entry<format::ConnectionEntry>(
+      header_->connectivity_offset + sizeof(format::ConnectivityHeader), i);
+}
+
+}  // namespace thalia::detail

@@ -1,0 +1,113 @@
+// A mapped .thalia file as readers, regions and views share it: checked access to every structure,
+// nothing copied.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "container/verified_blocks.h"
+#include "format/extent.h"
+#include "io/mapped_file.h"
+#include "thalia/error.h"
+#include "thalia/format/chunk.h"
+#include "thalia/format/connectivity.h"
+#include "thalia/format/directory.h"
+#include "thalia/format/header.h"
+#include "thalia/format/region.h"
+#include "thalia/format/tensor.h"
+#include "thalia/options.h"
+#include "thalia/region.h"
+
+namespace thalia::detail {
+
+/// Immutable but for what it remembers of checks; any number of threads. Everything it returns lies
+/// in the mapping.
+class OpenFile : public std::enable_shared_from_this<OpenFile> {
+ public:
+  /// Checks the header and the directory's header, and the whole file where the options say so.
+  static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
+                                              const ReadOptions& options);
+
+  const io::MappedFile& mapping() const noexcept { return *mapping_; }
+  const ReadOptions& options() const noexcept { return options_; }
+  const format::Header& header() const noexcept { return *header_; }
+  const format::DirectoryHeader& directory() const noexcept { return *directory_; }
+  /// The bytes that count: up to header().file_length.
+  ByteSpan bytes() const noexcept { return bytes_; }
+
+  /// [offset, offset + length), which lies before the integrity table, verified as the options say.
+  ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
+  /// Part of a tensor's payload, verified as the options and the checksum type say.
+  ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
+                            std::uint64_t length) const;
+  /// A JSON text, checked once more each time it is asked for.
+  std::string_view json(format::Extent extent, std::string_view section) const;
+  /// Checks every byte. @throws IntegrityError.
+  void verify_all() const;
+
+  // Tables. An entry is validated when it is fetched.
+  std::uint32_t region_count() const noexcept { return header_->num_regions; }
+  const format::RegionIndexEntry& region_index_entry(std::uint32_t region) const;
+  const format::DirectoryRegion& directory_region(std::uint32_t region) const;
+  std::string_view name(const format::le32& offset, const format::le16& length) const;
+  /// A region's first bytes, validated.
+  struct RegionHeaders {
+    const format::RegionHeader& header;
+    const format::RegionExtension& extension;
+    std::uint64_t offset;
+  };
+  RegionHeaders region_headers(std::uint32_t region) const;
+  /// Extent that the payloads of a directory region must lie in.
+  format::Extent owner_extent(std::uint32_t region) const;
+  const format::TensorEntry& tensor_entry(std::uint32_t number) const;
+  std::uint64_t tensor_entry_offset(std::uint32_t number) const;
+  const format::ChunkEntry& chunk_entry(std::uint32_t number) const;
+  std::uint64_t chunk_entry_offset(std::uint32_t number) const;
+  ByteSpan side_data(const format::TensorEntry& entry) const;
+
+  std::optional<std::uint32_t> find_region(std::string_view name) const;
+  /// Number of the tensor in the table.
+  std::optional<std::uint32_t> find_tensor(std::uint32_t region, std::string_view name) const;
+  /// Region number of tensor `number`: the connectivity section's is region_count().
+  TensorView tensor_view(std::uint32_t region, std::uint32_t number) const;
+  RegionView region_view(std::uint32_t region) const;
+
+  std::uint32_t connection_count() const;
+  const format::ConnectionEntry& connection_entry(std::uint32_t i) const;
+
+  /// Runs `action`; an error that passes gets the file's path.
+  template <typename Action>
+  decltype(auto) named(Action action) const {
+    try {
+      return action();
+    } catch (Error& error) {
+      error.add_path(mapping_->path().string());
+      throw;
+    }
+  }
+
+  OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOptions& options);
+
+ private:
+  template <typename T>
+  const T& table_entry(std::uint64_t table, std::uint64_t i) const;
+  void verify_tensor_once(const format::TensorEntry& entry) const;
+  void verify_whole_checksum() const;
+
+  std::shared_ptr<const io::MappedFile> mapping_;
+  ReadOptions options_;
+  ByteSpan bytes_;
+  const format::Header* header_ = nullptr;
+  const format::DirectoryHeader* directory_ = nullptr;
+  mutable std::optional<container::VerifiedBlocks> blocks_;
+  // Files without a block tree: one bit a tensor, made on the first touch.
+  mutable std::once_flag tensors_once_;
+  mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
+};
+
+}  // namespace thalia::detail

@@ -1,0 +1,164 @@
+#include "thalia/reader.h"
+
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/open_file.h"
+#include "container/short_name.h"
+#include "thalia/format/constants.h"
+
+namespace thalia {
+
+Reader Reader::open(const std::filesystem::path& path, const ReadOptions& options) {
+  return Reader(detail::OpenFile::open(path, options));
+}
+
+const std::filesystem::path& Reader::path() const noexcept {
+  return file_->mapping().path();
+}
+const format::Header& Reader::header() const noexcept {
+  return file_->header();
+}
+std::uint64_t Reader::file_bytes() const noexcept {
+  return file_->header().file_length;
+}
+
+std::string_view Reader::metadata_json() const {
+  const format::Header& header = file_->header();
+  if (header.metadata_length == 0) return {};
+  return file_->json({header.metadata_offset, header.metadata_length}, "metadata");
+}
+
+Digest256 Reader::closing_checksum() const noexcept {
+  Digest256 out;
+  std::memcpy(out.bytes, file_->bytes().last(format::kChecksumLength).data(), sizeof out.bytes);
+  return out;
+}
+
+std::uint32_t Reader::region_count() const noexcept {
+  return file_->region_count();
+}
+std::uint32_t Reader::tensor_count() const noexcept {
+  return file_->directory().tensor_count;
+}
+
+std::uint64_t Reader::logical_bytes() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t r = 0; r < file_->directory().region_count; ++r)
+    sum += file_->directory_region(r).logical_bytes;
+  return sum;
+}
+
+RegionView Reader::region(std::uint32_t i) const {
+  if (i >= region_count()) {
+    fail_argument(ErrorCode::not_found, "region", std::to_string(i),
+                  fmt::format("below {}", region_count()));
+  }
+  return file_->region_view(i);
+}
+
+std::optional<RegionView> Reader::find_region(std::string_view name) const {
+  const auto region = file_->find_region(name);
+  if (!region) return std::nullopt;
+  return file_->region_view(*region);
+}
+
+RegionView Reader::region(std::string_view name) const {
+  if (auto found = find_region(name)) return *std::move(found);
+  throw UsageError(ErrorCode::not_found, "no such region",
+                   {.path = path().string(), .region = printable(name)});
+}
+
+TensorView Reader::tensor(std::string_view name) const {
+  std::optional<TensorView> found;
+  for (std::uint32_t r = 0; r < file_->directory().region_count; ++r) {
+    const auto number = file_->find_tensor(r, name);
+    if (!number) continue;
+    if (found) {
+      fail_argument(
+          ErrorCode::bad_argument, "tensor",
+          fmt::format("'{}', which several regions have", printable(name)),
+          fmt::format("'{}/{}' or another region", printable(found->region_), printable(name)));
+    }
+    found = file_->tensor_view(r, *number);
+  }
+  if (found) return *std::move(found);
+  // A slash may stand in either name, so every split is tried.
+  for (std::size_t slash = name.find('/'); slash != std::string_view::npos;
+       slash = name.find('/', slash + 1)) {
+    const auto region = file_->find_region(name.substr(0, slash));
+    if (!region) continue;
+    if (const auto number = file_->find_tensor(*region, name.substr(slash + 1))) {
+      return file_->tensor_view(*region, *number);
+    }
+  }
+  throw UsageError(ErrorCode::not_found, "no such tensor",
+                   {.path = path().string(), .tensor = printable(name)});
+}
+
+std::string_view Reader::region_name(const TensorView& tensor) noexcept {
+  return tensor.region_;
+}
+
+std::uint32_t Reader::connection_count() const {
+  return file_->connection_count();
+}
+
+ConnectionView Reader::connection(std::uint32_t i) const {
+  if (i >= connection_count()) {
+    fail_argument(ErrorCode::not_found, "connection", std::to_string(i),
+                  fmt::format("below {}", connection_count()));
+  }
+  const format::ConnectionEntry& entry = file_->connection_entry(i);
+  const std::uint32_t matrices = file_->region_count();  // the directory's last region holds them
+  if (file_->directory().region_count == matrices) {
+    fail_field(ErrorCode::inconsistent, "directory", "region_count",
+               file_->header().directory_offset + offsetof(format::DirectoryHeader, region_count),
+               std::to_string(matrices),
+               fmt::format("{}, with connections in the file", matrices + 1));
+  }
+  const auto weights = file_->find_tensor(matrices, fmt::format("{}.weights", i));
+  if (!weights) {
+    fail_field(ErrorCode::inconsistent, "connectivity", "weight_offset",
+               file_->header().connectivity_offset,
+               fmt::format("connection {} without weights in the directory", i),
+               fmt::format("'{}.weights'", i));
+  }
+  const auto delays = file_->find_tensor(matrices, fmt::format("{}.delays", i));
+  ConnectionView view{.source = std::string(container::short_name_text(entry.source_region)),
+                      .target = std::string(container::short_name_text(entry.target_region)),
+                      .weights = file_->tensor_view(matrices, *weights),
+                      .delays = std::nullopt};
+  if (delays) view.delays = file_->tensor_view(matrices, *delays);
+  return view;
+}
+
+std::optional<ConnectionView> Reader::find_connection(std::string_view source,
+                                                      std::string_view target) const {
+  const container::ShortName wanted_source = container::short_name(source);
+  const container::ShortName wanted_target = container::short_name(target);
+  for (std::uint32_t i = 0; i < connection_count(); ++i) {
+    const format::ConnectionEntry& entry = file_->connection_entry(i);
+    if (std::memcmp(entry.source_region, wanted_source.data(), wanted_source.size()) == 0 &&
+        std::memcmp(entry.target_region, wanted_target.data(), wanted_target.size()) == 0) {
+      return connection(i);
+    }
+  }
+  return std::nullopt;
+}
+
+void Reader::verify_all() const {
+  try {
+    file_->verify_all();
+  } catch (Error& error) {
+    error.add_path(path().string());
+    throw;
+  }
+}
+
+std::uint64_t Reader::resident_bytes() const {
+  return file_->mapping().resident_bytes();
+}
+
+}  // namespace thalia

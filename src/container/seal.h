@@ -1,0 +1,19 @@
+// The last act of a save: tables, checksum and header around payloads that are placed and digested.
+// docs/format.md, "Commit".
+#pragma once
+
+#include "container/draft.h"
+#include "container/layout.h"
+#include "io/atomic_file.h"
+#include "thalia/options.h"
+#include "thalia/writer.h"
+
+namespace thalia::container {
+
+/// Writes everything that is not in the file yet, the header last, syncs, and gives the file its
+/// name.
+/// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
+SaveResult seal_file(io::AtomicFile& file, const Draft& draft, const Layout& layout,
+                     const SaveOptions& options);
+
+}  // namespace thalia::container

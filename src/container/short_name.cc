@@ -1,0 +1,31 @@
+#include "container/short_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/utf8.h"
+#include "integrity/sha256.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+
+ShortName short_name(std::string_view full_name) {
+  std::string text(full_name);
+  if (text.size() > format::kShortNameCapacity) {
+    const Digest256 digest = integrity::sha256(as_byte_span(full_name));
+    text = fmt::format("{}~{:02x}{:02x}{:02x}{:02x}", utf8_prefix(full_name, 22), digest.bytes[0],
+                       digest.bytes[1], digest.bytes[2], digest.bytes[3]);
+  }
+  ShortName out{};
+  std::copy(text.begin(), text.end(), out.begin());
+  return out;
+}
+
+std::string_view short_name_text(const std::uint8_t (&bytes)[32]) noexcept {
+  const auto* text = reinterpret_cast<const char*>(bytes);
+  return {text, strnlen(text, sizeof bytes)};
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,24 @@
+// The rules that the index arrays of csr and coo tensors keep. docs/format.md, "Payloads". Shared
+// by the writer, the views and verify.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thalia/shape.h"
+
+namespace thalia::container {
+
+/// What is wrong, in words that name the array, the position and the bound; nullopt where nothing
+/// is.
+template <typename Index>
+std::optional<std::string> find_csr_fault(const Shape& shape, std::uint64_t nnz,
+                                          std::span<const Index> row_pointers,
+                                          std::span<const Index> column_indices);
+template <typename Index>
+std::optional<std::string> find_coo_fault(const Shape& shape, std::uint64_t nnz,
+                                          std::span<const Index> indices);
+
+}  // namespace thalia::container

@@ -1,0 +1,35 @@
+// What the parts of TensorView share.
+#pragma once
+
+#include <string_view>
+
+#include "base/utf8.h"
+#include "container/open_file.h"
+#include "thalia/tensor.h"
+
+namespace thalia::container {
+
+/// True where the stored bytes, decompressed, are the logical bytes: no base, no quantization.
+inline bool is_plain(Encoding encoding) {
+  return encoding == Encoding::dense || encoding == Encoding::csr || encoding == Encoding::coo;
+}
+
+/// @throws UnsupportedError naming the encoding.
+[[noreturn]] void fail_unresolved(Encoding encoding);
+
+/// Runs `action`; an error that passes gets the names of file, region and tensor.
+template <typename Action>
+auto with_names(const detail::OpenFile& file, std::string_view region, std::string_view tensor,
+                Action action) {
+  return file.named([&] {
+    try {
+      return action();
+    } catch (Error& error) {
+      error.add_region(printable(region));
+      error.add_tensor(printable(tensor));
+      throw;
+    }
+  });
+}
+
+}  // namespace thalia::container

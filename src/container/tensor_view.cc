@@ -1,0 +1,107 @@
+#include "thalia/tensor.h"
+
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/chunk_reader.h"
+#include "container/open_file.h"
+#include "container/tensor_reading.h"
+
+namespace thalia {
+
+TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
+                       const format::TensorEntry* entry)
+    : file_(std::move(file)), entry_(entry), region_(region) {
+  name_ = file_->name(entry_->name_offset, entry_->name_length);
+  std::uint64_t extents[Shape::kMaxRank];
+  for (unsigned i = 0; i < entry_->ndim; ++i) extents[i] = entry_->shape[i];
+  shape_ = Shape(std::span<const std::uint64_t>(extents, entry_->ndim));
+  element_count_ = shape_.element_count().value_or(0);  // validated: it does not overflow
+}
+
+Digest128 TensorView::content_hash() const noexcept {
+  Digest128 out;
+  std::memcpy(out.bytes, entry_->content_hash, sizeof out.bytes);
+  return out;
+}
+
+namespace container {
+
+void fail_unresolved(Encoding encoding) {
+  throw UnsupportedError(ErrorCode::unsupported_feature, "this version cannot resolve the encoding",
+                         {.field = "encoding",
+                          .value = std::string(encoding_name(encoding)),
+                          .bound = "dense, csr or coo"});
+}
+
+}  // namespace container
+
+ByteSpan TensorView::bytes() const {
+  return container::with_names(*file_, region_, name_, [&] {
+    if (!is_raw()) {
+      fail_argument(ErrorCode::wrong_state, "tensor",
+                    fmt::format("{} compressed chunks", chunk_count()),
+                    "a tensor that is stored raw; read() decompresses");
+    }
+    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
+    return file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
+  });
+}
+
+void TensorView::check_typed(DType wanted) const {
+  container::with_names(*file_, region_, name_, [&] {
+    if (dtype() != wanted) {
+      fail_argument(ErrorCode::dtype_mismatch, "dtype", std::string(dtype_name(wanted)),
+                    std::string(dtype_name(dtype())));
+    }
+    if (encoding() != Encoding::dense) {
+      fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(encoding())),
+                    "dense; csr() and coo() view sparse tensors");
+    }
+  });
+}
+
+ByteSpan TensorView::rows(std::uint64_t begin, std::uint64_t end) const {
+  return container::with_names(*file_, region_, name_, [&] {
+    if (!is_raw() || encoding() != Encoding::dense) {
+      fail_argument(ErrorCode::wrong_state, "tensor",
+                    fmt::format("{}, {} chunks", encoding_name(encoding()), chunk_count()),
+                    "dense and stored raw; read_slice() reads others");
+    }
+    if (shape_.rank() == 0 || begin > end || end > shape_[0]) {
+      fail_argument(ErrorCode::bad_argument, "rows", fmt::format("[{}, {})", begin, end),
+                    shape_.rank() == 0 ? "a tensor of rank 1 or more"
+                                       : fmt::format("within [0, {})", shape_[0]));
+    }
+    if (begin == end || element_count_ == 0) return ByteSpan();
+    const std::uint64_t row_bits = element_count_ / shape_[0] * dtype_bits(dtype());
+    if (row_bits % 8 != 0) {
+      fail_argument(ErrorCode::bad_argument, "rows", fmt::format("rows of {} bits", row_bits),
+                    "rows that start on a byte; read_slice() unpacks");
+    }
+    const std::uint64_t row_bytes = row_bits / 8;
+    return file_->verified_payload(*entry_, entry_->stored_offset + begin * row_bytes,
+                                   (end - begin) * row_bytes);
+  });
+}
+
+void TensorView::read(MutableByteSpan out) const {
+  container::with_names(*file_, region_, name_, [&] {
+    if (out.size() != logical_bytes()) {
+      fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
+                    std::to_string(logical_bytes()));
+    }
+    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
+    if (out.empty()) return;
+    if (is_raw()) {
+      const ByteSpan raw =
+          file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
+      std::memcpy(out.data(), raw.data(), raw.size());
+    } else {
+      container::ChunkReader(*file_, *entry_).decode_all(out);
+    }
+  });
+}
+
+}  // namespace thalia

@@ -1,0 +1,85 @@
+#include "container/verified_blocks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "integrity/block_tree.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+
+void VerifiedBlocks::Free::operator()(void* memory) const noexcept {
+  std::free(memory);
+}
+
+VerifiedBlocks::VerifiedBlocks(ByteSpan file, const format::Header& header, unsigned threads)
+    : file_(file),
+      header_(header),
+      threads_(threads),
+      leaves_(file.subspan(header.integrity_offset, header.integrity_length)),
+      blocks_(integrity::block_count(header.integrity_offset, header.integrity_block_log2)) {
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
+  bits_.reset(static_cast<std::atomic<std::uint64_t>*>(
+      std::calloc(blocks_ / 64 + 1, sizeof(std::uint64_t))));
+  if (!bits_) throw std::bad_alloc();
+}
+
+void VerifiedBlocks::ensure_leaves() {
+  std::call_once(leaves_once_, [&] {
+    const Digest256 expected = integrity::closing_checksum(header_, leaves_);
+    const ByteSpan stored = file_.subspan(header_.file_length - format::kChecksumLength);
+    if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
+      throw IntegrityError(
+          ErrorCode::checksum_mismatch,
+          "header and integrity table do not match the closing checksum, one of the three was "
+          "changed",
+          {.section = "integrity", .offset = std::uint64_t{header_.integrity_offset}});
+    }
+  });
+}
+
+bool VerifiedBlocks::is_done(std::uint64_t block) const noexcept {
+  return (bits_[block / 64].load(std::memory_order_acquire) >> (block % 64)) & 1;
+}
+
+void VerifiedBlocks::check(std::uint64_t block) {
+  if (!integrity::block_matches(file_, block, header_, leaves_)) {
+    const std::uint64_t begin = block << header_.integrity_block_log2;
+    const std::uint64_t end = std::min<std::uint64_t>(
+        begin + (1ull << header_.integrity_block_log2), header_.integrity_offset);
+    throw IntegrityError(
+        ErrorCode::checksum_mismatch,
+        fmt::format(
+            "bytes [{}, {}) are not the ones that were written; verify tells which part of them "
+            "is damaged",
+            begin, end),
+        {.offset = begin});
+  }
+  bits_[block / 64].fetch_or(1ull << (block % 64), std::memory_order_release);
+}
+
+void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
+  if (length == 0) return;
+  const std::uint64_t first = offset >> header_.integrity_block_log2;
+  const std::uint64_t last = (offset + length - 1) >> header_.integrity_block_log2;
+  if (first == last) {  // the common look-up: no allocation, no threads
+    if (is_done(first)) return;
+    ensure_leaves();
+    return check(first);
+  }
+  std::vector<std::uint64_t> open;
+  for (std::uint64_t block = first; block <= last; ++block) {
+    if (!is_done(block)) open.push_back(block);
+  }
+  if (open.empty()) return;
+  ensure_leaves();
+  parallel_for(open.size(), threads_, [&](std::size_t i) { check(open[i]); });
+}
+
+}  // namespace thalia::container

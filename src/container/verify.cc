@@ -1,0 +1,81 @@
+#include "thalia/verify.h"
+
+#include <chrono>
+
+#include "base/fail.h"
+#include "container/findings.h"
+#include "container/open_file.h"
+#include "container/verify_payloads.h"
+#include "container/verify_structure.h"
+#include "io/mapped_file.h"
+#include "thalia/format/constants.h"
+
+namespace thalia {
+namespace {
+
+void note_oddities(const detail::OpenFile& file, container::Findings& findings) {
+  const format::Header& header = file.header();
+  const std::uint64_t size = file.mapping().bytes().size();
+  if (size > header.file_length) {
+    findings.add(
+        {.severity = Severity::warning,
+         .section = "file",
+         .offset = header.file_length,
+         .length = size - header.file_length,
+         .message = "bytes behind the end, the debris of an interrupted append; they are ignored"});
+  }
+  if (header.minor_version > format::kMinorVersion) {
+    findings.add(
+        {.severity = Severity::warning,
+         .section = "header",
+         .offset = offsetof(format::Header, minor_version),
+         .message = fmt::format(
+             "format version {}.{} is newer than this library's {}.{}; what it added is not seen",
+             std::uint16_t{header.major_version}, std::uint16_t{header.minor_version},
+             format::kMajorVersion, format::kMinorVersion)});
+  }
+}
+
+void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options,
+                      container::Findings& findings, VerifyReport& report) {
+  report.regions = file.region_count();
+  report.tensors = file.directory().tensor_count;
+  note_oddities(file, findings);
+  const container::Structure structure = container::verify_structure(file, findings);
+  container::verify_padding(file, structure, !options.quick, findings);
+  if (options.quick) {
+    const format::Header& header = file.header();
+    report.bytes_checked = 2 * sizeof(format::Header) + header.metadata_length +
+                           header.directory_length + header.region_index_length;
+    return;
+  }
+  const std::vector<std::uint64_t> bad_blocks = container::verify_checksum(file, options, findings);
+  container::verify_payloads(file, structure, bad_blocks, options, findings);
+  report.bytes_checked = file.header().file_length;
+}
+
+}  // namespace
+
+VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  VerifyReport report;
+  container::Findings findings(options.max_findings);
+  try {
+    auto mapping = io::MappedFile::open(path);
+    // Each check of verify is its own; the reader's on-touch checks would stop it at the first
+    // damage.
+    const ReadOptions read{
+        .verification = Verification::off, .limits = options.limits, .threads = options.threads};
+    std::shared_ptr<const detail::OpenFile> file;
+    findings.check([&] { file = std::make_shared<detail::OpenFile>(std::move(mapping), read); });
+    if (file) verify_open_file(*file, options, findings, report);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+  findings.deliver(report);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace thalia
