@@ -1,0 +1,240 @@
+"""Tensors: directory entries, payload headers, chunks, and the bytes and indices themselves."""
+
+import hashlib
+import math
+import struct
+from itertools import pairwise
+
+import digests
+import elements
+import structures as s
+from structures import Refused, align
+
+
+class Tensor:
+    """One tensor, checked down to its last byte. region is None in the connectivity section."""
+
+    def __init__(self, file, entry, region, name):
+        self.file = file
+        self.entry = entry
+        self.region = region
+        self.name = name
+        self.label = f"{region.name if region else ''}/{name}"
+        entry.require("role", entry.role < len(s.ROLES), "0 to 8")
+        entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 6")
+        entry.require("dtype", entry.dtype < len(elements.DTYPES), "0 to 28")
+        entry.require("ndim", entry.ndim <= 8, "0 to 8")
+        entry.require_zero()
+        entry.require("shape", not any(entry.shape[entry.ndim :]), "0 behind ndim")
+        self.encoding = s.ENCODINGS[entry.encoding]
+        self.dtype, self.bits, self.alignment = elements.DTYPES[entry.dtype]
+        self.shape = entry.shape[: entry.ndim]
+        self.count = math.prod(self.shape)
+        self.sparse = self.encoding in ("csr", "coo")
+        self.stored_elements = entry.nnz if self.sparse else self.count
+        entry.require(
+            "encoding", entry.encoding <= 2, "dense, csr or coo: settled so far", "UnsupportedError"
+        )
+        entry.require("flags", entry.flags <= int(self.sparse), "bit 0, csr and coo only")
+        entry.require("nnz", entry.nnz <= (self.count if self.sparse else 0), self.count)
+        self.index_width = 8 if entry.flags & 1 else 4
+        self.place_arrays()
+        self.check_place()
+        self.chunks = self.read_chunks()
+        self.check_header()
+        self.data = self.logical_bytes()
+        if self.data is not None:
+            self.check_data()
+
+    def place_arrays(self):
+        """Where the arrays of the logical bytes start; the last value is their end."""
+        entry, width = self.entry, self.index_width
+        if self.encoding == "dense":
+            length = -(-self.count * self.bits // 8)
+        else:
+            entry.require("dtype", self.bits % 8 == 0, "no packed type in a sparse tensor")
+            if self.encoding == "csr":
+                entry.require("ndim", entry.ndim == 2, 2)
+                self.indices_at = (self.shape[0] + 1) * width
+                indices = entry.nnz
+            else:
+                entry.require("ndim", entry.ndim >= 1, "1 or more")
+                self.indices_at = 0
+                indices = entry.ndim * entry.nnz
+            narrow = max(self.shape) < 1 << 32 and (self.encoding == "coo" or entry.nnz < 1 << 32)
+            entry.require("flags", width == 8 or narrow, "u64 indices")
+            self.indices_end = self.indices_at + indices * width
+            self.values_at = align(self.indices_end, self.alignment)
+            length = self.values_at + entry.nnz * self.bits // 8
+        entry.require("logical_length", entry.logical_length == length, length)
+
+    def check_place(self):
+        entry, header = self.entry, self.file.header
+        if self.region:
+            begin, end = self.region.offset, self.region.end
+        else:
+            begin = header.connectivity_offset
+            end = begin + header.connectivity_length
+        multiple = 4096 if entry.logical_length >= 65536 else 64
+        entry.require(
+            "stored_offset", entry.stored_offset % multiple == 0, f"a multiple of {multiple}"
+        )
+        entry.require(
+            "stored_offset",
+            entry.stored_offset - 32 >= begin and entry.stored_offset + entry.stored_length <= end,
+            f"within [{begin}, {end})",
+        )
+        entry.require("side_data_length", entry.side_data_length == 0, 0)
+        entry.require("side_data_offset", entry.side_data_offset == 0, 0)
+        self.file.claim(entry.stored_offset - 32, 32, f"payload header of {self.label!r}")
+        self.file.claim(entry.stored_offset, entry.stored_length, f"payload of {self.label!r}")
+
+    def read_chunks(self):
+        entry, directory = self.entry, self.file.directory
+        total = directory.chunk_count
+        entry.require("first_chunk", entry.first_chunk + entry.chunk_count <= total, total)
+        if entry.chunk_count == 0:
+            entry.require("first_chunk", entry.first_chunk == 0, 0)
+            entry.require(
+                "stored_length", entry.stored_length == entry.logical_length, entry.logical_length
+            )
+            return []
+        base = self.file.header.directory_offset + directory.chunks_offset
+        chunks = [
+            s.CHUNK_ENTRY.read(self.file.data, base + 24 * (entry.first_chunk + i))
+            for i in range(entry.chunk_count)
+        ]
+        at, left = entry.stored_offset, entry.logical_length
+        for chunk in chunks:
+            chunk.require("offset", chunk.offset == at, at)
+            raw = min(chunks[0].raw_length, left)
+            chunk.require("raw_length", chunk.raw_length == raw and raw > 0, raw)
+            chunk.require("codec", chunk.codec < len(s.CODECS), "0 to 4")
+            chunk.require("filter", chunk.filter < len(s.FILTERS), "0 to 3")
+            chunk.require("codec", chunk.codec <= 2, "store, zstd or lz4", "UnsupportedError")
+            chunk.require("filter", chunk.filter == 0, "none", "UnsupportedError")
+            chunk.require("stored_length", chunk.stored_length > 0, "1 or more")
+            if chunk.codec == 0:
+                chunk.require("stored_length", chunk.stored_length == raw, raw)
+            chunk.require_zero()
+            at, left = at + chunk.stored_length, left - raw
+        entry.require("chunk_count", left == 0, f"{left} more logical bytes")
+        stored = at - entry.stored_offset
+        entry.require("stored_length", entry.stored_length == stored, stored)
+        return chunks
+
+    def check_header(self):
+        entry = self.entry
+        at = entry.stored_offset - 32
+        if self.encoding == "csr":
+            header = s.CSR_HEADER.read(self.file.data, at)
+            header.require("reserved", not any(header.reserved), "zero")
+            header.require("n_rows", header.n_rows == self.shape[0], self.shape[0])
+            header.require("n_cols", header.n_cols == self.shape[1], self.shape[1])
+            header.require("nnz", header.nnz == entry.nnz, entry.nnz)
+        else:
+            header = s.TENSOR_HEADER.read(self.file.data, at)
+            header.require("ndim", header.ndim == entry.ndim, entry.ndim)
+            mark = int(self.encoding == "coo")
+            header.require("reserved", header.reserved == mark, mark)
+            folded = min(math.prod(self.shape[2:]), (1 << 64) - 1)
+            shape = (*(*self.shape[:2], 1, 1)[:2], folded)
+            header.require("shape", header.shape == shape, shape)
+        header.require("dtype", header.dtype == entry.dtype, entry.dtype)
+        header.require("checksum", header.checksum == entry.crc32, entry.crc32)
+
+    def logical_bytes(self):
+        """None where a package that a codec needs is absent."""
+        data, entry = self.file.data, self.entry
+        if not self.chunks:
+            return data[entry.stored_offset : entry.stored_offset + entry.stored_length]
+        pieces = []
+        for chunk in self.chunks:
+            stored = data[chunk.offset : chunk.offset + chunk.stored_length]
+            crc = digests.crc32(stored)
+            chunk.require("crc32", chunk.crc32 == crc, crc, "IntegrityError")
+            codec = s.CODECS[chunk.codec]
+            try:
+                pieces.append(digests.decode_chunk(codec, stored, chunk.raw_length))
+            except ValueError as error:
+                chunk.require("codec", False, f"a frame of {chunk.raw_length} bytes: {error}")
+        return None if None in pieces else memoryview(b"".join(pieces))
+
+    def check_data(self):
+        entry = self.entry
+        crc = digests.crc32(self.data)
+        entry.require("crc32", entry.crc32 == crc, crc, "IntegrityError")
+        digest = digests.content_hash(self.data)
+        if digest is not None:
+            same = entry.content_hash == digest
+            entry.require("content_hash", same, digest.hex(" "), "IntegrityError")
+        if self.encoding == "csr":
+            self.check_csr()
+        elif self.encoding == "coo":
+            self.check_coo()
+        elif elements.unused_bits(self.dtype, self.data, self.count):
+            self.refuse("elements", "bits behind the last element", "zero")
+        elif self.dtype == "bool" and bytes(self.data).strip(b"\0\1"):
+            self.refuse("elements", "other bytes", "0 or 1")
+        if self.sparse and any(self.data[self.indices_end : self.values_at]):
+            self.refuse("values", "non-zero padding before them", "zero")
+
+    def refuse(self, field, value, bound):
+        place = self.entry.stored_offset
+        raise Refused("FormatError", f"payload of {self.label!r}", field, place, value, bound)
+
+    def index_array(self, start, end):
+        code = "Q" if self.index_width == 8 else "I"
+        return struct.unpack(f"<{(end - start) // self.index_width}{code}", self.data[start:end])
+
+    def check_csr(self):
+        rows = self.index_array(0, self.indices_at)
+        columns = self.index_array(self.indices_at, self.indices_end)
+        ends = (rows[0], rows[-1])
+        if ends != (0, self.entry.nnz) or any(a > b for a, b in pairwise(rows)):
+            self.refuse("row_pointers", "another sequence", f"ascending from 0 to {self.entry.nnz}")
+        for row, (begin, end) in enumerate(pairwise(rows)):
+            run = columns[begin:end]
+            if any(a >= b for a, b in pairwise(run)) or (run and run[-1] >= self.shape[1]):
+                bound = f"ascending, below {self.shape[1]}"
+                self.refuse("column_indices", f"row {row}: {run}", bound)
+
+    def check_coo(self):
+        flat, nnz = self.index_array(0, self.indices_end), self.entry.nnz
+        before = None
+        runs = [flat[d * nnz : (d + 1) * nnz] for d in range(self.entry.ndim)]
+        for place in zip(*runs, strict=True):
+            if any(index >= extent for index, extent in zip(place, self.shape, strict=True)):
+                self.refuse("indices", place, f"inside {self.shape}")
+            if before is not None and place <= before:
+                self.refuse("indices", place, f"behind {before}")
+            before = place
+
+    def sha256(self):
+        return None if self.data is None else hashlib.sha256(self.data).hexdigest()
+
+    def contents(self):
+        """The elements, and the indices of a sparse tensor, as JSON can hold them."""
+        if self.encoding == "dense":
+            return {"values": self.elements_from(0, self.count)}
+        indices = list(self.index_array(self.indices_at, self.indices_end))
+        values = self.elements_from(self.values_at, self.entry.nnz)
+        if self.encoding == "csr":
+            rows = list(self.index_array(0, self.indices_at))
+            return {"row_pointers": rows, "column_indices": indices, "values": values}
+        nnz = self.entry.nnz
+        return {
+            "indices": [indices[d * nnz : (d + 1) * nnz] for d in range(self.entry.ndim)],
+            "values": values,
+        }
+
+    def elements_from(self, start, count):
+        numbers = elements.values(self.dtype, bytes(self.data[start:]), count)
+
+        def plain(number):
+            if isinstance(number, complex):
+                return [plain(number.real), plain(number.imag)]
+            special = isinstance(number, float) and not math.isfinite(number)
+            return str(number) if special else number
+
+        return [plain(number) for number in numbers]

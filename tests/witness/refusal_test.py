@@ -1,0 +1,170 @@
+"""The witness against files that break the format: it refuses what docs/format.md says.
+
+Usage: refusal_test.py WRITE_SAMPLES
+"""
+
+import random
+import sys
+import unittest
+
+import digests
+import samples
+import structures as s
+from container import Container
+
+WRITE_SAMPLES = sys.argv[1]
+
+
+def setUpModule():
+    samples.write(WRITE_SAMPLES)
+
+
+def reseal(data, sound=None):
+    """The file with CRCs, leaves, commit record and closing checksum made to fit again; all of them
+    stand where the sound file has them."""
+    data = bytearray(data)
+
+    def put(offset, value):
+        data[offset : offset + len(value)] = value
+
+    def put_crc(start, length, field):
+        crc = digests.crc32_without(data[start : start + length], field)
+        put(start + field, crc.to_bytes(4, "little"))
+
+    header = s.HEADER.read(sound or data, 0)
+    put_crc(header.directory_offset, 128, s.DIRECTORY_HEADER.offsets["directory_crc32"])
+    put_crc(0, 256, s.HEADER.offsets["header_crc32"])
+    put(header.integrity_offset - 256, data[:256])
+    block = 1 << header.integrity_block_log2
+    for number, start in enumerate(range(0, header.integrity_offset, block)):
+        content = bytes(data[start : min(start + block, header.integrity_offset)])
+        if number == 0:
+            content = bytes(256) + content[256:]
+        put(header.integrity_offset + 32 * number, digests.leaf("sha256", content))
+    put(header.file_length - 32, digests.closing_checksum(header, data, "sha256"))
+    return bytes(data)
+
+
+def structures_of(data):
+    """(layout, offset) of every structure in the file."""
+    file = Container(memoryview(data))
+    yield s.HEADER, 0
+    directory = file.header.directory_offset
+    yield s.DIRECTORY_HEADER, directory
+    for record in file.records:
+        yield s.DIRECTORY_REGION, record.offset
+    for region in file.regions:
+        yield s.REGION_INDEX_ENTRY, region.entry.offset
+        yield s.REGION_HEADER, region.header.offset
+        yield s.REGION_EXTENSION, region.extension.offset
+        if region.header.homeostatic_offset:
+            yield s.HOMEOSTATIC_HEADER, region.offset + region.header.homeostatic_offset
+        if region.extension.dynamic_state_offset:
+            yield s.DYNAMIC_STATE_HEADER, region.offset + region.extension.dynamic_state_offset
+    for tensor in file.tensors:
+        yield s.TENSOR_ENTRY, tensor.entry.offset
+        header = s.CSR_HEADER if tensor.encoding == "csr" else s.TENSOR_HEADER
+        yield header, tensor.entry.stored_offset - 32
+        for chunk in tensor.chunks:
+            yield s.CHUNK_ENTRY, chunk.offset
+    if file.connections:
+        yield s.CONNECTIVITY_HEADER, file.header.connectivity_offset
+        for number in range(len(file.connections)):
+            yield s.CONNECTION_ENTRY, file.header.connectivity_offset + 32 + 96 * number
+
+
+# Fields in which some or all other values are as legal as the one written.
+FREE = {
+    "minor_version", "patch_version", "flags", "timestamp", "training_steps", "generation",
+    "file_uuid", "compatible_features", "n_inputs", "neuron_type", "timestamp_updated", "role",
+    "name_offset", "name_length", "names_length",
+}
+
+
+class Refusal(unittest.TestCase):
+    def refusal(self, data):
+        """What the witness says of the bytes; None where it takes them."""
+        try:
+            Container(memoryview(data))
+        except s.Refused as refused:
+            return refused
+        return None
+
+    def test_resealing_a_sound_file_changes_nothing(self):
+        for name in ("roles", "connections", "nothing"):
+            self.assertEqual(reseal(samples.data(name)), samples.data(name))
+
+    def test_every_flipped_byte_is_refused(self):
+        data = samples.data("no_tensors")
+        for at in range(len(data)):
+            broken = bytearray(data)
+            broken[at] ^= 1 << at % 8
+            self.assertIsNotNone(self.refusal(bytes(broken)), f"byte {at}")
+
+    def test_every_truncation_is_refused(self):
+        data = samples.data("no_tensors")
+        for length in range(len(data)):
+            self.assertIsNotNone(self.refusal(data[:length]), f"{length} bytes")
+
+    def test_debris_is_ignored(self):
+        self.assertIsNone(self.refusal(samples.data("roles") + b"debris"))
+
+    def test_every_field_is_held_to_its_rule_whatever_the_checksums_say(self):
+        free = FREE if digests.xxhash else FREE | {"content_hash"}
+        choose = random.Random(1)
+        fields = 0
+        for name in ("nothing", "roles", "connections", "sparse"):
+            data = samples.data(name)
+            places = list(structures_of(data))
+            for layout, offset in choose.sample(places, min(len(places), 60)):
+                for field, place in layout.offsets.items():
+                    if field in free or field in ("header_crc32", "directory_crc32"):
+                        continue
+                    broken = bytearray(data)
+                    broken[offset + place] ^= 1 << choose.randrange(8)
+                    fields += 1
+                    refused = self.refusal(reseal(broken, data))
+                    self.assertIsNotNone(refused, f"{name}: {layout.section}.{field} at {offset}")
+        self.assertGreater(fields, 1000)
+
+    def test_padding_and_order_are_held_to_their_rules(self):
+        data = samples.data("roles")
+        file = Container(memoryview(data))
+        broken = bytearray(data)
+        broken[file.regions[0].offset + 192 + len(file.regions[0].config)] = 1
+        self.assertEqual(self.refusal(reseal(broken)).section, "padding")
+
+        broken = bytearray(data)
+        order = file.header.directory_offset + file.directory.region_order_offset
+        broken[order : order + 4], broken[order + 4 : order + 8] = (
+            data[order + 4 : order + 8], data[order : order + 4],
+        )
+        self.assertEqual(self.refusal(reseal(broken)).field, "region_order")
+
+    def test_json_is_held_to_rfc_8259(self):
+        data = samples.data("no_tensors")
+        file = Container(memoryview(data))
+        at = file.header.metadata_offset
+        for text in (b"[]", b"{,}", b"{\"a\":NaN}", b"{\"\xff\":1}", b"\xef\xbb\xbf{}"):
+            broken = bytearray(data)
+            broken[at : at + file.header.metadata_length] = text.ljust(file.header.metadata_length)
+            refused = self.refusal(reseal(broken))
+            self.assertIsNotNone(refused, text)
+            self.assertEqual(refused.section, "metadata")
+
+    def test_major_version_and_unknown_features_are_unsupported(self):
+        for field, value in (("major_version", b"\2\0"), ("incompatible_features", b"\1\0\0\0")):
+            broken = bytearray(samples.data("nothing"))
+            at = s.HEADER.offsets[field]
+            broken[at : at + len(value)] = value
+            refused = self.refusal(reseal(broken))
+            self.assertEqual((refused.kind, refused.field), ("UnsupportedError", field))
+
+    def test_newer_minor_version_is_read(self):
+        newer = bytearray(samples.data("roles"))
+        newer[s.HEADER.offsets["minor_version"]] = 9
+        self.assertIsNone(self.refusal(reseal(newer)))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
