@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(refuses_the_callers_mistakes) {
   BOOST_TEST(
       refusal(borrow({w, make_tensor("x", DType::u8, {1}), make_tensor("w", DType::u8, {1})})) ==
       "duplicate: two tensors have this name");
-  auto short_payload = borrow({w});
+  const std::vector<OwnedTensor> owned = {w};
+  auto short_payload = borrow(owned);
   short_payload[0].bytes = short_payload[0].bytes.first(7);
   BOOST_TEST(refusal(short_payload) ==
              "size_mismatch: payload of another size than dtype and shape ask for");
@@ -159,7 +160,8 @@ BOOST_AUTO_TEST_CASE(refuses_a_header_that_readers_would_refuse) {
 BOOST_AUTO_TEST_CASE(replaces_a_file_only_when_all_is_written) {
   const TemporaryFolder folder;
   write_file(folder / "out", "old");
-  auto tensors = borrow({make_tensor("a", DType::f32, {2}), make_tensor("a", DType::f32, {2})});
+  const std::vector<OwnedTensor> owned(2, make_tensor("a", DType::f32, {2}));
+  auto tensors = borrow(owned);
   BOOST_CHECK_THROW(save_safetensors(folder / "out", tensors), UsageError);
   BOOST_TEST(read_file(folder / "out") == "old");
   tensors.pop_back();
