@@ -1,0 +1,36 @@
+// The conversions that convert() and extract() are made of, one function a pair of formats. Each
+// puts the output in its place and fills in tensors, bytes and losses.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "thalia/convert.h"
+#include "thalia/reader.h"
+
+namespace thalia::interop {
+
+using std::filesystem::path;
+
+void safetensors_to_safetensors(const path& input, const path& output,
+                                const ConvertOptions& options, ConvertResult& result);
+void safetensors_to_thalia(const path& input, const path& output, const ConvertOptions& options,
+                           ConvertResult& result);
+void thalia_to_safetensors(const path& input, const path& output, const ConvertOptions& options,
+                           ConvertResult& result);
+
+/// Copies the regions of these numbers, ascending, and the connections among them.
+void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
+                 const path& output, const ConvertOptions& options, ConvertResult& result);
+
+/// The logical bytes of a tensor: in the mapping where they lie there raw, else decompressed into
+/// `scratch`. @throws FormatError (limit_exceeded) before more than the limit is allocated.
+ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
+                       const ReadLimits& limits);
+
+/// "'a', 'b', 'c' and 4 more", for sentences about what is lost.
+std::string list_names(const std::vector<std::string>& names);
+
+}  // namespace thalia::interop

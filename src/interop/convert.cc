@@ -1,0 +1,113 @@
+#include "thalia/convert.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/conversions.h"
+
+namespace thalia {
+namespace {
+
+FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
+  if (options.from) return *options.from;
+  if (const auto format = detect_format(input)) return *format;
+  throw FormatError(ErrorCode::bad_magic, "neither a .thalia nor a safetensors file",
+                    {.path = input.string()});
+}
+
+// What lies at the output is about to be replaced, so only the name counts.
+FileFormat output_format(const std::filesystem::path& output, const ConvertOptions& options) {
+  if (options.to) return *options.to;
+  const std::string extension = output.extension().string();
+  if (const auto format = file_format_from_name(extension.empty() ? "" : extension.substr(1))) {
+    return *format;
+  }
+  throw UsageError(ErrorCode::bad_argument, "the output's name tells no format, name one",
+                   {.path = output.string(), .field = "to", .bound = "thalia, safetensors"});
+}
+
+void run(const std::filesystem::path& input, const std::filesystem::path& output,
+         const ConvertOptions& options, ConvertResult& result) {
+  const FileFormat from = input_format(input, options);
+  const FileFormat to = output_format(output, options);
+  if (to == FileFormat::safetensors && options.save.compression != format::Codec::store) {
+    fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",
+                  "safetensors files are not compressed");
+  }
+  if (from == FileFormat::safetensors) {
+    if (to == FileFormat::thalia) {
+      interop::safetensors_to_thalia(input, output, options, result);
+    } else {
+      interop::safetensors_to_safetensors(input, output, options, result);
+    }
+    return;
+  }
+  if (to == FileFormat::safetensors) {
+    interop::thalia_to_safetensors(input, output, options, result);
+    return;
+  }
+  const Reader reader = Reader::open(input, options.read);
+  std::vector<std::uint32_t> all(reader.region_count());
+  std::iota(all.begin(), all.end(), 0u);
+  interop::copy_thalia(reader, all, output, options, result);
+}
+
+template <typename Work>
+ConvertResult timed(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  ConvertResult result;
+  work(result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace
+
+ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const ConvertOptions& options) {
+  return timed([&](ConvertResult& result) { run(input, output, options, result); });
+}
+
+ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
+                      const std::filesystem::path& output, const ConvertOptions& options) {
+  return timed([&](ConvertResult& result) {
+    const Reader reader = Reader::open(input, options.read);
+    std::vector<std::uint32_t> numbers;
+    for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    interop::copy_thalia(reader, numbers, output, options, result);
+  });
+}
+
+namespace interop {
+
+ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
+                       const ReadLimits& limits) {
+  if (tensor.is_raw()) return tensor.bytes();
+  if (tensor.logical_bytes() > limits.max_allocation_bytes) {
+    fail_limit("payload", "max_allocation_bytes", tensor.logical_bytes(),
+               limits.max_allocation_bytes);
+  }
+  scratch.resize(tensor.logical_bytes());
+  tensor.read(scratch);
+  return scratch;
+}
+
+std::string list_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i], 60));
+  }
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+}  // namespace interop
+}  // namespace thalia

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "interop/conversions.h"
+#include "interop/safetensors_dtype.h"
+#include "interop/safetensors_origin.h"
+#include "interop/safetensors_parse.h"
+#include "interop/safetensors_writer.h"
+#include "json/reader.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+struct Export {
+  std::vector<SafetensorsTensor> tensors;
+  std::vector<TensorView> views;  ///< of the same positions
+  std::vector<std::string> regions;
+};
+
+void check_tensor(std::string_view region, const TensorView& view) {
+  const auto refuse = [&](std::string_view field, std::string_view value) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           fmt::format("safetensors has no such {}", field),
+                           {.field = std::string(field),
+                            .region = printable(region),
+                            .tensor = printable(view.name()),
+                            .value = std::string(value)});
+  };
+  if (view.encoding() != Encoding::dense) refuse("encoding", encoding_name(view.encoding()));
+  if (safetensors_dtype_name(view.dtype()).empty()) refuse("dtype", dtype_name(view.dtype()));
+}
+
+void add(Export& out, std::string_view region, std::string name, TensorView view) {
+  check_tensor(region, view);
+  out.tensors.push_back(
+      {.name = std::move(name), .dtype = view.dtype(), .shape = view.shape(), .bytes = {}});
+  out.views.push_back(std::move(view));
+  out.regions.emplace_back(region);
+}
+
+// A tensor keeps its name where no other region has one of that name; else the region stands in
+// front of it.
+void resolve_names(Export& out, std::vector<std::string>& losses) {
+  std::unordered_map<std::string_view, unsigned> uses;
+  for (const TensorView& view : out.views) ++uses[view.name()];
+  std::vector<std::string> renamed;
+  for (std::size_t i = 0; i < out.tensors.size(); ++i) {
+    SafetensorsTensor& tensor = out.tensors[i];
+    if (out.regions[i].empty() || uses[out.views[i].name()] == 1) continue;
+    tensor.name = fmt::format("{}.{}", out.regions[i], tensor.name);
+    renamed.push_back(tensor.name);
+  }
+  if (!renamed.empty()) {
+    losses.push_back(
+        fmt::format("tensors of one name in several regions are renamed to REGION.NAME: {}",
+                    list_names(renamed)));
+  }
+  std::unordered_set<std::string_view> names;
+  for (std::size_t i = 0; i < out.tensors.size(); ++i) {
+    const std::string& name = out.tensors[i].name;
+    const bool repeated = !names.insert(name).second;
+    if (!repeated && name != kSafetensorsMetadataKey) continue;
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature,
+        repeated ? "another tensor has this name in the safetensors file"
+                 : "safetensors keeps this name for itself",
+        {.field = "name", .region = printable(out.regions[i]), .tensor = printable(name)});
+  }
+}
+
+void add_connections(const Reader& reader, Export& out, std::vector<std::string>& losses) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+    ConnectionView connection = reader.connection(i);
+    names.push_back(fmt::format("{}->{}", connection.source, connection.target));
+    add(out, "", names.back() + ".weights", std::move(connection.weights));
+    if (connection.delays) add(out, "", names.back() + ".delays", std::move(*connection.delays));
+  }
+  if (!names.empty()) {
+    losses.push_back(fmt::format(
+        "connections become tensors with nothing to tell them from others: {}", list_names(names)));
+  }
+}
+
+bool is_empty_object(std::string_view text, unsigned max_depth) {
+  bool empty = true;
+  json::walk_object(text, max_depth, [&](std::string_view, json::Value&) { empty = false; });
+  return empty;
+}
+
+// What is about regions and their tensors' roles.
+void list_region_losses(const Reader& reader, const ConvertOptions& options,
+                        std::vector<std::string>& losses) {
+  std::vector<std::string> configs, metadata, populations, empty, regrouped, homeostatic;
+  std::array<std::vector<std::string>, format::kRoleCount> roles;
+  for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+    const RegionView region = reader.region(r);
+    const std::string name(region.name());
+    if (!is_empty_object(region.config_json(), options.read.limits.max_json_depth)) {
+      configs.push_back(name);
+    }
+    if (!region.metadata_json().empty()) metadata.push_back(name);
+    if (region.n_neurons() != 0 || region.n_inputs() != 0 ||
+        region.neuron_type() != NeuronType::none) {
+      populations.push_back(name);
+    }
+    if (region.homeostatic_updated().value_or(0) != 0) homeostatic.push_back(name);
+    if (region.tensor_count() == 0) empty.push_back(name);
+    bool told = true;
+    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
+      const TensorView tensor = region.tensor(t);
+      told = told && region_for_name(tensor.name(), options.grouping) == name;
+      if (tensor.role() != Role::weights) {
+        roles[static_cast<std::size_t>(tensor.role())].push_back(name + "/" +
+                                                                 std::string(tensor.name()));
+      }
+    }
+    if (!told) regrouped.push_back(name);
+  }
+  const auto list = [&](std::string_view what, const std::vector<std::string>& names) {
+    if (!names.empty()) losses.push_back(fmt::format("{}: {}", what, list_names(names)));
+  };
+  list("config of regions", configs);
+  list("metadata of regions", metadata);
+  list("neurons, inputs and neuron type of regions", populations);
+  list("time of the last homeostatic update of regions", homeostatic);
+  list("regions without tensors", empty);
+  list("regions that their tensors' names do not tell", regrouped);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    list(fmt::format("role {} of tensors", role_name(static_cast<Role>(i))), roles[i]);
+  }
+}
+
+}  // namespace
+
+void thalia_to_safetensors(const path& input, const path& output, const ConvertOptions& options,
+                           ConvertResult& result) {
+  const Reader reader = Reader::open(input, options.read);
+  try {
+    Export out;
+    for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+      const RegionView region = reader.region(r);
+      for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
+        TensorView tensor = region.tensor(t);
+        std::string name(tensor.name());
+        add(out, region.name(), std::move(name), std::move(tensor));
+      }
+    }
+    add_connections(reader, out, result.losses);
+    resolve_names(out, result.losses);
+    list_region_losses(reader, options, result.losses);
+
+    const SafetensorsOrigin origin =
+        origin_from_json(reader.metadata_json(), options.read.limits.max_json_depth);
+    if (!origin.other_keys.empty()) {
+      result.losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));
+    }
+    if (reader.header().training_steps != 0) result.losses.push_back("the count of training steps");
+
+    std::vector<std::byte> scratch;
+    result.input_bytes = reader.file_bytes();
+    result.tensors = static_cast<std::uint32_t>(out.tensors.size());
+    result.output_bytes = write_safetensors(
+        output, out.tensors, origin.metadata,
+        {.max_header_bytes = options.max_safetensors_header_bytes,
+         .durability = options.save.durability,
+         .progress = options.save.progress},
+        [&](std::size_t i) { return fetch_payload(out.views[i], scratch, options.read.limits); });
+  } catch (Error& error) {
+    error.add_path(input.string());
+    throw;
+  }
+}
+
+}  // namespace thalia::interop
