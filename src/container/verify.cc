@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "container/findings.h"
 #include "container/open_file.h"
+#include "container/verify_consistency.h"
 #include "container/verify_payloads.h"
 #include "container/verify_structure.h"
 #include "io/mapped_file.h"
@@ -42,6 +43,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
   report.tensors = file.directory().tensor_count;
   note_oddities(file, findings);
   const container::Structure structure = container::verify_structure(file, findings);
+  container::verify_consistency(file, structure, findings);
   container::verify_padding(file, structure, !options.quick, findings);
   if (options.quick) {
     const format::Header& header = file.header();

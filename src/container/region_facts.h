@@ -1,0 +1,91 @@
+// What the directory says of a region's tensors together, for checks against what headers repeat.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "base/fail.h"
+#include "thalia/format/tensor.h"
+#include "thalia/shape.h"
+#include "thalia/tensor.h"
+
+namespace thalia::container {
+
+/// Where the tensors of a role lie, from the first one's payload header to the last payload's end.
+struct Stretch {
+  static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t begin = kNowhere;
+  std::uint64_t end = 0;
+
+  bool empty() const { return begin == kNowhere; }
+  void add(const Stretch& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+/// Summed up from entries that are sound.
+struct RegionFacts {
+  std::array<Stretch, format::kRoleCount> roles;
+  bool first_weights_csr = false;
+  std::uint64_t tensors = 0;
+  std::uint64_t logical_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t synapses = 0;
+
+  void add(const format::TensorEntry& entry) {
+    const Stretch own{entry.stored_offset - sizeof(format::TensorHeader),
+                      entry.stored_offset + entry.stored_length};
+    Stretch& role = roles[entry.role];
+    const auto encoding = static_cast<Encoding>(entry.encoding);
+    if (entry.role == static_cast<std::uint8_t>(Role::weights)) {
+      if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
+      synapses += stored_elements(entry);
+    }
+    role.add(own);
+    ++tensors;
+    logical_bytes += entry.logical_length;
+    stored_bytes += entry.stored_length;
+  }
+  const Stretch& of(Role role) const { return roles[static_cast<std::size_t>(role)]; }
+
+ private:
+  static std::uint64_t stored_elements(const format::TensorEntry& entry) {
+    const auto encoding = static_cast<Encoding>(entry.encoding);
+    if (encoding == Encoding::csr || encoding == Encoding::coo) return entry.nnz;
+    std::uint64_t extents[Shape::kMaxRank];
+    std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+    const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
+    return shape.element_count().value_or(0);
+  }
+};
+
+/// One structure of a file, whose fields are held against what they should be.
+class Place {
+ public:
+  Place(const char* section, std::uint64_t offset) : section_(section), offset_(offset) {}
+
+  void equal(const char* field, std::size_t at, std::uint64_t value, std::uint64_t expected) const {
+    if (value != expected) fail(field, at, std::to_string(value), std::to_string(expected));
+  }
+  void zero(const char* field, std::size_t at, std::span<const std::uint8_t> bytes) const {
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; })) {
+      fail(field, at, "non-zero bytes", "zero");
+    }
+  }
+  [[noreturn]] void fail(const char* field, std::size_t at, std::string value,
+                         std::string bound) const {
+    fail_field(ErrorCode::inconsistent, section_, field, offset_ + at, std::move(value),
+               std::move(bound));
+  }
+
+ private:
+  const char* section_;
+  std::uint64_t offset_;
+};
+
+}  // namespace thalia::container
