@@ -18,7 +18,7 @@ import samples
 import source_walk
 import structures as s
 from annotate import annotate
-from container import Container
+from checkpoint import Checkpoint
 
 HERE = pathlib.Path(__file__).resolve().parent
 WRITE_SAMPLES, PART = sys.argv[1:3]
@@ -89,7 +89,7 @@ class Agreement(unittest.TestCase):
             codec
             for path in samples.paths()
             if needs_packages(path)
-            for tensor in Container(memoryview(path.read_bytes())).tensors
+            for tensor in Checkpoint(memoryview(path.read_bytes())).tensors
             for codec in (s.CODECS[chunk.codec] for chunk in tensor.chunks)
         }
         self.assertEqual(compressed, {"store", "zstd", "lz4"})
@@ -110,7 +110,7 @@ class SourceWalk(unittest.TestCase):
         for name in ("dtypes", "ranks", "roles", "large_sha256", "names", "example", "nothing"):
             with self.subTest(file=name):
                 data = samples.data(name)
-                tensors = Container(memoryview(data)).tensors
+                tensors = Checkpoint(memoryview(data)).tensors
                 weights = {
                     t.entry.stored_offset: t.entry.dtype for t in tensors if t.entry.role == 0
                 }

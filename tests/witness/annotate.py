@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 import structures as s
-from container import Container
+from checkpoint import Checkpoint
 from elements import DTYPES, values
 
 ROW = 16
@@ -118,7 +118,7 @@ def parts(file):
 def annotate(data):
     """The whole text."""
     lines = []
-    for _, heading, part in sorted(parts(Container(memoryview(data))), key=lambda part: part[0]):
+    for _, heading, part in sorted(parts(Checkpoint(memoryview(data))), key=lambda part: part[0]):
         if heading:
             lines += ["", f"{heading}:"]
         lines += part

@@ -12,7 +12,7 @@ from regions import Region
 from structures import Refused, align
 
 
-class Container:
+class Checkpoint:
     def __init__(self, data):
         self.data = data
         self.claims = []  # (start, end, what) of every byte that belongs to something

@@ -16,7 +16,7 @@ import uuid
 
 import digests
 import structures as s
-from container import Container
+from checkpoint import Checkpoint
 
 
 def describe(file):
@@ -109,7 +109,7 @@ def main():
         with open(arguments.file, "rb") as opened:
             empty = opened.seek(0, 2) == 0
             data = b"" if empty else mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-            file = Container(memoryview(data))
+            file = Checkpoint(memoryview(data))
     except (OSError, s.Refused) as error:
         sys.exit(f"{arguments.file}: {error}")
     facts = describe(file)

@@ -1,18 +1,21 @@
-"""The witness against files that break the format: it refuses what docs/format.md says.
+"""Files that break the format: the witness refuses what docs/format.md says, and so does verify().
 
-Usage: refusal_test.py WRITE_SAMPLES
+Usage: refusal_test.py WRITE_SAMPLES VERIFY_FILES
 """
 
+import pathlib
 import random
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import digests
 import samples
 import structures as s
-from container import Container
+from checkpoint import Checkpoint
 
-WRITE_SAMPLES = sys.argv[1]
+WRITE_SAMPLES, VERIFY_FILES = sys.argv[1:3]
 
 
 def setUpModule():
@@ -47,7 +50,7 @@ def reseal(data, sound=None):
 
 def structures_of(data):
     """(layout, offset) of every structure in the file."""
-    file = Container(memoryview(data))
+    file = Checkpoint(memoryview(data))
     yield s.HEADER, 0
     directory = file.header.directory_offset
     yield s.DIRECTORY_HEADER, directory
@@ -73,6 +76,24 @@ def structures_of(data):
             yield s.CONNECTION_ENTRY, file.header.connectivity_offset + 32 + 96 * number
 
 
+def changed_fields(choose, names):
+    """(field, where it stands, the file with one bit of it changed and resealed) for the fields of
+    up to 50 structures a sample."""
+    for name in names:
+        data = samples.data(name)
+        places = list(structures_of(data))
+        for layout, offset in choose.sample(places, min(len(places), 50)):
+            ends = [*list(layout.offsets.values())[1:], layout.size]
+            for (field, start), end in zip(layout.offsets.items(), ends, strict=True):
+                if field in ("header_crc32", "directory_crc32"):
+                    continue
+                bit = choose.choice((0, choose.randrange((end - start) * 8)))
+                broken = bytearray(data)
+                broken[offset + start + bit // 8] ^= 1 << bit % 8
+                where = f"{name}: {layout.section}.{field} of the structure at {offset}, bit {bit}"
+                yield field, where, reseal(broken, data)
+
+
 # Fields in which some or all other values are as legal as the one written.
 FREE = {
     "minor_version", "patch_version", "flags", "timestamp", "training_steps", "generation",
@@ -85,7 +106,7 @@ class Refusal(unittest.TestCase):
     def refusal(self, data):
         """What the witness says of the bytes; None where it takes them."""
         try:
-            Container(memoryview(data))
+            Checkpoint(memoryview(data))
         except s.Refused as refused:
             return refused
         return None
@@ -111,25 +132,37 @@ class Refusal(unittest.TestCase):
 
     def test_every_field_is_held_to_its_rule_whatever_the_checksums_say(self):
         free = FREE if digests.xxhash else FREE | {"content_hash"}
-        choose = random.Random(1)
-        fields = 0
-        for name in ("nothing", "roles", "connections", "sparse"):
-            data = samples.data(name)
-            places = list(structures_of(data))
-            for layout, offset in choose.sample(places, min(len(places), 60)):
-                for field, place in layout.offsets.items():
-                    if field in free or field in ("header_crc32", "directory_crc32"):
-                        continue
-                    broken = bytearray(data)
-                    broken[offset + place] ^= 1 << choose.randrange(8)
-                    fields += 1
-                    refused = self.refusal(reseal(broken, data))
-                    self.assertIsNotNone(refused, f"{name}: {layout.section}.{field} at {offset}")
-        self.assertGreater(fields, 1000)
+        names = ("nothing", "roles", "connections", "sparse")
+        cases = list(changed_fields(random.Random(1), names))
+        for field, where, broken in cases:
+            if field not in free:
+                self.assertIsNotNone(self.refusal(broken), where)
+        self.assertGreater(len(cases), 1000)
+
+    def test_verify_and_the_witness_agree_on_every_changed_field(self):
+        names = ("nothing", "no_tensors", "roles", "connections", "sparse", "ranks", "streamed")
+        with tempfile.TemporaryDirectory() as folder:
+            expected, wheres, paths = [], [], []
+            for field, where, broken in changed_fields(random.Random(2), names):
+                if field == "content_hash" and not digests.xxhash:
+                    continue
+                path = pathlib.Path(folder, f"{len(paths)}.thalia")
+                path.write_bytes(broken)
+                paths.append(f"{path}\n")
+                wheres.append(where)
+                expected.append("sound" if self.refusal(broken) is None else "broken")
+            run = subprocess.run(
+                [VERIFY_FILES], input="".join(paths), capture_output=True, text=True, check=True
+            )
+        verdicts = run.stdout.splitlines()
+        self.assertEqual(len(verdicts), len(expected))
+        self.assertIn("sound", expected)
+        for where, witness, verdict in zip(wheres, expected, verdicts, strict=True):
+            self.assertEqual(verdict.split("\t")[0], witness, f"{where}: {verdict}")
 
     def test_padding_and_order_are_held_to_their_rules(self):
         data = samples.data("roles")
-        file = Container(memoryview(data))
+        file = Checkpoint(memoryview(data))
         broken = bytearray(data)
         broken[file.regions[0].offset + 192 + len(file.regions[0].config)] = 1
         self.assertEqual(self.refusal(reseal(broken)).section, "padding")
@@ -143,7 +176,7 @@ class Refusal(unittest.TestCase):
 
     def test_json_is_held_to_rfc_8259(self):
         data = samples.data("no_tensors")
-        file = Container(memoryview(data))
+        file = Checkpoint(memoryview(data))
         at = file.header.metadata_offset
         for text in (b"[]", b"{,}", b"{\"a\":NaN}", b"{\"\xff\":1}", b"\xef\xbb\xbf{}"):
             broken = bytearray(data)

@@ -1,0 +1,31 @@
+// Says of each file whose path stands on a line of the input what verify() makes of it: "sound", or
+// "broken" and the first error. For comparison with the witness.
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "thalia/error.h"
+#include "thalia/verify.h"
+
+namespace {
+
+std::string verdict(const std::string& path) {
+  try {
+    thalia::VerifyOptions options;
+    options.threads = 1;
+    const thalia::VerifyReport report = thalia::verify(path, options);
+    const auto error = std::find_if(
+        report.findings.begin(), report.findings.end(),
+        [](const auto& finding) { return finding.severity == thalia::Severity::error; });
+    if (error == report.findings.end()) return "sound";
+    return "broken\t" + error->section + ": " + error->message;
+  } catch (const thalia::Error& error) {
+    return std::string("broken\t") + error.what();
+  }
+}
+
+}  // namespace
+
+int main() {
+  for (std::string path; std::getline(std::cin, path);) std::cout << verdict(path) << '\n';
+}
