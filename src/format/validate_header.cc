@@ -23,7 +23,7 @@ void check_zero(const char* field, std::size_t at, std::span<const std::uint8_t>
   }
 }
 
-// Sections come in one order; each starts 64-aligned, behind the one before it. Absent: offset 0
+// Sections that follow each other, each 64-aligned and behind the one before it. Absent: offset 0
 // and length 0.
 class SectionWalk {
  public:
@@ -101,12 +101,24 @@ void validate_tail(const Header& header) {
   }
 }
 
+// Before the directory, in any order: an append puts new metadata behind connections that stay.
+void validate_data_sections(const Header& header) {
+  const Extent metadata{header.metadata_offset, header.metadata_length};
+  const Extent connectivity{header.connectivity_offset, header.connectivity_length};
+  SectionWalk(sizeof(Header), header.directory_offset)
+      .optional("metadata_offset", offsetof(Header, metadata_offset), metadata);
+  SectionWalk(sizeof(Header), header.directory_offset)
+      .optional("connectivity_offset", offsetof(Header, connectivity_offset), connectivity);
+  if (metadata.offset < connectivity.offset + connectivity.length &&
+      connectivity.offset < metadata.offset + metadata.length) {
+    fail_field(ErrorCode::out_of_bounds, HEADER_AT(connectivity_offset),
+               fmt::format("[{}, +{})", connectivity.offset, connectivity.length),
+               fmt::format("apart from the metadata, [{}, +{})", metadata.offset, metadata.length));
+  }
+}
+
 void validate_sections(const Header& header) {
   SectionWalk walk(sizeof(Header), header.integrity_offset - sizeof(Header));
-  walk.optional("metadata_offset", offsetof(Header, metadata_offset),
-                {header.metadata_offset, header.metadata_length});
-  walk.optional("connectivity_offset", offsetof(Header, connectivity_offset),
-                {header.connectivity_offset, header.connectivity_length});
   walk.required("directory_offset", offsetof(Header, directory_offset),
                 {header.directory_offset, header.directory_length});
   const std::uint64_t index_length = std::uint64_t{header.num_regions} * sizeof(RegionIndexEntry);
@@ -123,6 +135,7 @@ void validate_sections(const Header& header) {
                std::to_string(header.integrity_offset),
                fmt::format("{}, directly behind the commit record", integrity_offset));
   }
+  validate_data_sections(header);
 }
 
 }  // namespace

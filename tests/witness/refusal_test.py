@@ -78,11 +78,11 @@ def structures_of(data):
 
 def changed_fields(choose, names):
     """(field, where it stands, the file with one bit of it changed and resealed) for the fields of
-    up to 50 structures a sample."""
+    up to 25 structures a sample."""
     for name in names:
         data = samples.data(name)
         places = list(structures_of(data))
-        for layout, offset in choose.sample(places, min(len(places), 50)):
+        for layout, offset in choose.sample(places, min(len(places), 25)):
             ends = [*list(layout.offsets.values())[1:], layout.size]
             for (field, start), end in zip(layout.offsets.items(), ends, strict=True):
                 if field in ("header_crc32", "directory_crc32"):
@@ -137,7 +137,7 @@ class Refusal(unittest.TestCase):
         for field, where, broken in cases:
             if field not in free:
                 self.assertIsNotNone(self.refusal(broken), where)
-        self.assertGreater(len(cases), 1000)
+        self.assertGreater(len(cases), 500)
 
     def test_verify_and_the_witness_agree_on_every_changed_field(self):
         names = ("nothing", "no_tensors", "roles", "connections", "sparse", "ranks", "streamed")
