@@ -208,7 +208,7 @@ std::vector<std::uint64_t> verify_block_tree(const detail::OpenFile& file,
     const std::lock_guard lock(mutex);
     if (!matches) bad.push_back(block);
     done += block_end(header, block) - block_begin(header, block);
-    if (options.progress) options.progress(done, header.file_length);
+    if (options.progress) options.progress(done, header.integrity_offset);
   });
   std::sort(bad.begin(), bad.end());
   return bad;

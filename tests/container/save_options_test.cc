@@ -7,6 +7,7 @@
 #include "container/same_as_sample.h"
 #include "support/bytes.h"
 #include "support/files.h"
+#include "thalia/verify.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -196,6 +197,28 @@ BOOST_AUTO_TEST_CASE(sparse_arrays_give_the_bytes_of_their_payload) {
                  std::get<CooArrays<std::uint64_t>>(reader.tensor("c").coo()));
   writer.commit();
   BOOST_TEST(bool(read_file(folder / "f") == expected));
+}
+
+BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.threads = 2;
+  std::uint64_t last = 0;
+  std::uint64_t end = 0;
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    BOOST_TEST(done > last);
+    BOOST_TEST(done <= total);
+    last = done;
+    end = total;
+  };
+  save(folder / "f", chunked_sample(), options);
+  BOOST_TEST(last == end);
+  last = 0;
+  VerifyOptions verifying;
+  verifying.progress = options.progress;
+  verify(folder / "f", verifying);
+  BOOST_TEST(last > 0u);
+  BOOST_TEST(last == end);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
