@@ -28,7 +28,7 @@ class StructureCheck {
     cover(0, sizeof header, "header");
     cover(header.metadata_offset, header.metadata_length, "metadata");
     if (header.metadata_length != 0)
-      check_json("metadata", {header.metadata_offset, header.metadata_length}, kNoRegion);
+      check_json("metadata", "", {header.metadata_offset, header.metadata_length}, kNoRegion);
     check_runs();
     check_region_order();
     for (std::uint32_t r = 0; r < file_.region_count(); ++r) check_region(r);
@@ -50,7 +50,8 @@ class StructureCheck {
     if (length != 0) out_.covered.push_back({{offset, length}, section, region});
   }
 
-  void check_json(const char* section, format::Extent extent, std::uint32_t region) {
+  void check_json(const char* section, const char* field, format::Extent extent,
+                  std::uint32_t region) {
     findings_.check(
         [&] {
           try {
@@ -58,7 +59,7 @@ class StructureCheck {
           } catch (Error& error) {
             if (error.code() == ErrorCode::limit_exceeded) throw;
             throw FormatError(error.code(), error.message(),
-                              {.section = section, .offset = extent.offset});
+                              {.section = section, .field = field, .offset = extent.offset});
           }
         },
         region == kNoRegion ? std::string_view() : region_name(region));
@@ -144,7 +145,7 @@ class StructureCheck {
     cover(start, sizeof header + sizeof extension, "region", r);
     if (header.config_length != 0) {
       cover(start + header.config_offset, header.config_length, "region", r);
-      check_json("region.config", {start + header.config_offset, header.config_length}, r);
+      check_json("region", "config", {start + header.config_offset, header.config_length}, r);
     }
     if (header.homeostatic_length != 0) {
       cover(start + header.homeostatic_offset, sizeof(format::HomeostaticHeader), "region", r);
@@ -157,7 +158,7 @@ class StructureCheck {
       const format::Extent json{start + extension.region_metadata_offset,
                                 extension.region_metadata_length};
       cover(json.offset, json.length, "region", r);
-      check_json("region.metadata", json, r);
+      check_json("region", "metadata", json, r);
     }
   }
 
