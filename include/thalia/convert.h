@@ -37,11 +37,11 @@ struct RegionGrouping {
 std::string region_for_name(std::string_view tensor_name, const RegionGrouping& grouping);
 
 struct ConvertOptions {
-  std::optional<FileFormat> from;  ///< nullopt: detected
-  std::optional<FileFormat> to;
-  RegionGrouping grouping;
-  SaveOptions save;
-  ReadOptions read;
+  std::optional<FileFormat> from{};  ///< nullopt: detected
+  std::optional<FileFormat> to{};
+  RegionGrouping grouping{};
+  SaveOptions save{};
+  ReadOptions read{};
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };

@@ -1,4 +1,5 @@
-// Options of saving, reading and verifying: plain structs whose defaults are right for most.
+// Options of saving, reading and verifying: plain structs whose defaults are right for most. Every
+// field has an initializer, so that a caller who names a few draws no compiler warning.
 #pragma once
 
 #include <array>
@@ -38,16 +39,16 @@ struct SaveOptions {
   /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
   std::uint32_t chunk_bytes = 1 << 20;
   /// Seconds since 1970 for the header; nullopt: now.
-  std::optional<std::uint64_t> timestamp;
+  std::optional<std::uint64_t> timestamp{};
   /// Identity of the file; nullopt: random. With a fixed timestamp and uuid, equal input gives
   /// equal bytes.
-  std::optional<std::array<std::uint8_t, 16>> file_uuid;
+  std::optional<std::array<std::uint8_t, 16>> file_uuid{};
 
   // --- Affecting the work ---------------------------------------------------
   Durability durability = Durability::full;
   /// Threads that hash, compress and write; 0: one a core.
   unsigned threads = 0;
-  Progress progress;
+  Progress progress{};
 };
 
 /// When a reader checks the bytes that it hands out against the file's checksum.
@@ -73,16 +74,16 @@ struct ReadLimits {
 
 struct ReadOptions {
   Verification verification = Verification::on_first_touch;
-  ReadLimits limits;
+  ReadLimits limits{};
   /// Threads that hash and decode; 0: one a core.
   unsigned threads = 0;
 };
 
 struct VerifyOptions {
   bool quick = false;  ///< structure only: no payload byte is read
-  ReadLimits limits;
+  ReadLimits limits{};
   unsigned threads = 0;
-  Progress progress;
+  Progress progress{};
   std::uint64_t max_findings = 1000;  ///< further findings are counted, not kept
 };
 

@@ -22,7 +22,7 @@ struct RegionSpec {
   /// 1 to 65,535 bytes of UTF-8 without NUL, unique in the file.
   std::string name;
   std::string config_json = "{}";  ///< a JSON object, kept verbatim
-  std::string metadata_json;       ///< a JSON object, kept verbatim; empty: none
+  std::string metadata_json{};     ///< a JSON object, kept verbatim; empty: none
   std::uint32_t n_neurons = 0;
   std::uint32_t n_inputs = 0;
   NeuronType neuron_type = NeuronType::none;

@@ -29,7 +29,7 @@ struct TensorSpec {
   /// Up to 65,535 bytes of UTF-8, unique in its region. The dotted names of PyTorch are kept whole.
   std::string name;
   DType dtype = DType::f32;
-  Shape shape;
+  Shape shape{};
   Role role = Role::weights;
   Encoding encoding = Encoding::dense;  ///< dense, csr (rank 2) or coo
   std::uint64_t nnz = 0;                ///< stored elements of csr and coo
