@@ -80,4 +80,9 @@ RowRange row_range(std::span<const std::uint32_t> row_pointers,
                    std::span<const std::uint32_t> column_indices, std::uint32_t row,
                    std::size_t first_column, std::size_t last_column);
 
+/// True where the index arrays are those of a matrix with so many columns: what a simulator relies
+/// on when it follows them.
+bool is_well_formed(std::span<const std::uint32_t> row_pointers,
+                    std::span<const std::uint32_t> column_indices, std::uint32_t columns);
+
 }  // namespace spiking

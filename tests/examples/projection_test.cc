@@ -97,4 +97,17 @@ BOOST_AUTO_TEST_CASE(memory_layout_is_that_of_the_file) {
   BOOST_TEST(projection.delays->bytes().size() == (4 + 3) * 4u + 3u);
 }
 
+BOOST_AUTO_TEST_CASE(indices_out_of_order_or_bounds_are_noticed) {
+  using Indices = std::vector<std::uint32_t>;
+  const Indices pointers{0, 2, 2, 3};
+  BOOST_TEST(is_well_formed(pointers, Indices{1, 3, 3}, 4));
+  BOOST_TEST(!is_well_formed(pointers, Indices{1, 3, 3}, 3));
+  BOOST_TEST(!is_well_formed(pointers, Indices{3, 1, 3}, 4));
+  BOOST_TEST(!is_well_formed(pointers, Indices{3, 3, 3}, 4));
+  BOOST_TEST(!is_well_formed(pointers, Indices{1, 3}, 4));
+  BOOST_TEST(!is_well_formed(Indices{0, 3, 2, 3}, Indices{0, 1, 2}, 4));
+  BOOST_TEST(!is_well_formed(Indices{1, 2, 2, 3}, Indices{0, 1, 2}, 4));
+  BOOST_TEST(!is_well_formed(Indices{}, Indices{}, 4));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
