@@ -172,26 +172,35 @@ class StructureCheck {
         }))
       return;
     for (std::uint32_t number = first; number < first + count; ++number) {
+      // The name first, so that whatever else is wrong with the tensor is reported under it.
       std::string_view name;
-      const bool sound = findings_.check(
-          [&] {
-            const format::TensorEntry& entry = file_.tensor_entry(number);
-            const std::uint64_t at = file_.tensor_entry_offset(number);
-            name = file_.name(entry.name_offset, entry.name_length);
-            if (!is_valid_utf8(name)) {
-              fail_field(ErrorCode::bad_name, "directory", "name", at, "'" + printable(name) + "'",
-                         "valid UTF-8");
-            }
-            if (number != first && !(before < name)) {
-              fail_field(ErrorCode::inconsistent, "directory", "name", at,
-                         "'" + printable(name) + "'",
-                         "behind '" + printable(before) + "' in byte order");
-            }
-            before = name;
-            check_tensor(r, entry, at);
-          },
-          region, name);
+      const auto read_name = [&] {
+        const format::TensorEntry& entry = file_.tensor_entry(number);
+        name = file_.name(entry.name_offset, entry.name_length);
+      };
+      const bool sound =
+          findings_.check(read_name, region) &&
+          findings_.check(
+              [&] {
+                check_tensor_name(number, name, before, number == first);
+                before = name;
+                check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
+              },
+              region, name);
       if (sound) out_.tensors.push_back({r, number});
+    }
+  }
+
+  void check_tensor_name(std::uint32_t number, std::string_view name, std::string_view before,
+                         bool first) {
+    const std::uint64_t at = file_.tensor_entry_offset(number);
+    if (!is_valid_utf8(name)) {
+      fail_field(ErrorCode::bad_name, "directory", "name", at, "'" + printable(name) + "'",
+                 "valid UTF-8");
+    }
+    if (!first && !(before < name)) {
+      fail_field(ErrorCode::inconsistent, "directory", "name", at, "'" + printable(name) + "'",
+                 "behind '" + printable(before) + "' in byte order");
     }
   }
 
@@ -294,10 +303,10 @@ class StructureCheck {
   void check_commit_record() {
     const format::Header& header = file_.header();
     const std::uint64_t at = header.integrity_offset - sizeof header;
-    cover(at, sizeof header, "commit_record");
-    const auto& record = format::overlay<format::Header>(file_.bytes(), at, "commit_record");
+    cover(at, sizeof header, "header");
+    const auto& record = format::overlay<format::Header>(file_.bytes(), at, "header");
     if (std::memcmp(&record, &header, sizeof header) != 0) {
-      findings_.add({.section = "commit_record",
+      findings_.add({.section = "header",
                      .offset = at,
                      .length = sizeof header,
                      .message = "the commit record differs from the header"});
