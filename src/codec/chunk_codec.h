@@ -14,7 +14,8 @@ namespace thalia::codec {
 /// size. Where the frame is not smaller than the raw bytes, `out` becomes a copy of them.
 /// @param level 0 for the codec's default, else 1..22 (zstd) or 1..12 (lz4).
 /// @return the codec used: `wanted` or store.
-/// @throws UsageError (bad_argument) for a codec or level that is none.
+/// @throws UsageError (bad_argument) for a level that is none; UnsupportedError for a codec that
+/// this version lacks.
 format::Codec encode_chunk(format::Codec wanted, int level, ByteSpan raw,
                            std::vector<std::byte>& out);
 

@@ -2,75 +2,84 @@
 
 #include <lz4frame.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 
-#include "base/fail.h"
+#include "codec/frame_error.h"
 
 namespace thalia::codec {
 namespace {
 
-struct FreeDecoder {
+constexpr const char* kName = "lz4";
+constexpr std::uint32_t kMagic = 0x184d2204;
+constexpr std::uint8_t kContentSizeFlag = 1 << 3;
+
+// The frame's header as far as it must be known before decoding. The library tells "no content
+// size" and "a content size of 0" not apart.
+struct FrameStart {
+  format::le32 magic;
+  std::uint8_t flags;
+  std::uint8_t block_descriptor;
+  format::le64 content_size;  // where kContentSizeFlag is set
+};
+static_assert(sizeof(FrameStart) == 14);
+
+struct FreeContext {
   void operator()(LZ4F_dctx* context) const noexcept { LZ4F_freeDecompressionContext(context); }
 };
 
-std::unique_ptr<LZ4F_dctx, FreeDecoder> make_decoder() {
-  LZ4F_dctx* context = nullptr;
-  if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION))) throw std::bad_alloc();
-  return std::unique_ptr<LZ4F_dctx, FreeDecoder>(context);
+std::string bytes(std::uint64_t count) {
+  return fmt::format("{} bytes", count);
 }
 
-[[noreturn]] void fail_frame(std::string message, std::string value, std::string bound) {
-  throw FormatError(ErrorCode::bad_value, std::move(message),
-                    {.section = "payload",
-                     .field = "lz4 frame",
-                     .value = std::move(value),
-                     .bound = std::move(bound)});
+void check_start(ByteSpan stored, std::uint64_t raw_length) {
+  FrameStart start;
+  if (stored.size() < sizeof(start)) fail_frame(kName, "too short", bytes(stored.size()));
+  std::memcpy(&start, stored.data(), sizeof(start));
+  if (start.magic != kMagic)
+    fail_frame(kName, "wrong magic number", fmt::format("{:#010x}", std::uint32_t{start.magic}),
+               fmt::format("{:#010x}", kMagic));
+  if ((start.flags & kContentSizeFlag) == 0) fail_frame(kName, "no content size");
+  if (start.content_size != raw_length)
+    fail_frame(kName, "wrong content size", bytes(start.content_size), bytes(raw_length));
 }
 
 }  // namespace
 
 void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
-  LZ4F_preferences_t preferences = LZ4F_INIT_PREFERENCES;
+  LZ4F_preferences_t preferences = {};
+  preferences.frameInfo.blockSizeID = LZ4F_max4MB;  // made smaller where the content is
   preferences.frameInfo.contentSize = raw.size();
-  preferences.frameInfo.blockSizeID = LZ4F_max1MB;
   preferences.compressionLevel = level;
   out.resize(LZ4F_compressFrameBound(raw.size(), &preferences));
   const std::size_t length =
       LZ4F_compressFrame(out.data(), out.size(), raw.data(), raw.size(), &preferences);
-  if (LZ4F_isError(length)) {
-    throw UnsupportedError(ErrorCode::unsupported_feature,
-                           fmt::format("lz4: {}", LZ4F_getErrorName(length)));
-  }
+  if (LZ4F_isError(length)) throw std::bad_alloc();  // with enough room there is no other failure
   out.resize(length);
 }
 
 void lz4_decode(ByteSpan stored, MutableByteSpan raw) {
-  // A new context each time: one that failed half-way cannot be trusted to start over.
-  const auto context = make_decoder();
-  LZ4F_frameInfo_t info = LZ4F_INIT_FRAMEINFO;
-  std::size_t consumed = stored.size();
-  std::size_t hint = LZ4F_getFrameInfo(context.get(), &info, stored.data(), &consumed);
-  if (LZ4F_isError(hint)) fail_frame(LZ4F_getErrorName(hint), "", "");
-  if (info.frameType != LZ4F_frame || info.contentSize != raw.size()) {
-    fail_frame("content size", std::to_string(info.contentSize), std::to_string(raw.size()));
+  check_start(stored, raw.size());
+  LZ4F_dctx* made = nullptr;
+  if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION))) throw std::bad_alloc();
+  const std::unique_ptr<LZ4F_dctx, FreeContext> context(made);
+
+  LZ4F_decompressOptions_t options = {};
+  options.stableDst = 1;  // what is decoded stays in `raw`, so linked blocks need no copy of it
+  for (std::size_t hint = 1; hint != 0;) {
+    std::size_t written = raw.size();
+    std::size_t consumed = stored.size();
+    hint = LZ4F_decompress(context.get(), raw.data(), &written, stored.data(), &consumed, &options);
+    if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));
+    raw = raw.subspan(written);
+    stored = stored.subspan(consumed);
+    if (hint != 0 && written == 0 && consumed == 0)
+      fail_frame(kName, stored.empty() ? "ends too early" : "holds more than its content size");
   }
-  std::size_t written = 0;
-  while (hint != 0) {
-    std::size_t room = raw.size() - written;
-    std::size_t taken = stored.size() - consumed;
-    hint = LZ4F_decompress(context.get(), raw.data() + written, &room, stored.data() + consumed,
-                           &taken, nullptr);
-    if (LZ4F_isError(hint)) fail_frame(LZ4F_getErrorName(hint), "", "");
-    if (room == 0 && taken == 0)
-      fail_frame("the frame does not end", std::to_string(stored.size()), "");
-    written += room;
-    consumed += taken;
-  }
-  if (written != raw.size())
-    fail_frame("decompressed bytes", std::to_string(written), std::to_string(raw.size()));
-  if (consumed != stored.size())
-    fail_frame("bytes behind the frame", std::to_string(stored.size() - consumed), "0");
+  if (!raw.empty()) fail_frame(kName, "holds less than its content size");
+  if (!stored.empty()) fail_frame(kName, "bytes follow the frame");
 }
 
 }  // namespace thalia::codec

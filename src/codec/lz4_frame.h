@@ -1,4 +1,4 @@
-// One LZ4 frame (LZ4 Frame Format 1.6) that says how many bytes it holds.
+// One LZ4 frame (LZ4 Frame Format 1.6.x) with its content size.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,9 @@
 
 namespace thalia::codec {
 
-/// Replaces `out` with the frame. @param level 1 to 12.
+/// Replaces `out` by the frame of `raw`. `level` is 1 to 12; from 3 on the slower, denser search.
 void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out);
-
-/// @throws FormatError (bad_value) unless `stored` is one frame of exactly raw.size() bytes.
+/// @throws FormatError (bad_value) where `stored` is no single frame of exactly raw.size() bytes.
 void lz4_decode(ByteSpan stored, MutableByteSpan raw);
 
 }  // namespace thalia::codec

@@ -1,4 +1,4 @@
-// One Zstandard frame (RFC 8878) that says how many bytes it holds.
+// One Zstandard frame (RFC 8878) with its content size.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,9 @@
 
 namespace thalia::codec {
 
-/// Replaces `out` with the frame. @param level 1 to 22.
+/// Replaces `out` by the frame of `raw`. `level` is 1 to 22.
 void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out);
-
-/// @throws FormatError (bad_value) unless `stored` is one frame of exactly raw.size() bytes.
+/// @throws FormatError (bad_value) where `stored` is no single frame of exactly raw.size() bytes.
 void zstd_decode(ByteSpan stored, MutableByteSpan raw);
 
 }  // namespace thalia::codec

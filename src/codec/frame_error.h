@@ -1,0 +1,20 @@
+// What is wrong with a compressed frame, said alike by all codecs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fail.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::codec {
+
+/// @throws FormatError (bad_value): the frame of codec `name` breaks a rule.
+[[noreturn]] inline void fail_frame(std::string_view name, std::string_view what,
+                                    std::string value = {}, std::string bound = {}) {
+  throw FormatError(ErrorCode::bad_value, fmt::format("{} frame: {}", name, what),
+                    {.section = "payload", .value = std::move(value), .bound = std::move(bound)});
+}
+
+}  // namespace thalia::codec
