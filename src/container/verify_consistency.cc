@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/region_facts.h"
+#include "container/short_name.h"
 #include "container/verify_region.h"
 #include "format/overlay.h"
 #include "thalia/format/connectivity.h"
@@ -126,7 +127,9 @@ class ConsistencyCheck {
         at.fail(AT(ConnectionEntry, target_region), printable(target), "the name of a region");
       }
       if (!pairs.insert(source + target).second) {
-        at.fail(AT(ConnectionEntry, source_region), printable(source + " to " + target),
+        at.fail(AT(ConnectionEntry, source_region),
+                fmt::format("{} to {}", printable(short_name_text(entry.source_region)),
+                            printable(short_name_text(entry.target_region))),
                 "one connection a pair of regions");
       }
     }
