@@ -133,6 +133,11 @@ class TensorView {
   /// index.
   CsrView csr() const;
   CooView coo() const;
+  /// The same of any csr or coo tensor, raw or not: read() into `storage`, which the arrays then
+  /// point into. storage.size() must be logical_bytes(), its first byte 8-byte aligned.
+  /// @throws as read(); UsageError (size_mismatch, bad_argument).
+  CsrView csr(MutableByteSpan storage) const;
+  CooView coo(MutableByteSpan storage) const;
 
  private:
   friend class RegionView;

@@ -83,6 +83,14 @@ void require_encoding(const TensorView& tensor, Encoding wanted) {
   }
 }
 
+void require_aligned(MutableByteSpan storage) {
+  const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
+  if (address % 8 != 0) {
+    fail_argument(ErrorCode::bad_argument, "storage", fmt::format("address {:#x}", address),
+                  "a multiple of 8");
+  }
+}
+
 }  // namespace
 
 CsrView TensorView::csr() const {
@@ -100,6 +108,26 @@ CooView TensorView::coo() const {
     const ByteSpan payload = bytes();
     if (wide_indices()) return coo_arrays<std::uint64_t>(*this, payload);
     return coo_arrays<std::uint32_t>(*this, payload);
+  });
+}
+
+CsrView TensorView::csr(MutableByteSpan storage) const {
+  return container::with_names(*file_, region_, name_, [&]() -> CsrView {
+    require_encoding(*this, Encoding::csr);
+    require_aligned(storage);
+    read(storage);
+    if (wide_indices()) return csr_arrays<std::uint64_t>(*this, storage);
+    return csr_arrays<std::uint32_t>(*this, storage);
+  });
+}
+
+CooView TensorView::coo(MutableByteSpan storage) const {
+  return container::with_names(*file_, region_, name_, [&]() -> CooView {
+    require_encoding(*this, Encoding::coo);
+    require_aligned(storage);
+    read(storage);
+    if (wide_indices()) return coo_arrays<std::uint64_t>(*this, storage);
+    return coo_arrays<std::uint32_t>(*this, storage);
   });
 }
 
