@@ -7,6 +7,7 @@
 #include "cli/block_cursor.h"
 #include "cli/element.h"
 #include "cli/element_stream.h"
+#include "cli/escape.h"
 #include "thalia/json_writer.h"
 
 namespace thalia::cli {
@@ -17,8 +18,8 @@ void open_object(Output& out, const TensorSource& source, const Slice& slice,
   std::string text;
   JsonWriter json(text);
   json.begin_object();
-  if (!source.region.empty()) json.member("region", source.region);
-  json.member("tensor", source.name).member("dtype", dtype_name(source.dtype));
+  if (!source.region.empty()) json.member("region", as_utf8(source.region));
+  json.member("tensor", as_utf8(source.name)).member("dtype", dtype_name(source.dtype));
   json.member("encoding", encoding_name(source.encoding)).key("shape").begin_array();
   for (const std::uint64_t extent : source.shape.extents()) json.value(extent);
   json.end_array().key("slice").begin_array();

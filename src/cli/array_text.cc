@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kEdge = 3;
 constexpr std::size_t kEdgeEntries = 20;
+constexpr std::size_t kLineWidth = 80;
 
 // The parts of the slice that a summary shows, each a piece of one innermost row, in row-major
 // order.
@@ -83,15 +84,39 @@ class ArrayPrinter {
     }
   }
 
-  void print_dimension(unsigned d) {
-    if (d == shape_.rank()) {
-      print_element();
-      return;
+  // Aligned elements wrap at the width of a terminal.
+  void print_row() {
+    const std::uint64_t extent = shape_[shape_.rank() - 1];
+    const bool elided = is_elided(extent);
+    std::size_t column = shape_.rank();
+    out_.write("[");
+    for (std::uint64_t i = 0; i < extent && !out_.closed(); ++i) {
+      const bool gap = elided && i == kEdge;
+      const std::size_t width = gap ? 3 : width_;
+      if (i > 0) {
+        const bool wrap = align_ && column + 1 + width > kLineWidth;
+        out_.write(wrap ? "\n" + std::string(shape_.rank(), ' ') : " ");
+        column = wrap ? shape_.rank() : column + 1;
+      }
+      column += width;
+      if (gap) {
+        out_.write("...");
+        i = extent - kEdge - 1;
+      } else {
+        print_element();
+      }
     }
-    const unsigned inner = shape_.rank() - 1 - d;
+    out_.write("]");
+  }
+
+  bool is_elided(std::uint64_t extent) const { return summary_ && extent > 2 * kEdge; }
+
+  void print_dimension(unsigned d) {
+    if (d == shape_.rank()) return print_element();
+    if (d + 1 == shape_.rank()) return print_row();
     const std::string separator =
-        inner == 0 ? " " : std::string(inner, '\n') + std::string(d + 1, ' ');
-    const bool elided = summary_ && shape_[d] > 2 * kEdge;
+        std::string(shape_.rank() - 1 - d, '\n') + std::string(d + 1, ' ');
+    const bool elided = is_elided(shape_[d]);
     out_.write("[");
     for (std::uint64_t i = 0; i < shape_[d] && !out_.closed(); ++i) {
       if (i > 0) out_.write(separator);
@@ -121,10 +146,9 @@ void print_array(Output& out, const TensorSource& source, const Slice& slice, bo
     out.write("[]\n");
     return;
   }
-  const bool large = elements > kSummaryThreshold;
-  const bool summary = large && !all;
+  const bool summary = !all && elements > kSummaryThreshold;
   ElementStream stream = summary ? edge_stream(source, slice) : ElementStream(source, slice.ranges);
-  ArrayPrinter(out, slice.shape, std::move(stream), summary, !large || summary).print();
+  ArrayPrinter(out, slice.shape, std::move(stream), summary, !all).print();
 }
 
 void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all) {

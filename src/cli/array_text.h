@@ -10,8 +10,9 @@ namespace thalia::cli {
 /// Above this many elements, or entries, only the edges are shown.
 inline constexpr std::uint64_t kSummaryThreshold = 1000;
 
-/// Nested brackets, the innermost dimension on one line. Without `all`, of more than
-/// kSummaryThreshold elements only the first and last three of each dimension are read and shown.
+/// Nested brackets, the elements in columns. Of more than kSummaryThreshold elements only the first
+/// and last three of each dimension are read and shown; with `all` every one, without columns and
+/// with the innermost dimension on one line.
 void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all);
 
 /// A sparse tensor's entries, "(row, column)  value", one a line. Coordinates count from the

@@ -93,6 +93,18 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
   }
 }
 
+Slice slice_of(const TensorSource& source, const Arguments& arguments) {
+  if (!arguments.slice) return whole(source.shape);
+  try {
+    return parse_slice(*arguments.slice, source.shape);
+  } catch (UsageError& error) {
+    error.add_path(arguments.file);
+    error.add_region(source.region);
+    error.add_tensor(source.name);
+    throw;
+  }
+}
+
 void print_tensor(Output& out, Format format, const Arguments& arguments) {
   const bool binary = format == Format::npy || format == Format::raw;
   if (binary && out.is_terminal()) {
@@ -102,8 +114,7 @@ void print_tensor(Output& out, Format format, const Arguments& arguments) {
                      {.field = "--format"});
   }
   const TensorSource source = open_tensor(arguments.file, arguments.tensor);
-  const Slice slice =
-      arguments.slice ? parse_slice(*arguments.slice, source.shape) : whole(source.shape);
+  const Slice slice = slice_of(source, arguments);
   switch (format) {
     case Format::text:
       print_text(out, source, slice, arguments);
@@ -161,10 +172,14 @@ Run declare_cat(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->file, "The file to read")->required();
   app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
-  app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'");
-  app.add_option("--format", arguments->format, "text (the default), json, npy or raw");
-  app.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all");
-  app.add_flag("--all", arguments->all, "Text: every element, also of more than 1000");
+  app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'")
+      ->option_text("SLICE");
+  app.add_option("--format", arguments->format, "text (the default), json, npy or raw")
+      ->option_text("FORMAT");
+  app.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all")
+      ->option_text("OUT");
+  app.add_flag("--all", arguments->all,
+               "Text: every element, also of more than 1000, a row a line");
   app.add_flag("--dense", arguments->dense,
                "Sparse tensors densely, with their zeros (npy always is)");
   return [arguments](Output& out) { return run_cat(*arguments, out); };

@@ -70,12 +70,15 @@ Run declare_convert(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--from", arguments->from, "Format of IN: thalia or safetensors");
-  app.add_option("--to", arguments->to, "Format of OUT: thalia or safetensors");
+  app.add_option("--from", arguments->from, "Format of IN: thalia or safetensors")
+      ->option_text("FORMAT");
+  app.add_option("--to", arguments->to, "Format of OUT: thalia or safetensors")
+      ->option_text("FORMAT");
   app.add_option(
-      "--regions", arguments->regions,
-      "How tensors become regions: auto (the default: the name up to its first number),\n"
-      "none (one region) or DEPTH (that many parts of the name)");
+         "--regions", arguments->regions,
+         "How tensors become regions: auto (the default: the name up to its first number),\n"
+         "none (one region) or DEPTH (that many parts of the name)")
+      ->option_text("HOW");
   arguments->save.declare(app);
   return [arguments](Output& out) { return run_convert(*arguments, out); };
 }

@@ -139,6 +139,15 @@ std::string unescape_name(std::string_view text) {
   return out;
 }
 
+std::string as_utf8(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = decode(rest).length;
+    if (length == 0) return escape(text);
+    rest.remove_prefix(length);
+  }
+  return std::string(text);
+}
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {

@@ -15,6 +15,9 @@ std::string escape_name(std::string_view name);
 /// Undoes escape_name. What is no escape stays as it is.
 std::string unescape_name(std::string_view text);
 
+/// For JSON, which can hold nothing but UTF-8: the text itself, or escape(text) where it is none.
+std::string as_utf8(std::string_view text);
+
 /// Columns that a terminal gives the text: wide characters count two, combining ones none.
 std::size_t display_width(std::string_view text);
 

@@ -58,7 +58,8 @@ Run declare_extract(CLI::App& app) {
       ->required()
       ->delimiter(',')
       ->expected(1)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("A,B");
   arguments->save.declare(app);
   return [arguments](Output& out) { return run_extract(*arguments, out); };
 }

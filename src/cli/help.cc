@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/nearest.h"
@@ -21,11 +24,31 @@ constexpr std::array kCommands{
             declare_cat},
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             declare_verify},
-    Command{"convert", "IN OUT", "from one format to another", declare_convert},
-    Command{"extract", "FILE OUT --regions A,B", "some regions into a file of their own",
-            declare_extract},
     Command{"version", "", "versions of library and format, codecs", declare_version},
     Command{"help", "[COMMAND]", "this list, or one command at length", declare_help},
+};
+
+// CLI11's own layout speaks of types and repeats "REQUIRED", which the line of usage shows better.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) {
+    label("Positionals", "Arguments");
+    column_width(28);
+  }
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
+    std::string text = fmt::format("Usage: {}\n\n{}\n{}{}", usage_, app->get_description(),
+                                   make_positionals(app), make_groups(app, mode));
+    text.erase(text.find_last_not_of('\n') + 1);
+    const std::string footer = app->get_footer();
+    return text + (footer.empty() ? "\n" : "\n\n" + footer + "\n");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string& value = option->get_option_text();
+    return value.empty() ? "" : " " + value;
+  }
+
+ private:
+  std::string usage_;
 };
 
 }  // namespace
@@ -56,6 +79,9 @@ Declared declare(const Command& command) {
   declared.app = std::make_unique<CLI::App>();
   CLI::App& app = *declared.app;
   app.name(fmt::format("thalia {}", command.name));
+  const bool spaced = !command.arguments.empty();
+  app.formatter(std::make_shared<HelpFormatter>(fmt::format(
+      "thalia {}{}{} [OPTION]...", command.name, spaced ? " " : "", command.arguments)));
   app.set_help_flag("-h,--help", "Print this and leave");
   declared.run = command.declare(app);
   return declared;

@@ -132,7 +132,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   const std::string_view metadata = reader.metadata_json();
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("path", escape(reader.path().string()));
+  json.begin_object().member("path", as_utf8(reader.path().string()));
   json.member("format", "thalia").member("version", version_text(header));
   json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
   json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
@@ -191,7 +191,7 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
   }
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("path", escape(arguments.file)).member("format", "safetensors");
+  json.begin_object().member("path", as_utf8(arguments.file)).member("format", "safetensors");
   json.member("disk_bytes", file.file_bytes()).member("file_bytes", file.file_bytes());
   json.member("memory_bytes", bytes).member("tensors", file.tensors().size()).key("dtypes");
   dtypes.add_json(json);

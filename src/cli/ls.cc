@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -24,22 +25,29 @@ struct Arguments {
   bool json = false;
 };
 
-Table tensor_table() {
-  using enum Table::Align;
-  return Table({{"tensor"}, {"dtype"}, {"shape"}, {"role"}, {"encoding"}, {"stored", right}});
+Table tensor_table(std::vector<Table::Column> columns = {}) {
+  for (const char* heading : {"tensor", "dtype", "shape", "role", "encoding"})
+    columns.push_back({heading});
+  columns.push_back({"stored", Table::Align::right});
+  return Table(std::move(columns));
 }
 
 std::string encoding_text(const TensorView& tensor) {
   std::string text(encoding_name(tensor.encoding()));
   if (tensor.encoding() == Encoding::csr || tensor.encoding() == Encoding::coo)
-    text += fmt::format(" {}", grouped(tensor.nnz()));
+    text += fmt::format(" ({} entries)", grouped(tensor.nnz()));
   return text;
 }
 
-void add_row(Table& table, const std::string& name, const TensorView& tensor) {
-  table.add_row({name, std::string(dtype_name(tensor.dtype())), tensor.shape().to_string(),
-                 std::string(role_name(tensor.role())), encoding_text(tensor),
-                 human_bytes(tensor.stored_bytes())});
+// The cells of tensor_table(), behind those given.
+void add_row(Table& table, std::vector<std::string> cells, const TensorView& tensor) {
+  cells.push_back(escape_name(tensor.name()));
+  cells.emplace_back(dtype_name(tensor.dtype()));
+  cells.push_back(tensor.shape().to_string());
+  cells.emplace_back(role_name(tensor.role()));
+  cells.push_back(encoding_text(tensor));
+  cells.push_back(human_bytes(tensor.stored_bytes()));
+  table.add_row(std::move(cells));
 }
 
 void add_shape(JsonWriter& json, const Shape& shape) {
@@ -49,7 +57,9 @@ void add_shape(JsonWriter& json, const Shape& shape) {
 }
 
 void add_json(JsonWriter& json, const TensorView& tensor) {
-  json.begin_object().member("name", tensor.name()).member("dtype", dtype_name(tensor.dtype()));
+  json.begin_object()
+      .member("name", as_utf8(tensor.name()))
+      .member("dtype", dtype_name(tensor.dtype()));
   add_shape(json, tensor.shape());
   json.member("role", role_name(tensor.role()));
   json.member("encoding", encoding_name(tensor.encoding())).member("nnz", tensor.nnz());
@@ -61,7 +71,7 @@ void add_json(JsonWriter& json, const TensorView& tensor) {
 }
 
 void add_region_facts(JsonWriter& json, const RegionView& region) {
-  json.member("name", region.name()).member("tensor_count", region.tensor_count());
+  json.member("name", as_utf8(region.name())).member("tensor_count", region.tensor_count());
   json.member("n_neurons", region.n_neurons()).member("n_inputs", region.n_inputs());
   json.member("neuron_type", neuron_type_name(region.neuron_type()));
   json.member("logical_bytes", region.logical_bytes());
@@ -88,17 +98,13 @@ void print_regions(Output& out, const Reader& reader) {
   regions.print(out);
   if (reader.connection_count() == 0) return;
   out.write("\n");
-  Table connections(
-      {{"connection"}, {"dtype"}, {"shape"}, {"role"}, {"encoding"}, {"stored", right}});
+  Table connections = tensor_table({{"connection"}});
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     const ConnectionView connection = reader.connection(i);
     const std::string name =
         fmt::format("{} -> {}", escape_name(connection.source), escape_name(connection.target));
-    add_row(connections, fmt::format("{}  {}", escape_name(connection.weights.name()), name),
-            connection.weights);
-    if (connection.delays)
-      add_row(connections, fmt::format("{}  {}", escape_name(connection.delays->name()), name),
-              *connection.delays);
+    add_row(connections, {name}, connection.weights);
+    if (connection.delays) add_row(connections, {name}, *connection.delays);
   }
   connections.print(out);
 }
@@ -120,7 +126,9 @@ void print_regions_json(Output& out, const Reader& reader) {
   json.end_array().key("connections").begin_array();
   for (std::uint32_t i = 0; i < reader.connection_count() && !out.closed(); ++i) {
     const ConnectionView connection = reader.connection(i);
-    json.begin_object().member("source", connection.source).member("target", connection.target);
+    json.begin_object()
+        .member("source", as_utf8(connection.source))
+        .member("target", as_utf8(connection.target));
     json.key("weights");
     add_json(json, connection.weights);
     json.key("delays");
@@ -139,8 +147,7 @@ void print_regions_json(Output& out, const Reader& reader) {
 void print_region(Output& out, const RegionView& region) {
   Table table = tensor_table();
   for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-    const TensorView tensor = region.tensor(i);
-    add_row(table, escape_name(tensor.name()), tensor);
+    add_row(table, {}, region.tensor(i));
   }
   table.print(out);
 }
@@ -177,7 +184,9 @@ void print_safetensors_json(Output& out, const SafetensorsFile& file) {
   JsonWriter json(text);
   json.begin_object().key("tensors").begin_array();
   for (const SafetensorsTensor& tensor : file.tensors()) {
-    json.begin_object().member("name", tensor.name).member("dtype", dtype_name(tensor.dtype));
+    json.begin_object()
+        .member("name", as_utf8(tensor.name))
+        .member("dtype", dtype_name(tensor.dtype));
     add_shape(json, tensor.shape);
     json.member("stored_bytes", tensor.bytes.size()).end_object();
     out.write(text);

@@ -32,8 +32,8 @@ OutputFile::OutputFile(const std::filesystem::path& path) : path_(path) {
     const mode_t mode = exists ? status.st_mode & 0777 : 0666;
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor_ < 0) {
-      const std::filesystem::path failed = std::exchange(temporary_, {});
-      fail("open", failed);
+      temporary_.clear();
+      fail("open", path_);
     }
   }
   out_ = std::make_unique<Output>(descriptor_, path_.string());

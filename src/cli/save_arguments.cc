@@ -40,15 +40,20 @@ void check_level(Codec codec, int level) {
 
 void SaveArguments::declare(CLI::App& app) {
   app.add_option("--compression", compression,
-                 "none (the default: readers map payloads in place), zstd or lz4");
-  app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)");
-  app.add_option("--checksum", checksum, "none, sha256, crc32 or block_tree (the default)");
+                 "none (the default: readers map payloads in place), zstd or lz4")
+      ->option_text("CODEC");
+  app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
+      ->option_text("N");
+  app.add_option("--checksum", checksum, "none, sha256, crc32 or block_tree (the default)")
+      ->option_text("TYPE");
   app.add_option("--leaves", leaves,
-                 "Digests of the block tree: xxh3_128 (the default), or sha256 against tampering");
-  app.add_option("--threads", threads,
-                 "Threads that hash and compress; 0, the default: one a core");
+                 "Digests of the block tree: xxh3_128 (the default), or sha256 against tampering")
+      ->option_text("KIND");
+  app.add_option("--threads", threads, "Threads that hash and compress; 0, the default: one a core")
+      ->option_text("N");
   app.add_option("--max-header", max_header_bytes,
-                 "Bytes that the header of a safetensors input may have (default 100000000)");
+                 "Bytes that the header of a safetensors input may have (default 100000000)")
+      ->option_text("BYTES");
   app.add_flag("--json", json, "What was done as a JSON object");
 }
 
@@ -75,10 +80,10 @@ void print_result(Output& out, const ConvertResult& result, const std::string& o
   }
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("output", escape(output)).member("tensors", result.tensors);
+  json.begin_object().member("output", as_utf8(output)).member("tensors", result.tensors);
   json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
   json.member("seconds", result.seconds).key("losses").begin_array();
-  for (const std::string& loss : result.losses) json.value(loss);
+  for (const std::string& loss : result.losses) json.value(as_utf8(loss));
   json.end_array().end_object();
   out.write(text + "\n");
 }

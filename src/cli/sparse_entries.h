@@ -16,6 +16,8 @@ class SparseEntries {
  public:
   /// Checks every index, and decompresses what is not raw. @throws what TensorView throws.
   explicit SparseEntries(const TensorView& tensor);
+  SparseEntries(const SparseEntries&) = delete;
+  SparseEntries& operator=(const SparseEntries&) = delete;
 
   /// Called with an entry's coordinates and the position of its value; returns whether to go on.
   using Visit = std::function<bool(std::span<const std::uint64_t>, std::uint64_t)>;
@@ -29,9 +31,11 @@ class SparseEntries {
   void read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const;
 
  private:
+  using Arrays = std::variant<CsrView, CooView>;
+
   TensorView tensor_;
-  std::vector<std::uint64_t> storage_;
-  std::variant<CsrView, CooView> arrays_;
+  std::vector<std::uint64_t> storage_;  ///< what the arrays point into where the tensor is not raw
+  Arrays arrays_;
 };
 
 }  // namespace thalia::cli

@@ -87,16 +87,16 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
 
 void add_json(JsonWriter& json, const std::string& path, FileFormat format,
               const VerifyReport& report) {
-  json.begin_object().member("path", escape(path)).member("format", file_format_name(format));
+  json.begin_object().member("path", as_utf8(path)).member("format", file_format_name(format));
   json.member("ok", report.ok()).member("regions", report.regions);
   json.member("tensors", report.tensors).member("bytes_checked", report.bytes_checked);
   json.member("seconds", report.seconds).member("suppressed", report.suppressed);
   json.key("findings").begin_array();
   for (const Finding& finding : report.findings) {
     json.begin_object().member("severity", severity_name(finding.severity));
-    json.member("section", finding.section).member("region", finding.region);
-    json.member("tensor", finding.tensor).member("offset", finding.offset);
-    json.member("length", finding.length).member("message", finding.message).end_object();
+    json.member("section", finding.section).member("region", as_utf8(finding.region));
+    json.member("tensor", as_utf8(finding.tensor)).member("offset", finding.offset);
+    json.member("length", finding.length).member("message", as_utf8(finding.message)).end_object();
   }
   json.end_array().end_object();
 }
@@ -145,7 +145,8 @@ Run declare_verify(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->files, "The files to check")->required();
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
-  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core");
+  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
+      ->option_text("N");
   app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
   return [arguments](Output& out) { return run_verify(*arguments, out); };
 }

@@ -29,6 +29,11 @@ BOOST_AUTO_TEST_CASE(every_byte_pair_comes_back_from_its_escape) {
   BOOST_TEST(unescape_name(escape_name("\xe2\x80\xae|")) == "\xe2\x80\xae|");
 }
 
+BOOST_AUTO_TEST_CASE(json_gets_utf8_whatever_comes) {
+  BOOST_TEST(as_utf8("a\nb \xc3\xa9") == "a\nb \xc3\xa9");
+  BOOST_TEST(as_utf8("a\n\xff") == "a\\n\\xff");
+}
+
 BOOST_AUTO_TEST_CASE(width_counts_columns) {
   BOOST_TEST(display_width("abc") == 3u);
   BOOST_TEST(display_width("caf\xc3\xa9") == 4u);

@@ -1,0 +1,80 @@
+# bash completion for thalia
+
+# Offers those of the lines of $1 that begin with $2, quoted as they need it.
+_thalia_lines() {
+  local line
+  while IFS= read -r line; do
+    [[ -n $line && $line == "$2"* ]] && COMPREPLY+=("$(printf '%q' "$line")")
+  done <<<"$1"
+}
+
+_thalia_words() {
+  _thalia_lines "${1// /$'\n'}" "$2"
+}
+
+# The first column of what ls shows, up to a blank line; quietly nothing where it cannot.
+_thalia_first_column() {
+  thalia ls "$@" 2>/dev/null | awk -F '  +' 'NR > 1 && NF == 0 { exit } NR > 1 { print $1 }'
+}
+
+_thalia_tensors() {
+  if [[ $1 == *.safetensors ]]; then
+    _thalia_first_column "$1"
+    return
+  fi
+  local region tensor
+  while IFS= read -r region; do
+    while IFS= read -r tensor; do
+      printf '%s/%s\n' "$region" "$tensor"
+    done < <(_thalia_first_column "$1" "$region")
+  done < <(_thalia_first_column "$1")
+}
+
+_thalia() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract version help'
+  local save='--compression --level --checksum --leaves --threads --max-header --json'
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    _thalia_words "$commands --help --version" "$word"
+    return
+  fi
+  case $before in
+    --format) _thalia_words 'text json npy raw' "$word"; return ;;
+    --from | --to) _thalia_words 'thalia safetensors' "$word"; return ;;
+    --compression) _thalia_words 'none zstd lz4' "$word"; return ;;
+    --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
+    --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
+    --slice | --level | --threads | --max-header) return ;;
+    --regions)
+      if [[ $command == convert ]]; then
+        _thalia_words 'auto none' "$word"
+      else
+        _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
+      fi
+      return
+      ;;
+  esac
+  if [[ $word == -* ]]; then
+    local options=
+    case $command in
+      info | ls | version) options='--json' ;;
+      cat) options='--slice --format --output --all --dense' ;;
+      verify) options='--quick --threads --json' ;;
+      convert) options="--from --to --regions $save" ;;
+      extract) options="--regions $save" ;;
+    esac
+    _thalia_words "$options --help" "$word"
+  elif [[ $command == help ]]; then
+    _thalia_words "$commands" "$word"
+  elif [[ $command == ls ]] && ((COMP_CWORD == 3)); then
+    _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
+  elif [[ $command == cat ]] && ((COMP_CWORD == 3)); then
+    _thalia_lines "$(_thalia_tensors "${COMP_WORDS[2]}")" "$word"
+  else
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+
+complete -F _thalia thalia
