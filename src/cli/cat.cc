@@ -45,7 +45,8 @@ void print_text(Output& out, const TensorSource& source, const Slice& slice,
   std::string heading = fmt::format("# {}{}  {} {}", owner, escape_name(source.name),
                                     dtype_name(source.dtype), source.shape.to_string());
   if (source.entries)
-    heading += fmt::format(" {}, {} entries", encoding_name(source.encoding), grouped(source.nnz));
+    heading += fmt::format(" {}, {}", encoding_name(source.encoding),
+                           counted(source.nnz, "entry", "entries"));
   if (arguments.slice) heading += fmt::format(", [{}] of it", escape(*arguments.slice));
   out.write(heading + "\n");
   if (source.entries && !arguments.dense) {

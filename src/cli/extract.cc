@@ -1,7 +1,7 @@
 // thalia extract
-#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -17,16 +17,20 @@ namespace {
 struct Arguments {
   std::string input;
   std::string output;
-  std::vector<std::string> regions;
+  std::string regions;
   SaveArguments save;
 };
 
 // As they are typed first: a name may hold what looks like an escape.
 std::vector<std::string> region_names(const Arguments& arguments) {
-  std::vector<std::string> names = arguments.regions;
-  const bool escaped = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return unescape_name(name) != name;
-  });
+  std::vector<std::string> names;
+  std::string_view rest = arguments.regions;
+  for (std::size_t comma; (comma = rest.find(',')) != std::string_view::npos;) {
+    names.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma + 1);
+  }
+  names.emplace_back(rest);
+  const bool escaped = unescape_name(arguments.regions) != arguments.regions;
   if (!escaped) return names;
   const Reader reader = Reader::open(arguments.input, {.verification = Verification::off});
   for (std::string& name : names) {
@@ -54,11 +58,8 @@ Run declare_extract(CLI::App& app) {
   app.add_option("FILE", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   app.add_option("--regions", arguments->regions,
-                 "Names of regions, separated by commas; once more for more of them")
+                 "Names of regions, separated by commas; a comma in a name is \\x2c")
       ->required()
-      ->delimiter(',')
-      ->expected(1)
-      ->allow_extra_args(false)
       ->option_text("A,B");
   arguments->save.declare(app);
   return [arguments](Output& out) { return run_extract(*arguments, out); };

@@ -24,6 +24,9 @@ constexpr std::array kCommands{
             declare_cat},
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             declare_verify},
+    Command{"convert", "IN OUT", "from one format to another", declare_convert},
+    Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
+            declare_extract},
     Command{"version", "", "versions of library and format, codecs", declare_version},
     Command{"help", "[COMMAND]", "this list, or one command at length", declare_help},
 };

@@ -75,7 +75,7 @@ void print_growth(Output& out, std::string_view metadata) {
     line(out, "growth history", history ? escape(*history) : "none");
     return;
   }
-  line(out, "growth history", fmt::format("{} events", events->size()));
+  line(out, "growth history", counted(events->size(), "event", "events"));
   for (const std::string_view event : *events) out.print("  {}\n", escape(compact_json(event)));
 }
 

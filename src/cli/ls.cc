@@ -35,7 +35,7 @@ Table tensor_table(std::vector<Table::Column> columns = {}) {
 std::string encoding_text(const TensorView& tensor) {
   std::string text(encoding_name(tensor.encoding()));
   if (tensor.encoding() == Encoding::csr || tensor.encoding() == Encoding::coo)
-    text += fmt::format(" ({} entries)", grouped(tensor.nnz()));
+    text += fmt::format(" ({})", counted(tensor.nnz(), "entry", "entries"));
   return text;
 }
 

@@ -32,6 +32,10 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", grouped(number), number == 1 ? singular : plural);
+}
+
 std::string utc_time(std::uint64_t unix_seconds) {
   constexpr std::uint64_t kYear10000 = 253402300800;
   if (unix_seconds >= kYear10000) return fmt::format("@{}", unix_seconds);

@@ -16,6 +16,8 @@ std::string human_bytes(std::uint64_t bytes);
 std::string exact_bytes(std::uint64_t bytes);
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
+/// "1 tensor", "1,234 tensors".
+std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural);
 /// "2026-11-21 03:43:30 UTC"; a time past the year 9999 as "@" and its seconds since 1970.
 std::string utc_time(std::uint64_t unix_seconds);
 std::string hex(const std::uint8_t* bytes, std::size_t length);

@@ -73,8 +73,9 @@ ConvertOptions SaveArguments::options() const {
 void print_result(Output& out, const ConvertResult& result, const std::string& output,
                   bool as_json) {
   if (!as_json) {
-    out.print("{}: {} tensors, {} from {} in {:.2f} s\n", escape(output), grouped(result.tensors),
-              human_bytes(result.output_bytes), human_bytes(result.input_bytes), result.seconds);
+    out.print("{}: {}, {} from {} in {:.2f} s\n", escape(output),
+              counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
+              human_bytes(result.input_bytes), result.seconds);
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
     return;
   }

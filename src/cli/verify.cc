@@ -75,14 +75,16 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
               escape(finding.message));
   }
   if (report.suppressed > 0)
-    out.print("{}: {} more findings\n", escape(path), grouped(report.suppressed));
+    out.print("{}: {}\n", escape(path),
+              counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
   std::string checked = "structure checked";
   if (format == FileFormat::thalia && !quick) {
     checked =
         fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
   }
-  out.print("{}: ok: {} tensors, {}\n", escape(path), grouped(report.tensors), checked);
+  out.print("{}: ok: {}, {}\n", escape(path), counted(report.tensors, "tensor", "tensors"),
+            checked);
 }
 
 void add_json(JsonWriter& json, const std::string& path, FileFormat format,

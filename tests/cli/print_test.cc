@@ -18,6 +18,8 @@ BOOST_AUTO_TEST_CASE(sizes_round_to_one_decimal) {
   BOOST_TEST(human_bytes(~std::uint64_t{0}) == "16.0 EiB");
   BOOST_TEST(exact_bytes(1) == "1 byte");
   BOOST_TEST(exact_bytes(1234567) == "1.2 MiB (1,234,567 bytes)");
+  BOOST_TEST(counted(1, "entry", "entries") == "1 entry");
+  BOOST_TEST(counted(1000, "entry", "entries") == "1,000 entries");
   BOOST_TEST(grouped(999) == "999");
   BOOST_TEST(grouped(1000) == "1,000");
   BOOST_TEST(grouped(~std::uint64_t{0}) == "18,446,744,073,709,551,615");
