@@ -17,6 +17,10 @@ inline bool is_plain(Encoding encoding) {
 /// @throws UnsupportedError naming the encoding.
 [[noreturn]] void fail_unresolved(Encoding encoding);
 
+/// Every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind them.
+/// @throws FormatError.
+void check_sparse_payload(const TensorView& tensor, ByteSpan payload);
+
 /// Runs `action`; an error that passes gets the names of file, region and tensor.
 template <typename Action>
 auto with_names(const detail::OpenFile& file, std::string_view region, std::string_view tensor,

@@ -25,6 +25,14 @@ void note_oddities(const detail::OpenFile& file, container::Findings& findings) 
          .length = size - header.file_length,
          .message = "bytes behind the end, the debris of an interrupted append; they are ignored"});
   }
+  if (header.compatible_features != 0) {
+    findings.add(
+        {.severity = Severity::warning,
+         .section = "header",
+         .offset = offsetof(format::Header, compatible_features),
+         .message = fmt::format("compatible_features {:#010x}: what they mean is not known",
+                                std::uint32_t{header.compatible_features})});
+  }
   if (header.minor_version > format::kMinorVersion) {
     findings.add(
         {.severity = Severity::warning,

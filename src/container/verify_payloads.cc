@@ -108,11 +108,7 @@ class PayloadCheck {
                     ByteSpan logical) {
     const auto dtype = static_cast<DType>(entry.dtype);
     if (encoding != Encoding::dense) {
-      if (entry.chunk_count == 0) {
-        const TensorView view = file_.tensor_view(tensor.region, tensor.number);
-        encoding == Encoding::csr ? static_cast<void>(view.csr()) : static_cast<void>(view.coo());
-      }
-      return;
+      return check_sparse_payload(file_.tensor_view(tensor.region, tensor.number), logical);
     }
     if (dtype == DType::boolean) {
       const auto bad = std::find_if(logical.begin(), logical.end(),

@@ -248,6 +248,7 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
   check.equal(AT(ChunkEntry, offset), chunk.offset, expected_offset);
   check.within(AT(ChunkEntry, stored_length), {chunk.offset, chunk.stored_length},
                tensor.stored_offset, tensor.stored_offset + tensor.stored_length);
+  if (chunk.stored_length == 0) check.fail(AT(ChunkEntry, stored_length), "0", "1 or more");
   const bool last = i + 1 == tensor.chunk_count;
   check.equal(AT(ChunkEntry, raw_length), chunk.raw_length, last ? raw_left : first_raw_length);
   if (chunk.raw_length == 0 || chunk.raw_length > raw_left) {

@@ -6,6 +6,7 @@
 #include "boost_test.h"
 #include "container/damage_check.h"
 #include "support/damage.h"
+#include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
 #include "thalia/error.h"
@@ -156,6 +157,26 @@ BOOST_AUTO_TEST_CASE(random_flips_are_found_with_every_checksum_and_codec) {
     options.chunk_bytes = 4096;
     check_random_flips(options, 1'000);
   }
+}
+
+BOOST_AUTO_TEST_CASE(bad_indices_of_compressed_tensors_are_reported_and_refused) {
+  SampleTensor tensor = csr_tensor("s", DType::u8, {64, 64});
+  tensor.payload[4 * 65] = std::byte{64};  // the first column index
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.compression = format::Codec::zstd;
+  options.chunk_bytes = 4096;
+  Writer writer(folder / "f", options);
+  writer.write(writer.add_tensor(writer.add_region({.name = "r"}), tensor.spec), tensor.payload);
+  writer.commit();
+  const TensorView view = Reader::open(folder / "f").tensor("s");
+  BOOST_TEST(view.chunk_count() == 2u);
+  std::vector<std::byte> out(view.dense_bytes());
+  BOOST_CHECK_EXCEPTION(view.read_dense(out), FormatError,
+                        says(ErrorCode::bad_value, "column_indices[0] is 64"));
+  const VerifyReport report = verify_damaged(folder / "f");
+  BOOST_TEST(!report.ok());
+  BOOST_TEST(describe(report).find("column_indices[0] is 64") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(debris_behind_the_end_is_a_warning) {
