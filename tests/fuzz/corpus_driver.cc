@@ -24,7 +24,6 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::size_t kMutations = 2000;
 constexpr std::size_t kTruncations = 2048;
 
 const Bytes* running = nullptr;
@@ -101,7 +100,7 @@ void mutate(Bytes& bytes, std::mt19937_64& random) {
   }
 }
 
-void run_file(const std::filesystem::path& path) {
+void run_file(const std::filesystem::path& path, std::size_t mutations) {
   std::ifstream stream(path, std::ios::binary);
   const Bytes original{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.good() && !stream.eof()) throw std::runtime_error("cannot read " + path.string());
@@ -110,7 +109,7 @@ void run_file(const std::filesystem::path& path) {
     run(Bytes(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   std::mt19937_64 random(original.size());
-  for (std::size_t i = 0; i < kMutations; ++i) {
+  for (std::size_t i = 0; i < mutations; ++i) {
     Bytes changed = original;
     for (std::size_t count = 1 + below(random, 4); count > 0; --count) mutate(changed, random);
     run(changed);
@@ -120,19 +119,20 @@ void run_file(const std::filesystem::path& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::size_t mutations = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;
   std::vector<std::filesystem::path> files;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       if (entry.is_regular_file()) files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
   if (files.empty()) {
-    std::fprintf(stderr, "usage: %s CORPUS-FOLDER…, with at least one file\n", argv[0]);
+    std::fprintf(stderr, "usage: %s MUTATIONS CORPUS-FOLDER…, with at least one file\n", argv[0]);
     return 2;
   }
   for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGSEGV}) std::signal(signal, end_by_signal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_finding);
-  for (const auto& file : files) run_file(file);
-  std::printf("%zu files, each with %zu mutations\n", files.size(), kMutations);
+  for (const auto& file : files) run_file(file, mutations);
+  std::printf("%zu files, each with %zu mutations\n", files.size(), mutations);
 }
