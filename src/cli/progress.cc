@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{1};
 constexpr std::chrono::milliseconds kInterval{100};
+constexpr std::size_t kShortestBar = 8;
 
 unsigned terminal_columns() {
   winsize size{};
@@ -73,18 +74,22 @@ std::string ProgressBar::line(std::uint64_t done, std::uint64_t total,
   done = std::min(done, total);
   const double part = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
   const double seconds = std::chrono::duration<double>(elapsed).count();
-  std::string rest =
-      fmt::format(" {:3.0f} %  {} of {}  {}/s", part * 100, human_bytes(done), human_bytes(total),
-                  human_bytes(static_cast<std::uint64_t>(static_cast<double>(done) / seconds)));
-  if (done > 0) rest += fmt::format("  {:.0f} s left", seconds / part - seconds);
+  const std::string amounts = fmt::format("  {} of {}", human_bytes(done), human_bytes(total));
+  std::string pace = fmt::format(
+      "  {}/s", human_bytes(static_cast<std::uint64_t>(static_cast<double>(done) / seconds)));
+  if (done > 0) pace += fmt::format("  {:.0f} s left", seconds / part - seconds);
   // One column stays free: a full line would wrap, and "\r" would no longer reach its start.
   const std::size_t room = columns_ - 1;
-  const std::size_t used = display_width(label_) + rest.size() + 3;
-  if (used + 5 > room) return rest.substr(1, room);
-  const std::size_t width = std::min<std::size_t>(room - used, 40);
-  const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
-  return fmt::format("{} [{}{}]{}", label_, std::string(filled, '#'),
-                     std::string(width - filled, '.'), rest);
+  const std::string percent = fmt::format("{:3.0f} %", part * 100);
+  for (const std::string& rest : {percent + amounts + pace, percent + pace}) {
+    const std::size_t used = display_width(label_) + rest.size() + 4;
+    if (used + kShortestBar > room) continue;
+    const std::size_t width = std::min<std::size_t>(room - used, 40);
+    const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
+    return fmt::format("{} [{}{}] {}", label_, std::string(filled, '#'),
+                       std::string(width - filled, '.'), rest);
+  }
+  return (percent + pace).substr(0, room);
 }
 
 }  // namespace thalia::cli

@@ -34,6 +34,20 @@ BOOST_AUTO_TEST_CASE(bar_waits_a_second_and_wipes_itself) {
   BOOST_TEST(drawn.ends_with("\r\x1b[K"));
 }
 
+BOOST_AUTO_TEST_CASE(long_label_drops_the_amounts) {
+  ProgressBar::Clock::time_point now{};
+  std::string drawn;
+  ProgressBar bar(
+      "converting model.safetensors", 80, [&](std::string_view text) { drawn += text; },
+      [&] { return now; });
+  now += std::chrono::seconds(2);
+  bar.update(50 << 20, 100 << 20);
+  BOOST_TEST(
+      drawn ==
+      "\r\x1b[Kconverting model.safetensors [##########..........]  50 %  25.0 MiB/s  2 s left");
+  BOOST_TEST(drawn.size() == 79u + 4);
+}
+
 BOOST_AUTO_TEST_CASE(bar_fits_a_narrow_terminal) {
   ProgressBar::Clock::time_point now{};
   std::string drawn;
