@@ -39,6 +39,17 @@ void load_region(const thalia::RegionView& region) {
   }
 }
 
+/// Why a small region can touch more bytes than it has.
+std::string granularity(const thalia::Reader& reader) {
+  const thalia::format::Header& header = reader.header();
+  std::string text = "counted in whole pages";
+  if (header.checksum_type == static_cast<std::uint8_t>(thalia::format::ChecksumType::block_tree)) {
+    text += ", and checked in blocks of " +
+            bytes_text(static_cast<double>(std::uint64_t{1} << header.integrity_block_log2));
+  }
+  return text;
+}
+
 int report(const thalia::VerifyReport& found) {
   if (found.ok()) return kDone;
   for (const thalia::Finding& finding : found.findings)
@@ -68,9 +79,10 @@ int inspect_file(const std::filesystem::path& file, std::string region_name, uns
               printable(region_name).c_str(), region.tensor_count(),
               bytes_text(as_double(region.logical_bytes())).c_str(),
               seconds_text(region_seconds).c_str());
-  std::printf("          touched so far: %s of %s bytes, %s of the file\n",
+  std::printf("          touched so far: %s of %s bytes, %s of the file,\n          %s\n",
               with_commas(touched).c_str(), with_commas(reader.file_bytes()).c_str(),
-              share_text(as_double(touched), as_double(reader.file_bytes())).c_str());
+              share_text(as_double(touched), as_double(reader.file_bytes())).c_str(),
+              granularity(reader).c_str());
 
   const thalia::VerifyReport found = thalia::verify(file, {.threads = threads});
   std::printf("  verify  %s bytes in %u regions and %u tensors: %zu findings, %s\n",

@@ -121,13 +121,15 @@ void show_figures(std::map<std::string, double> f, double convert_seconds, doubl
 int model_tour(const Options& options) {
   if (options.arguments.size() != 1) throw UsageMistake("model: takes MODEL.safetensors");
   const fs::path model = options.arguments[0];
-  const fs::path converted = options.folder / "model.thalia";
-  const fs::path back = options.folder / "back.safetensors";
-  const Figures figures(options.folder / "model-figures.txt");
+  const fs::path folder = shorter_path(options.folder);
+  const fs::path converted = folder / "model.thalia";
+  const fs::path back = folder / "back.safetensors";
+  const fs::path measured = folder / "model-figures.txt";
+  const Figures figures(measured);
   std::printf("%s (%s) becomes a .thalia file, and a .safetensors file again.\n", model.c_str(),
               bytes_text(static_cast<double>(fs::file_size(model))).c_str());
-  prepare_folder(options.folder, 3 * fs::file_size(model) + 10'000'000);
-  fs::remove(options.folder / "model-figures.txt");
+  prepare_folder(folder, 3 * fs::file_size(model) + 10'000'000);
+  fs::remove(measured);
 
   const std::string self = this_program();
   const std::string thalia = thalia_program(options.thalia);
@@ -136,7 +138,7 @@ int model_tour(const Options& options) {
   run_command({thalia, "info", converted});
   run_command({thalia, "ls", converted});
   std::printf("\n2  Another process maps the file, loads one region, and verifies it all.\n");
-  run_command({self, "inspect", converted, "--figures", options.folder / "model-figures.txt"});
+  run_command({self, "inspect", converted, "--figures", measured});
   std::printf("\n3  Convert it back, and compare.\n");
   const double back_seconds = run_command({thalia, "convert", converted, back});
   if (const int status = compare(model, back); status != kDone) return status;

@@ -31,14 +31,13 @@ std::string with_commas(std::uint64_t number) {
 }
 
 std::string bytes_text(double bytes) {
-  constexpr std::array kUnits{"B", "kB", "MB", "GB", "TB"};
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < kUnits.size()) {
-    bytes /= 1000;
+  while (bytes >= 1023.95 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
     ++unit;
   }
-  const int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
-  return format("%.*f %s", digits, bytes, kUnits[unit]);
+  return format("%.*f %s", unit == 0 ? 0 : 1, bytes, kUnits[unit]);
 }
 
 std::string seconds_text(double seconds) {

@@ -9,7 +9,7 @@ namespace demo {
 
 /// "1,234,567"
 std::string with_commas(std::uint64_t number);
-/// "197.3 MB": decimal units, as files are usually counted.
+/// "192.6 MiB", as the program thalia writes it.
 std::string bytes_text(double bytes);
 /// "0.18 ms", "12.3 s"
 std::string seconds_text(double seconds);

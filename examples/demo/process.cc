@@ -16,10 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string as_typed(const fs::path& program) {
-  const std::string relative = fs::proximate(program).string();
-  const std::string& shorter =
-      relative.size() < program.string().size() ? relative : program.string();
-  return shorter.find('/') == std::string::npos ? "./" + shorter : shorter;
+  const std::string path = shorter_path(program).string();
+  return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
 }  // namespace
@@ -54,6 +52,11 @@ double run_command(const std::vector<std::string>& words) {
                      std::to_string(WEXITSTATUS(status)));
   }
   return watch.seconds();
+}
+
+fs::path shorter_path(const fs::path& path) {
+  const fs::path relative = fs::proximate(path);
+  return relative.native().size() < path.native().size() ? relative : path;
 }
 
 std::string this_program() {

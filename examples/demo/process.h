@@ -19,6 +19,9 @@ class StepFailed : public std::runtime_error {
 /// @return seconds it took.
 double run_command(const std::vector<std::string>& words);
 
+/// The path as seen from the present folder, where that is shorter.
+std::filesystem::path shorter_path(const std::filesystem::path& path);
+
 /// This program, and the program `thalia` built beside it (else the one in PATH), as a caller in
 /// the present folder would name them.
 std::string this_program();

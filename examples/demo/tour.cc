@@ -37,18 +37,19 @@ void show_figures(const Figures& figures) {
 }  // namespace
 
 int tour(const Options& options) {
-  const TourFiles files(options.folder);
+  const std::filesystem::path folder = shorter_path(options.folder);
+  const TourFiles files(folder);
   const std::uint64_t estimate = estimated_bytes(options.neurons);
   std::printf(
       "A spiking network of %s neurons saves its whole state, and a second process goes on from\n"
       "the file. About %s on disk (twice, while a damaged copy is looked at) and %s of memory.\n",
       with_commas(options.neurons).c_str(), bytes_text(static_cast<double>(estimate)).c_str(),
       bytes_text(static_cast<double>(estimate)).c_str());
-  prepare_folder(options.folder, 2 * estimate);
+  prepare_folder(folder, 2 * estimate);
   std::filesystem::remove(files.figures);
 
   const std::string self = this_program();
-  std::vector<std::string> rest{"--dir", options.folder, "--figures", files.figures};
+  std::vector<std::string> rest{"--dir", folder, "--figures", files.figures};
   if (options.threads != 0) rest.insert(rest.end(), {"--threads", std::to_string(options.threads)});
   const auto command = [&](std::vector<std::string> words) {
     words.insert(words.begin(), self);
