@@ -1,0 +1,154 @@
+// When a reader finds a flipped byte: never, when the byte is first handed out, or at open.
+#include "boost_test.h"
+#include "container/damage_check.h"
+#include "support/damage.h"
+#include "support/errors.h"
+#include "support/files.h"
+#include "support/sample.h"
+#include "thalia/reader.h"
+
+using namespace thalia;
+using namespace thalia::test;
+using format::ChecksumType;
+
+namespace {
+
+// Tensors of two blocks each, so that damage to one leaves the other's blocks whole.
+Sample two_tensors() {
+  return {.regions = {{{.name = "r"},
+                       {dense_tensor("whole", DType::u8, {16, 1024}),
+                        dense_tensor("damaged", DType::u8, {16, 1024})}}},
+          .connections = {}};
+}
+
+std::string saved_with(ChecksumType checksum) {
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.checksum = checksum;
+  save(folder / "f", two_tensors(), options);
+  return read_file(folder / "f");
+}
+
+Reader open(const DamagedFile& file, Verification verification) {
+  return Reader::open(file.path(), {.verification = verification});
+}
+
+const auto kDamaged = says(ErrorCode::checksum_mismatch, "damaged", "'r'");
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(verification)
+
+BOOST_AUTO_TEST_CASE(damage_is_found_when_the_mode_says_so) {
+  for (const ChecksumType checksum :
+       {ChecksumType::sha256, ChecksumType::crc32, ChecksumType::block_tree}) {
+    BOOST_TEST_CONTEXT("checksum " << int(checksum)) {
+      DamagedFile file(saved_with(checksum));
+      const std::uint64_t at =
+          open(file, Verification::off).tensor("damaged").stored_offset() + 8192;
+      file.flip(at, 0x04);
+
+      const Reader off = open(file, Verification::off);
+      BOOST_TEST(off.tensor("damaged").bytes().size() == 16'384u);
+      BOOST_TEST(off.tensor("whole").bytes().size() == 16'384u);
+      BOOST_CHECK_EXCEPTION(off.verify_all(), IntegrityError,
+                            says(ErrorCode::checksum_mismatch, file.path().string()));
+
+      const Reader touch = open(file, Verification::on_first_touch);
+      BOOST_TEST(touch.tensor("whole").bytes().size() == 16'384u);
+      const TensorView damaged = touch.tensor("damaged");
+      for (int round = 0; round < 2; ++round) {  // a bad block is never taken for a checked one
+        BOOST_CHECK_EXCEPTION(damaged.bytes(), IntegrityError, kDamaged);
+        BOOST_CHECK_EXCEPTION(damaged.rows(8, 9), IntegrityError, kDamaged);
+        std::vector<std::byte> out(16'384);
+        BOOST_CHECK_EXCEPTION(damaged.read(out), IntegrityError, kDamaged);
+      }
+      BOOST_CHECK_EXCEPTION(touch.verify_all(), IntegrityError,
+                            has_code(ErrorCode::checksum_mismatch));
+
+      BOOST_CHECK_EXCEPTION(open(file, Verification::at_open), IntegrityError,
+                            says(ErrorCode::checksum_mismatch, file.path().string()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_block_tree_verifies_only_the_rows_that_are_asked_for) {
+  DamagedFile file(saved_with(ChecksumType::block_tree));
+  const std::uint64_t at = open(file, Verification::off).tensor("damaged").stored_offset() + 8192;
+  file.flip(at, 0x04);
+  const Reader reader = open(file, Verification::on_first_touch);
+  const TensorView damaged = reader.tensor("damaged");
+  BOOST_TEST(damaged.rows(0, 3).size() == 3'072u);
+  BOOST_TEST(damaged.rows(13, 16).size() == 3'072u);
+  BOOST_CHECK_EXCEPTION(damaged.rows(8, 9), IntegrityError, kDamaged);
+  std::vector<std::byte> out(1024);
+  const SliceRange first[] = {{0, 1}, {0, 1024}};
+  damaged.read_slice(first, out);
+  const SliceRange eighth[] = {{8, 9}, {0, 1024}};
+  BOOST_CHECK_EXCEPTION(damaged.read_slice(eighth, out), IntegrityError, kDamaged);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_directory_is_found_at_the_entry) {
+  DamagedFile file(saved_with(ChecksumType::block_tree));
+  EditableFile layout(read_file(file.path()));
+  const std::uint64_t entry = static_cast<std::uint64_t>(
+      reinterpret_cast<char*>(&layout.tensor("damaged").content_hash) - layout.bytes().data());
+  file.flip(entry, 1);
+  BOOST_CHECK_EXCEPTION(open(file, Verification::on_first_touch).tensor("damaged"), IntegrityError,
+                        says(ErrorCode::checksum_mismatch, file.path().string()));
+  open(file, Verification::off).tensor("damaged");
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_integrity_table_or_checksum_is_found_at_the_first_touch) {
+  const std::string bytes = saved_with(ChecksumType::block_tree);
+  for (const std::uint64_t from_end : {1u, 32u, 33u, 48u}) {
+    DamagedFile file(bytes);
+    file.flip(bytes.size() - from_end, 0x80);
+    BOOST_CHECK_EXCEPTION(open(file, Verification::on_first_touch).tensor("whole"), IntegrityError,
+                          says(ErrorCode::checksum_mismatch, "closing checksum"));
+    BOOST_CHECK_EXCEPTION(open(file, Verification::at_open), IntegrityError,
+                          has_code(ErrorCode::checksum_mismatch));
+    open(file, Verification::off).tensor("whole").bytes();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bytes_without_a_checksum_are_checked_against_their_entry) {
+  DamagedFile file(saved_with(ChecksumType::none));
+  const std::uint64_t at = open(file, Verification::off).tensor("damaged").stored_offset();
+  file.flip(at, 0x04);
+  open(file, Verification::at_open);  // there is nothing that could tell
+  BOOST_CHECK_EXCEPTION(open(file, Verification::on_first_touch).tensor("damaged").bytes(),
+                        IntegrityError, kDamaged);
+  const VerifyReport report = verify_damaged(file.path());
+  BOOST_TEST_REQUIRE(report.findings.size() == 1u);
+  BOOST_TEST(report.findings[0].tensor == "damaged");
+}
+
+BOOST_AUTO_TEST_CASE(quick_verification_reads_no_payload) {
+  DamagedFile file(saved_with(ChecksumType::block_tree));
+  file.flip(open(file, Verification::off).tensor("damaged").stored_offset(), 0x04);
+  VerifyOptions options;
+  options.quick = true;
+  const VerifyReport quick = verify(file.path(), options);
+  BOOST_TEST(quick.ok());
+  BOOST_TEST(quick.bytes_checked < 4096u);
+  BOOST_TEST(!verify_damaged(file.path()).ok());
+}
+
+BOOST_AUTO_TEST_CASE(findings_beyond_the_most_are_counted) {
+  const std::string bytes = saved_with(ChecksumType::block_tree);
+  DamagedFile file(bytes);
+  for (std::uint64_t at = 600; at < 30'000; at += 1000) file.flip(at, 1);
+  const VerifyReport all = verify_damaged(file.path());
+  BOOST_TEST_REQUIRE(all.findings.size() >= 2u);
+  VerifyOptions options;
+  options.max_findings = 1;
+  const VerifyReport one = verify(file.path(), options);
+  BOOST_TEST(one.findings.size() == 1u);
+  BOOST_TEST(one.suppressed == all.findings.size() - 1);
+  BOOST_TEST(!one.ok());
+  options.max_findings = 0;
+  BOOST_TEST(!verify(file.path(), options).ok());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
