@@ -97,11 +97,14 @@ class TensorView {
   ByteSpan bytes() const;
 
   /// Dense elements in the mapping. @throws UsageError (dtype_mismatch) where T is not the tensor's
-  /// dtype, (wrong_state) where it is not dense or not raw. IntegrityError.
+  /// dtype, (wrong_state) where it is not dense or not raw. IntegrityError. FormatError where a
+  /// bool is neither 0 nor 1, which takes one pass over them: C++ leaves reading such a bool
+  /// undefined.
   template <typename T>
   std::span<const T> as() const {
     check_typed(DTypeOf<T>::value);
     const ByteSpan raw = bytes();
+    if constexpr (DTypeOf<T>::value == DType::boolean) check_booleans(raw);
     return {reinterpret_cast<const T*>(raw.data()), raw.size() / sizeof(T)};
   }
 
@@ -146,6 +149,7 @@ class TensorView {
   TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
              const format::TensorEntry* entry);
   void check_typed(DType wanted) const;
+  void check_booleans(ByteSpan raw) const;
 
   std::shared_ptr<const detail::OpenFile> file_;
   const format::TensorEntry* entry_;

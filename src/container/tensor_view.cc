@@ -1,5 +1,6 @@
 #include "thalia/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fail.h"
@@ -59,6 +60,17 @@ void TensorView::check_typed(DType wanted) const {
       fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(encoding())),
                     "dense; csr() and coo() view sparse tensors");
     }
+  });
+}
+
+void TensorView::check_booleans(ByteSpan raw) const {
+  const auto bad =
+      std::find_if(raw.begin(), raw.end(), [](std::byte b) { return b > std::byte{1}; });
+  if (bad == raw.end()) return;
+  container::with_names(*file_, region_, name_, [&] {
+    fail_field(ErrorCode::bad_value, "payload", "bool",
+               stored_offset() + static_cast<std::uint64_t>(bad - raw.begin()),
+               std::to_string(std::to_integer<int>(*bad)), "0 or 1");
   });
 }
 
