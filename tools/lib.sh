@@ -8,7 +8,7 @@ source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # anywhere will do.
 build_packages=(
   'g++=g++' 'meson=meson' 'ninja-build=ninja' 'pkgconf=pkg-config'
-  libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libdeflate-dev
+  libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libdeflate-dev liburing-dev
   libcli11-dev
 )
 test_packages=(libboost-test-dev 'python3=python3' python3-venv)

@@ -61,6 +61,18 @@ void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path
     throw_errno("ftruncate", path, size);
 }
 
+void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path) {
+  if (size == 0) return;
+  if (retry_interrupted([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(size)); }) == 0)
+    return;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) throw_errno("fallocate", path, size);
+}
+
+void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
+  static_cast<void>(::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
+                                      SYNC_FILE_RANGE_WRITE));
+}
+
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path) {
   const std::uint64_t wanted_end = offset + out.size();

@@ -19,6 +19,14 @@ std::uint64_t file_size(int fd, const std::filesystem::path& path);
 /// Makes the file this long; what is new reads as zeros.
 void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path);
 
+/// Reserves disk space for the whole file now, so that a full disk shows before the work.
+/// Does nothing on file systems that cannot. @throws IoError, with ENOSPC or EDQUOT above all.
+void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path);
+
+/// Asks the kernel to start writing an extent back, so that a later fsync has less to wait for.
+/// Best effort.
+void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+
 /// @throws IoError; FormatError (truncated) where the file ends first.
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);

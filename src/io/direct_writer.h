@@ -1,0 +1,70 @@
+// Large aligned extents to a file past the page cache: registered buffers, several writes in flight
+// over io_uring.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "io/aligned_buffer.h"
+#include "io/unique_fd.h"
+#include "io/uring.h"
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+/// A second, O_DIRECT descriptor of an open file (through /proc/self/fd); empty where the file
+/// system has none.
+UniqueFd open_direct(int fd);
+
+/// True for tmpfs and ramfs, where "direct" only adds a copy.
+bool is_in_memory(int fd) noexcept;
+
+/// Externally synchronised: one a thread. Extents of one file may be written by several
+/// DirectWriters.
+class DirectWriter {
+ public:
+  /// @param direct_fd from open_direct(), @param fd the file's ordinary descriptor, for what a
+  /// direct write leaves over; both borrowed. @return null where io_uring is not to be had.
+  static std::unique_ptr<DirectWriter> create(int direct_fd, int fd, std::filesystem::path path,
+                                              unsigned depth, std::size_t buffer_bytes);
+  /// Waits for what is in flight; errors of it are lost, so call drain() first.
+  ~DirectWriter();
+
+  /// A buffer to fill, free until it is given to submit(). Waits for a write to end where none is
+  /// free.
+  /// @throws IoError of a write that ended.
+  MutableByteSpan acquire();
+  /// Writes the first `length` bytes of the buffer that acquire() gave; offset and length are
+  /// multiples of kDirectAlignment.
+  void submit(std::uint64_t offset, std::size_t length);
+  /// Writes the caller's memory in place; address, offset and length are multiples of
+  /// kDirectAlignment, and the memory is in use until drain().
+  void submit_borrowed(std::uint64_t offset, ByteSpan bytes);
+  /// Waits for everything. @throws IoError with the offset of the first write that failed.
+  void drain();
+
+ private:
+  struct Slot {
+    std::uint64_t offset = 0;
+    ByteSpan bytes;
+    bool busy = false;
+  };
+  DirectWriter(Uring ring, int direct_fd, int fd, std::filesystem::path path, unsigned depth,
+               std::size_t buffer_bytes);
+  void start(std::size_t slot, int buffer);
+  void reap();
+  std::size_t free_slot();
+
+  std::vector<AlignedBuffer> buffers_;
+  std::vector<Slot> slots_;  ///< slot i uses buffer i, unless the memory is borrowed
+  Uring ring_;               ///< destroyed first: it waits for writes that use the buffers
+  int direct_fd_;
+  int fd_;
+  std::filesystem::path path_;
+  bool registered_ = false;
+  std::size_t acquired_ = 0;
+};
+
+}  // namespace thalia::io

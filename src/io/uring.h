@@ -1,0 +1,54 @@
+// One io_uring instance: submit and reap writes. Knows nothing of checkpoints. The only place that
+// includes liburing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "thalia/bytes.h"
+
+struct io_uring;
+
+namespace thalia::io {
+
+/// Externally synchronised: one ring a thread. Destroyed with writes in flight, it waits for them,
+/// because they use memory that is not its own.
+class Uring {
+ public:
+  /// nullopt where the kernel has no io_uring or denies it (ENOSYS, EPERM, EACCES), or lacks the
+  /// memory for it.
+  static std::optional<Uring> create(unsigned entries);
+  Uring(Uring&&) noexcept;
+  Uring& operator=(Uring&&) = delete;
+  ~Uring();
+
+  /// Pins buffers, so that writes from them map no pages. @return false where the limit on locked
+  /// memory forbids it.
+  bool register_buffers(std::span<const MutableByteSpan> buffers);
+
+  /// Hands one write to the kernel. `buffer` is the number of the registered buffer that holds
+  /// `bytes`, or -1. No more than `entries` may be in flight. @return 0, or the errno of a failed
+  /// submission; the write is then not in flight.
+  int write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag);
+
+  struct Completion {
+    std::uint64_t tag;
+    std::int32_t result;  ///< bytes written, or -errno
+  };
+  /// Waits for one write to end. At least one is in flight.
+  Completion wait();
+  unsigned in_flight() const noexcept { return in_flight_; }
+
+ private:
+  struct Close {
+    void operator()(io_uring* ring) const noexcept;
+  };
+  explicit Uring(std::unique_ptr<io_uring, Close> ring);
+
+  std::unique_ptr<io_uring, Close> ring_;
+  unsigned in_flight_ = 0;
+};
+
+}  // namespace thalia::io
