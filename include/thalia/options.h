@@ -20,6 +20,15 @@ enum class Durability {
   full,  ///< and fsync of the directory: after a return, the new file even through a power loss
 };
 
+/// How a save's bytes reach the file.
+enum class IoMode {
+  automatic,  ///< direct for a durable save of 8 MiB and more to a disk that allows it, else
+              ///< buffered
+  buffered,   ///< through the page cache, with early write-back for a durable save
+  direct,  ///< past it: O_DIRECT writes over io_uring from aligned buffers; falls back to buffered
+           ///< where denied
+};
+
 /// Called now and then while a long operation runs, never concurrently with itself; done <= total,
 /// both in bytes.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
@@ -46,6 +55,11 @@ struct SaveOptions {
 
   // --- Affecting the work ---------------------------------------------------
   Durability durability = Durability::full;
+  IoMode io = IoMode::automatic;
+  /// Direct writes in flight, all threads together, 1 to 1024.
+  unsigned queue_depth = 16;
+  /// Bound on the memory for buffers, whatever the size of the file; at least 4 MiB.
+  std::uint64_t memory_bytes = 128ull << 20;
   /// Threads that hash, compress and write; 0: one a core.
   unsigned threads = 0;
   Progress progress{};

@@ -34,8 +34,10 @@ struct SaveResult {
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
   Digest256 closing_checksum;
-  double seconds = 0;       ///< from the first byte written to the return of commit()
-  double sync_seconds = 0;  ///< of which waiting for the disk
+  double seconds = 0;            ///< from the first byte written to the return of commit()
+  double sync_seconds = 0;       ///< of which waiting for the disk
+  IoMode io = IoMode::buffered;  ///< buffered or direct: what the save used
+  std::string io_fallback;       ///< why it is not what was asked for; empty where it is
 };
 
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A

@@ -1,11 +1,8 @@
 #include "container/file_image.h"
 
 #include <algorithm>
-#include <mutex>
 
-#include "base/parallel.h"
 #include "container/draft.h"
-#include "integrity/block_tree.h"
 #include "io/posix_file.h"
 
 namespace thalia::container {
@@ -29,10 +26,14 @@ void FileImage::sort() {
             [](const Run& a, const Run& b) { return a.offset < b.offset; });
 }
 
+std::vector<FileImage::Run>::const_iterator FileImage::first_run(std::uint64_t offset) const {
+  return std::partition_point(runs_.begin(), runs_.end(),
+                              [&](const Run& run) { return run.offset + run.length <= offset; });
+}
+
 template <typename Visit>
 void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
-  auto run = std::partition_point(runs_.begin(), runs_.end(),
-                                  [&](const Run& r) { return r.offset + r.length <= begin; });
+  auto run = first_run(begin);
   std::uint64_t at = begin;
   while (at < end) {
     const bool in_run = run != runs_.end() && run->offset <= at;
@@ -67,44 +68,38 @@ void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
   });
 }
 
-std::vector<std::byte> FileImage::write_blocks(const WriteOptions& options) const {
-  const std::uint64_t blocks = (options.end + options.block_bytes - 1) / options.block_bytes;
-  const std::uint64_t leaf_bytes = options.want_leaves ? integrity::leaf_length(options.leaves) : 0;
-  std::vector<std::byte> leaves(blocks * leaf_bytes);
-  std::mutex progress_mutex;
-  std::uint64_t done = 0;
+ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
+  const auto run = first_run(begin);
+  if (run == runs_.end() || run->bytes == nullptr || run->offset > begin ||
+      run->offset + run->length < end)
+    return {};
+  return {run->bytes + (begin - run->offset), end - begin};
+}
 
-  parallel_for(blocks, options.threads, [&](std::size_t block) {
-    const std::uint64_t begin = block * options.block_bytes;
-    const std::uint64_t end = std::min(begin + options.block_bytes, options.end);
-    if (options.want_leaves) {
-      integrity::LeafHasher hasher(options.leaves);
-      for_each(begin, end, [&](ByteSpan piece) { hasher.update(piece); });
-      hasher.finish(MutableByteSpan(leaves).subspan(block * leaf_bytes, leaf_bytes));
-    }
-    // Neighbouring pieces go out in one call; what is in the file already ends a batch.
-    std::vector<ByteSpan> batch;
-    std::uint64_t batch_begin = std::max<std::uint64_t>(begin, sizeof(format::Header));
-    const auto flush = [&](std::uint64_t next) {
-      if (!batch.empty()) io::pwritev_all(fd_, batch_begin, batch, path_);
-      batch.clear();
-      batch_begin = next;
-    };
-    walk(batch_begin, std::max(end, batch_begin), [&](std::uint64_t at, ByteSpan piece) {
-      if (piece.data() == nullptr) {
-        flush(at + piece.size());
-      } else {
-        batch.push_back(piece);
-      }
-    });
-    flush(end);
-    if (options.progress) {
-      const std::lock_guard lock(progress_mutex);
-      done += end - begin;
-      options.progress(done, options.end);
+bool FileImage::has_written(std::uint64_t begin, std::uint64_t end) const {
+  for (auto run = first_run(begin); run != runs_.end() && run->offset < end; ++run) {
+    if (run->bytes == nullptr) return true;
+  }
+  return false;
+}
+
+void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
+  // Neighbouring pieces go out in one call; what is in the file already ends a batch.
+  std::vector<ByteSpan> batch;
+  std::uint64_t batch_begin = begin;
+  const auto flush = [&](std::uint64_t next) {
+    if (!batch.empty()) io::pwritev_all(fd_, batch_begin, batch, path_);
+    batch.clear();
+    batch_begin = next;
+  };
+  walk(begin, end, [&](std::uint64_t at, ByteSpan piece) {
+    if (piece.data() == nullptr) {
+      flush(at + piece.size());
+    } else {
+      batch.push_back(piece);
     }
   });
-  return leaves;
+  flush(end);
 }
 
 }  // namespace thalia::container

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "thalia/bytes.h"
-#include "thalia/format/header.h"
-#include "thalia/options.h"
 
 namespace thalia::container {
 
@@ -29,18 +27,15 @@ class FileImage {
   void for_each(std::uint64_t begin, std::uint64_t end,
                 const std::function<void(ByteSpan)>& visit) const;
 
-  struct WriteOptions {
-    std::uint64_t end = 0;          ///< bytes of the image
-    std::uint64_t block_bytes = 0;  ///< what a thread takes at a time
-    unsigned threads = 0;
-    format::LeafAlgorithm leaves{};  ///< read where want_leaves
-    bool want_leaves = false;
-    Progress progress;
-  };
-  /// Writes every run that is not in the file yet, except the first 256 bytes of the file, which
-  /// stay zero.
-  /// @return the leaf digests of the blocks, or nothing where none are wanted. @throws IoError.
-  std::vector<std::byte> write_blocks(const WriteOptions& options) const;
+  /// The bytes of [begin, end) where they lie in one run in memory; else an empty span.
+  ByteSpan contiguous(std::uint64_t begin, std::uint64_t end) const;
+  /// True where a part of [begin, end) is in the file already.
+  bool has_written(std::uint64_t begin, std::uint64_t end) const;
+  /// Writes what is not in the file yet of [begin, end), in few calls. @throws IoError.
+  void write(std::uint64_t begin, std::uint64_t end) const;
+
+  int fd() const noexcept { return fd_; }
+  const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
   struct Run {
@@ -48,8 +43,10 @@ class FileImage {
     std::uint64_t length;
     const std::byte* bytes;  ///< null: in the file
   };
-  template <typename Visit>  // visit(ByteSpan bytes or {nullptr, length} for a run in the file,
-                             // offset)
+  // First run that ends behind `offset`.
+  std::vector<Run>::const_iterator first_run(std::uint64_t offset) const;
+  // Calls visit(offset, bytes), with a null pointer for a run in the file.
+  template <typename Visit>
   void walk(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
   int fd_;

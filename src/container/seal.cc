@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "container/directory_builder.h"
 #include "container/file_image.h"
+#include "container/image_writer.h"
 #include "container/short_name.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
@@ -40,9 +41,12 @@ class Seal {
     complete_header();
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     image_.sort();
-    const std::vector<std::byte> leaves = write_image();
-    const Digest256 checksum = closing_checksum(leaves);
-    const std::vector<ByteSpan> tail{leaves, as_byte_span(checksum.bytes)};
+    ImageWrite written = write_image(image_, header_.integrity_offset, options_);
+    if (written.io == IoMode::direct) {  // whose last extent is a multiple of 4096 bytes
+      io::set_file_size(file_.fd(), header_.file_length, file_.path());
+    }
+    const Digest256 checksum = closing_checksum(written.leaves);
+    const std::vector<ByteSpan> tail{written.leaves, as_byte_span(checksum.bytes)};
     io::pwritev_all(file_.fd(), header_.integrity_offset, tail, file_.path());
     io::pwrite_all(file_.fd(), 0, struct_bytes(header_), file_.path());
 
@@ -53,6 +57,8 @@ class Seal {
     result.regions = header_.num_regions;
     result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
     result.closing_checksum = checksum;
+    result.io = written.io;
+    result.io_fallback = std::move(written.io_fallback);
     return result;
   }
 
@@ -217,16 +223,6 @@ class Seal {
     header_.header_crc32 = integrity::crc32(struct_bytes(header_));
     image_.add(header_.integrity_offset - sizeof header_,
                struct_bytes(header_));  // the commit record
-  }
-
-  std::vector<std::byte> write_image() const {
-    return image_.write_blocks(
-        {.end = header_.integrity_offset,
-         .block_bytes = 1ull << (tree() ? options_.block_log2 : format::kDefaultBlockLog2),
-         .threads = options_.threads,
-         .leaves = options_.leaves,
-         .want_leaves = tree(),
-         .progress = options_.progress});
   }
 
   Digest256 closing_checksum(ByteSpan leaves) const {

@@ -35,6 +35,8 @@ void check_options(const SaveOptions& options) {
   between("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);
   between("block_log2", options.block_log2, format::kMinBlockLog2, format::kMaxBlockLog2);
   between("chunk_bytes", options.chunk_bytes, 4096, 1u << 30);
+  between("queue_depth", options.queue_depth, 1, 1024);
+  between("memory_bytes", options.memory_bytes, 4 << 20, UINT64_MAX);
   if (options.chunk_bytes % 4096 != 0) {
     fail_argument(ErrorCode::bad_argument, "chunk_bytes", std::to_string(options.chunk_bytes),
                   "a multiple of 4096");
