@@ -90,7 +90,8 @@ class Decoding(unittest.TestCase):
             with self.subTest(name):
                 want = codes_as(dtype, bits)
                 values = json.loads(self.cat(name, "--format", "json"))["values"]
-                np.testing.assert_array_equal(np.array([float(v) for v in values], np.float32), want)
+                numbers = np.array([float(v) for v in values], np.float32)
+                np.testing.assert_array_equal(numbers, want)
                 text = self.cat(name, "--all").decode().splitlines()[1]
                 words = text.strip("[]").split()
                 np.testing.assert_array_equal(np.array(words, np.float32), want)

@@ -1,13 +1,13 @@
 """Runs the transcripts beside this file: what somebody types, and all that comes back.
 
-A transcript holds lines "$ COMMAND", each followed by what the command prints to standard output with
-"| " in front of each line, its standard error with "! ", and "[STATUS]" where that is not 0. Lines
-that start with "#" are comments.
+A transcript holds lines "$ COMMAND", each followed by what the command prints to standard output
+with "| " in front of each line, its standard error with "! ", and "[STATUS]" where that is not 0.
+Lines that start with "#" are comments.
 
     transcripts_test.py [--accept] THALIA MAKE_FILES [NAME...]
 
---accept writes what comes back now into the transcripts. Each transcript runs in a folder of its own
-with the files of make_files.cc in it. Commands are run by bash; "flip FILE OFFSET" changes the
+--accept writes what comes back now into the transcripts. Each transcript runs in a folder of its
+own with the files of make_files.cc in it. Commands are run by bash; "flip FILE OFFSET" changes the
 lowest bit of a byte, "overwrite FILE OFFSET HEX" some bytes.
 """
 
