@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 
 namespace thalia::json {
 namespace {
@@ -161,7 +162,7 @@ Value::Value(Walk& walk, void* parsed, unsigned depth)
     const bool good = kind_ == Kind::number    ? is_number(token_)
                       : kind_ == Kind::boolean ? token_ == "true" || token_ == "false"
                                                : token_ == "null";
-    if (!good) walk_.fail(fmt::format("'{}' is no value", token_.substr(0, 40)));
+    if (!good) walk_.fail(fmt::format("'{}' is no value", printable(token_, 40)));
   }
 }
 

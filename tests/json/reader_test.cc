@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "boost_test.h"
 #include "thalia/error.h"
 
@@ -110,6 +111,15 @@ BOOST_AUTO_TEST_CASE(message_says_what_is_wrong_and_where) {
   BOOST_TEST(verdict(R"({"a":01})") == "bad_json: bad JSON: '01' is no value, near byte 5 of 8");
   BOOST_TEST(verdict("[]") == "bad_json: bad JSON: the text is no object, near byte 0 of 2");
   BOOST_TEST(verdict("{\"\xFF\":1}") == "bad_json: bad JSON: the text is not UTF-8");
+}
+
+BOOST_AUTO_TEST_CASE(message_quotes_a_long_token_without_cutting_a_character) {
+  std::string token = "12";
+  for (int i = 0; i < 30; ++i) token += "\xE6\xBC\xA2";
+  const std::string text = verdict("{\"a\":" + token + "}");
+  BOOST_TEST(text.starts_with("bad_json: bad JSON: '12\xE6\xBC\xA2"));
+  BOOST_TEST(is_valid_utf8(text));
+  BOOST_TEST(text.size() < 100u);
 }
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
