@@ -1,0 +1,68 @@
+#include "samples.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <span>
+
+#include "base/parallel.h"
+
+namespace thalia::bench {
+namespace {
+
+constexpr std::size_t kSeededElements = 1 << 18;
+constexpr float kSigma = 0.02f;
+
+// Steele, Lea, Flood: SplitMix64. std::normal_distribution differs between standard libraries.
+struct SplitMix {
+  std::uint64_t state;
+  std::uint64_t next() {
+    std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  }
+  /// In (0, 1].
+  float uniform() { return static_cast<float>((next() >> 40) + 1) * 0x1p-24f; }
+};
+
+// Box and Muller.
+void fill(std::span<float> out, std::uint64_t seed) {
+  SplitMix random{seed};
+  for (std::size_t i = 0; i < out.size(); i += 2) {
+    const float radius = kSigma * std::sqrt(-2 * std::log(random.uniform()));
+    const float angle = 2 * std::numbers::pi_v<float> * random.uniform();
+    out[i] = radius * std::cos(angle);
+    if (i + 1 < out.size()) out[i + 1] = radius * std::sin(angle);
+  }
+}
+
+template <typename Element, typename Convert>
+std::vector<Element> normal(std::uint64_t bytes, Convert convert) {
+  std::vector<Element> out(bytes / sizeof(Element));
+  const std::size_t runs = (out.size() + kSeededElements - 1) / kSeededElements;
+  parallel_for(runs, 0, [&](std::size_t run) {
+    const auto part = std::span(out).subspan(
+        run * kSeededElements, std::min(kSeededElements, out.size() - run * kSeededElements));
+    std::vector<float> values(part.size());
+    fill(values, 20 + run);
+    std::transform(values.begin(), values.end(), part.begin(), convert);
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<float> normal_f32(std::uint64_t bytes) {
+  return normal<float>(bytes, [](float value) { return value; });
+}
+
+std::vector<BFloat16> normal_bf16(std::uint64_t bytes) {
+  return normal<BFloat16>(bytes, [](float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return BFloat16{static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+  });
+}
+
+}  // namespace thalia::bench
