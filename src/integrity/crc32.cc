@@ -28,6 +28,7 @@ std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
 // To follow A with n bytes multiplies its CRC with x^(8n); the inversions before and after cancel.
 std::uint32_t crc32_combine(std::uint32_t crc_a, std::uint32_t crc_b,
                             std::uint64_t length_b) noexcept {
+  if (crc_a == 0) return crc_b;  // above all the first piece of something: A is empty
   std::uint32_t shift = kOne;
   for (std::uint32_t power = kX8; length_b != 0; length_b >>= 1) {
     if ((length_b & 1) != 0) shift = multiply(shift, power);
