@@ -77,6 +77,7 @@ class EditableFile {
 /// that fails hides no other.
 struct Walk {
   unsigned errors = 0;
+  unsigned unsupported = 0;  ///< of these, UnsupportedErrors
   std::string first_error;
 };
 
