@@ -50,7 +50,8 @@ def random_file(chance, metadata_keys=1):
         buffers.append(numpy.frombuffer(chance.randbytes(size), dtype=numpy.uint8))
         tensors[random_text(chance, 12)] = TensorSpec(
             dtype=dtype, shape=shape, data_ptr=buffers[-1].ctypes.data, data_len=size)
-    metadata = chance.choice([None, {}, {random_text(chance, 5): random_text(chance, 20) for _ in range(metadata_keys)}])
+    some = {random_text(chance, 5): random_text(chance, 20) for _ in range(metadata_keys)}
+    metadata = chance.choice([None, {}, some])
     return bytes(serialize(tensors, metadata=metadata))
 
 
