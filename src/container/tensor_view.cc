@@ -100,11 +100,11 @@ ByteSpan TensorView::rows(std::uint64_t begin, std::uint64_t end) const {
 
 void TensorView::read(MutableByteSpan out) const {
   container::with_names(*file_, region_, name_, [&] {
+    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
     if (out.size() != logical_bytes()) {
       fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
                     std::to_string(logical_bytes()));
     }
-    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
     if (out.empty()) return;
     if (is_raw()) {
       const ByteSpan raw =

@@ -78,6 +78,11 @@ class Walker {
       std::vector<std::byte> out(bytes);
       attempt([&] { tensor.read(out); });
     }
+    // Of any encoding: one that cannot be resolved is unsupported, and no mistake of the caller's.
+    if (tensor.dense_bytes() <= kMostBytes) {
+      std::vector<std::byte> out(tensor.dense_bytes());
+      attempt([&] { tensor.read_dense(out); });
+    }
     if (tensor.is_raw()) attempt([&] { touch(tensor.bytes()); });
     if (tensor.encoding() == Encoding::dense) {
       walk_dense(tensor);
@@ -100,10 +105,6 @@ class Walker {
   }
 
   void walk_sparse(const TensorView& tensor) {
-    if (tensor.dense_bytes() <= kMostBytes) {
-      std::vector<std::byte> out(tensor.dense_bytes());
-      attempt([&] { tensor.read_dense(out); });
-    }
     if (!tensor.is_raw()) return;
     attempt([&] {
       if (tensor.encoding() == Encoding::csr) {
