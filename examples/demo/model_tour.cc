@@ -112,8 +112,9 @@ void show_figures(std::map<std::string, double> f, double convert_seconds, doubl
       {"convert back, synced", f["file_bytes"], back_seconds},
   });
   std::printf(
-      "\n  Converting is the time of the whole command, its start included. Reading came from the\n"
-      "  page cache.\n");
+      "\n  Converting is the time of the whole command, its start included. Nothing dropped the "
+      "file\n"
+      "  from the page cache between the steps, so reading is mostly from memory.\n");
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ void show_figures(const Figures& figures) {
       {"most memory, process that resumed", f["resume_memory"], 0},
   });
   std::printf(
-      "\n  Reading came from the page cache, where the save had left the file. The memory of the\n"
-      "  process that resumed counts the pages of the file that it had mapped.\n");
+      "\n  Nothing dropped the file from the page cache between the steps, so reading is mostly "
+      "from\n"
+      "  memory. The process that resumed counts the pages of the file that it had mapped.\n");
 }
 
 }  // namespace
