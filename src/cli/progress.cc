@@ -30,14 +30,14 @@ void draw_on_stderr(std::string_view text) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label)
-    : ProgressBar(std::move(label), terminal_columns(),
+ProgressBar::ProgressBar(std::string_view label)
+    : ProgressBar(label, terminal_columns(),
                   ::isatty(STDERR_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1
                       ? std::function<void(std::string_view)>(draw_on_stderr)
                       : nullptr,
                   Clock::now) {}
 
-ProgressBar::ProgressBar(std::string label, unsigned columns,
+ProgressBar::ProgressBar(std::string_view label, unsigned columns,
                          std::function<void(std::string_view)> sink,
                          std::function<Clock::time_point()> now)
     : label_(escape(label)),

@@ -18,9 +18,9 @@ class ProgressBar {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit ProgressBar(std::string label);
+  explicit ProgressBar(std::string_view label);
   /// For a test: draws through `sink` into `columns`, on the time that `now` tells.
-  ProgressBar(std::string label, unsigned columns, std::function<void(std::string_view)> sink,
+  ProgressBar(std::string_view label, unsigned columns, std::function<void(std::string_view)> sink,
               std::function<Clock::time_point()> now);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
