@@ -61,10 +61,14 @@ std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path
 OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
   const ByteSpan all = mapping_->bytes();
-  if (all.size() >= sizeof format::kMagic && all.size() < sizeof(format::Header)) {
+  if (all.size() < sizeof(format::Header)) {
     format::Header start{};  // a short file may still say that it is none of ours
-    std::memcpy(&start, all.data(), all.size());
-    if (all.size() >= 6) format::validate_identity(start);
+    if (all.size() >= offsetof(format::Header, minor_version)) {
+      std::memcpy(&start, all.data(), all.size());
+      format::validate_identity(start);
+    }
+    fail_field(ErrorCode::truncated, "header", "", 0, fmt::format("a file of {} bytes", all.size()),
+               fmt::format("{} bytes of header", sizeof(format::Header)));
   }
   header_ = &format::overlay<format::Header>(all, 0, "header");
   format::validate_identity(*header_);

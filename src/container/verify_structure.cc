@@ -324,33 +324,4 @@ Structure verify_structure(const detail::OpenFile& file, Findings& findings) {
   return StructureCheck(file, findings).run();
 }
 
-void verify_padding(const detail::OpenFile& file, const Structure& structure, bool read_padding,
-                    Findings& findings) {
-  std::uint64_t at = 0;
-  const auto check_gap = [&](std::uint64_t end) {
-    if (!read_padding || file.header().generation > 1) return;
-    const ByteSpan gap = file.bytes().subspan(at, end - at);
-    const auto bad =
-        std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
-    if (bad != gap.end()) {
-      findings.add({.section = "padding",
-                    .offset = at + static_cast<std::uint64_t>(bad - gap.begin()),
-                    .length = 1,
-                    .message = fmt::format("padding in [{}, {}) is not zero", at, end)});
-    }
-  };
-  for (const Covered& covered : structure.covered) {
-    if (covered.extent.offset < at) {
-      findings.add({.section = covered.section,
-                    .offset = covered.extent.offset,
-                    .length = at - covered.extent.offset,
-                    .message = fmt::format("[{}, +{}) overlaps what ends at {}",
-                                           covered.extent.offset, covered.extent.length, at)});
-    } else if (covered.extent.offset > at) {
-      check_gap(covered.extent.offset);
-    }
-    at = std::max(at, covered.extent.offset + covered.extent.length);
-  }
-}
-
 }  // namespace thalia::container
