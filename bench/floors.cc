@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <new>
 #include <system_error>
 
 #include "base/parallel.h"
@@ -21,6 +23,7 @@ namespace {
 constexpr std::size_t kCallBytes = 1 << 20;
 constexpr std::size_t kEarlyBytes = 8 << 20;
 constexpr std::size_t kPageBytes = 4096;
+constexpr unsigned kDirectCalls = 16;
 
 [[noreturn]] void fail(const char* call, const std::filesystem::path& path) {
   throw std::system_error(errno, std::generic_category(), path.string() + ": " + call);
@@ -30,6 +33,25 @@ io::UniqueFd open_file(const std::filesystem::path& path, int flags) {
   io::UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (!fd) fail("open", path);
   return fd;
+}
+
+io::UniqueFd open_direct(const std::filesystem::path& path, int flags) {
+  io::UniqueFd fd(::open(path.c_str(), flags | O_DIRECT | O_CLOEXEC, 0666));
+  if (!fd && errno == EINVAL) throw Skipped(path.string() + ": the file system has no O_DIRECT");
+  if (!fd) fail("open", path);
+  return fd;
+}
+
+void write_at(int fd, std::size_t offset, ByteSpan bytes, const std::filesystem::path& path) {
+  errno = 0;
+  if (::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != std::ssize(bytes))
+    fail("pwrite", path);
+}
+
+void read_at(int fd, std::size_t offset, MutableByteSpan out, const std::filesystem::path& path) {
+  errno = 0;
+  if (::pread(fd, out.data(), out.size(), static_cast<off_t>(offset)) != std::ssize(out))
+    fail("pread", path);
 }
 
 // Calls job(begin, length) for each run of `step` bytes of `size`.
@@ -83,9 +105,7 @@ void write_file(const std::filesystem::path& path, ByteSpan bytes, Sync sync, un
   const io::UniqueFd fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes.size())) != 0) fail("ftruncate", path);
   for_each_run(bytes.size(), kCallBytes, threads, [&](std::size_t begin, std::size_t length) {
-    if (::pwrite(fd.get(), bytes.data() + begin, length, static_cast<off_t>(begin)) !=
-        static_cast<ssize_t>(length))
-      fail("pwrite", path);
+    write_at(fd.get(), begin, bytes.subspan(begin, length), path);
     const std::size_t end = begin + length;
     if (sync == Sync::early_and_end && end % kEarlyBytes == 0 &&
         ::sync_file_range(fd.get(), static_cast<off_t>(end - kEarlyBytes), kEarlyBytes,
@@ -98,9 +118,42 @@ void write_file(const std::filesystem::path& path, ByteSpan bytes, Sync sync, un
 void read_file(const std::filesystem::path& path, MutableByteSpan out, unsigned threads) {
   const io::UniqueFd fd = open_file(path, O_RDONLY);
   for_each_run(out.size(), kCallBytes, threads, [&](std::size_t begin, std::size_t length) {
-    if (::pread(fd.get(), out.data() + begin, length, static_cast<off_t>(begin)) !=
-        static_cast<ssize_t>(length))
-      fail("pread", path);
+    read_at(fd.get(), begin, out.subspan(begin, length), path);
+  });
+}
+
+PageAligned::PageAligned(std::size_t size)
+    : memory_(static_cast<std::byte*>(
+          std::aligned_alloc(kPageBytes, (size + kPageBytes - 1) / kPageBytes * kPageBytes))),
+      size_(size) {
+  if (!memory_) throw std::bad_alloc();
+  std::memset(memory_.get(), 0, size);
+}
+
+PageAligned::PageAligned(ByteSpan contents) : PageAligned(contents.size()) {
+  copy(contents, bytes());
+}
+
+void write_file_direct(const std::filesystem::path& path, const PageAligned& memory) {
+  const io::UniqueFd fd = open_direct(path, O_WRONLY | O_CREAT | O_TRUNC);
+  const ByteSpan bytes = memory.bytes();
+  // Into reserved space, so that the writes need not wait for each other.
+  if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes.size()));
+      error != 0) {
+    errno = error;
+    fail("posix_fallocate", path);
+  }
+  for_each_run(bytes.size(), kCallBytes, kDirectCalls, [&](std::size_t begin, std::size_t length) {
+    write_at(fd.get(), begin, bytes.subspan(begin, length), path);
+  });
+  if (::fsync(fd.get()) != 0) fail("fsync", path);
+}
+
+void read_file_direct(const std::filesystem::path& path, const PageAligned& memory) {
+  const io::UniqueFd fd = open_direct(path, O_RDONLY);
+  const MutableByteSpan out = memory.bytes();
+  for_each_run(out.size(), kCallBytes, kDirectCalls, [&](std::size_t begin, std::size_t length) {
+    read_at(fd.get(), begin, out.subspan(begin, length), path);
   });
 }
 

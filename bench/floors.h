@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -27,6 +29,27 @@ enum class Sync {
 void write_file(const std::filesystem::path& path, ByteSpan bytes, Sync sync, unsigned threads);
 /// Reads a file of out.size() bytes or more with calls of 1 MiB on `threads` threads.
 void read_file(const std::filesystem::path& path, MutableByteSpan out, unsigned threads);
+
+/// Bytes at a page's start, as O_DIRECT wants them; written to once.
+class PageAligned {
+ public:
+  explicit PageAligned(std::size_t size);
+  explicit PageAligned(ByteSpan contents);
+  MutableByteSpan bytes() const { return {memory_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_;
+};
+
+/// Writes a new file past the page cache, 16 calls of 1 MiB at a time, then fsync. @throws Skipped
+/// where the file system has no O_DIRECT.
+void write_file_direct(const std::filesystem::path& path, const PageAligned& memory);
+/// Reads the start of a file past the page cache, 16 calls of 1 MiB at a time.
+void read_file_direct(const std::filesystem::path& path, const PageAligned& memory);
 
 /// A file mapped for reading.
 class RawMapping {

@@ -45,6 +45,10 @@ struct File {
   Side pread(const char* name, unsigned threads) {
     return {name, [=, this] { read_file(path, target, threads); }};
   }
+  Side direct_read() {
+    const auto memory = std::make_shared<PageAligned>(target.size());
+    return {"O_DIRECT pread, 16 at a time", [=, this] { read_file_direct(path, *memory); }};
+  }
   Side memory_copy() {
     const auto raw = std::make_shared<RawMapping>(path);
     touch_pages(raw->bytes());
@@ -110,6 +114,9 @@ void add_cold(const Settings& settings, PairedSuite& suite) {
   });
   add("copies beside pread on all cores", [](File& file) {
     return std::pair(file.copies("read, unverified", kOff), file.pread("pread, all cores", 0));
+  });
+  add("copies beside direct reads", [](File& file) {
+    return std::pair(file.copies("read, unverified", kOff), file.direct_read());
   });
   add("verified copies beside unverified", [](File& file) {
     return std::pair(file.copies("read, verified", kOn), file.copies("read, unverified", kOff));

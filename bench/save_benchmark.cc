@@ -31,14 +31,19 @@ struct Work {
   ByteSpan payload() const { return as_byte_span(*weights); }
 
   Side ours(Hashing hashing, Durability durability, std::uint64_t tensor_bytes = kTensorBytes,
-            const std::string& what = "save") const {
+            const std::string& what = "save", IoMode io = IoMode::automatic) const {
     const SaveOptions options{
-        .checksum = hashing.checksum, .leaves = hashing.leaves, .durability = durability};
+        .checksum = hashing.checksum, .leaves = hashing.leaves, .durability = durability, .io = io};
     return {what + ", " + hashing.name,
             [=, this] { save(folder / "a.thalia", payload(), DType::f32, tensor_bytes, options); }};
   }
   Side pwrite(const char* name, Sync sync, unsigned threads) const {
     return {name, [=, this] { write_file(folder / "b.raw", payload(), sync, threads); }};
+  }
+  Side direct_write() const {
+    const auto memory = std::make_shared<PageAligned>(payload());
+    return {"O_DIRECT pwrite, 16 at a time, fsync",
+            [=, this] { write_file_direct(folder / "b.raw", *memory); }};
   }
   Side memory_copy() const {
     const auto target = std::make_shared<std::vector<std::byte>>(payload().size());
@@ -97,6 +102,13 @@ void add_on_disk(PairedSuite& suite, const std::string& size,
   add(suite, "on disk, synced, " + size + ", beside early write-back", work, [](const Work& w) {
     return std::pair(w.ours(kXxh3, Durability::full),
                      w.pwrite("pwrite, sync_file_range, fsync", Sync::early_and_end, 1));
+  });
+  add(suite, "on disk, synced, " + size + ", beside direct writes", work,
+      [](const Work& w) { return std::pair(w.ours(kXxh3, Durability::full), w.direct_write()); });
+  add(suite, "on disk, synced, " + size + ", direct beside buffered", work, [](const Work& w) {
+    return std::pair(w.ours(kXxh3, Durability::full),
+                     w.ours(kXxh3, Durability::full, kTensorBytes, "save through the page cache",
+                            IoMode::buffered));
   });
 }
 
