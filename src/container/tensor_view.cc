@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/chunk_reader.h"
 #include "container/open_file.h"
@@ -35,6 +36,38 @@ void fail_unresolved(Encoding encoding) {
                           .value = std::string(encoding_name(encoding)),
                           .bound = "dense, csr or coo"});
 }
+
+namespace {
+
+// Below this, a thread takes longer to start than to copy.
+constexpr std::uint64_t kSharedCopy = 4 << 20;
+// What a thread copies at a time, where the tree's blocks are no larger: fits into a cache.
+constexpr unsigned kCopyLog2 = 20;
+// How far the kernel is asked to read ahead of the copy.
+constexpr std::uint64_t kReadAhead = 16 << 20;
+
+// Extents hold whole blocks of the tree, so that each is hashed by one thread and copied while it
+// is in that core's cache.
+void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry,
+                  MutableByteSpan out) {
+  const std::uint64_t begin = entry.stored_offset;
+  const std::uint64_t end = begin + entry.stored_length;
+  file.verified_payload(entry, begin, 0);  // without a tree, tensors are checked whole
+  const unsigned log2 = std::max<unsigned>(kCopyLog2, file.header().integrity_block_log2);
+  const std::uint64_t first = begin >> log2;
+  const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().threads;
+  file.mapping().advise(begin, std::min(end - begin, kReadAhead), io::Advice::will_need);
+  parallel_for(((end - 1) >> log2) - first + 1, threads, [&](std::size_t i) {
+    const std::uint64_t from = std::max(begin, (first + i) << log2);
+    const std::uint64_t to = std::min(end, (first + i + 1) << log2);
+    if (from + kReadAhead < end)
+      file.mapping().advise(from + kReadAhead, std::min(to - from, end - from - kReadAhead),
+                            io::Advice::will_need);
+    std::memcpy(out.data() + (from - begin), file.verified(from, to - from).data(), to - from);
+  });
+}
+
+}  // namespace
 
 }  // namespace container
 
@@ -107,9 +140,7 @@ void TensorView::read(MutableByteSpan out) const {
     }
     if (out.empty()) return;
     if (is_raw()) {
-      const ByteSpan raw =
-          file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
-      std::memcpy(out.data(), raw.data(), raw.size());
+      container::copy_payload(*file_, *entry_, out);
     } else {
       container::ChunkReader(*file_, *entry_).decode_all(out);
     }
