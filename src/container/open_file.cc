@@ -83,7 +83,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOpti
                  header_->directory_offset + offsetof(format::DirectoryHeader, directory_crc32));
   format::validate_directory_header(*directory_, *header_, options_.limits);
   if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
-    blocks_.emplace(bytes_, *header_, options_.threads);
+    blocks_.emplace(*mapping_, *header_, options_.threads);
   }
 }
 

@@ -17,11 +17,13 @@ void VerifiedBlocks::Free::operator()(void* memory) const noexcept {
   std::free(memory);
 }
 
-VerifiedBlocks::VerifiedBlocks(ByteSpan file, const format::Header& header, unsigned threads)
-    : file_(file),
+VerifiedBlocks::VerifiedBlocks(const io::MappedFile& mapping, const format::Header& header,
+                               unsigned threads)
+    : mapping_(mapping),
+      file_(mapping.bytes().first(header.file_length)),
       header_(header),
       threads_(threads),
-      leaves_(file.subspan(header.integrity_offset, header.integrity_length)),
+      leaves_(file_.subspan(header.integrity_offset, header.integrity_length)),
       blocks_(integrity::block_count(header.integrity_offset, header.integrity_block_log2)) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
   static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
@@ -71,6 +73,8 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   if (first == last) {  // the common look-up: no allocation, no threads
     if (is_done(first)) return;
     ensure_leaves();
+    mapping_.advise(first << header_.integrity_block_log2, 1ull << header_.integrity_block_log2,
+                    io::Advice::will_need);
     return check(first);
   }
   std::vector<std::uint64_t> open;
@@ -79,7 +83,16 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   }
   if (open.empty()) return;
   ensure_leaves();
-  parallel_for(open.size(), threads_, [&](std::size_t i) { check(open[i]); });
+  const std::uint64_t block_bytes = 1ull << header_.integrity_block_log2;
+  const std::uint64_t end = (last + 1) * block_bytes;
+  mapping_.advise(open.front() * block_bytes,
+                  std::min(kReadAheadBytes, end - open.front() * block_bytes),
+                  io::Advice::will_need);
+  parallel_for(open.size(), threads_, [&](std::size_t i) {
+    const std::uint64_t ahead = open[i] * block_bytes + kReadAheadBytes;
+    if (ahead < end) mapping_.advise(ahead, block_bytes, io::Advice::will_need);
+    check(open[i]);
+  });
 }
 
 }  // namespace thalia::container

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "container/chunk_reader.h"
 #include "container/tensor_reading.h"
+#include "container/verified_blocks.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
@@ -196,10 +197,14 @@ std::vector<std::uint64_t> verify_block_tree(const detail::OpenFile& file,
   }
   const std::uint64_t blocks =
       integrity::block_count(header.integrity_offset, header.integrity_block_log2);
+  file.mapping().advise(0, kReadAheadBytes, io::Advice::will_need);
   std::mutex mutex;
   std::uint64_t done = 0;
   std::vector<std::uint64_t> bad;
   parallel_for(blocks, options.threads, [&](std::size_t block) {
+    const std::uint64_t ahead = block_begin(header, block) + kReadAheadBytes;
+    file.mapping().advise(ahead, block_end(header, block) - block_begin(header, block),
+                          io::Advice::will_need);
     const bool matches = integrity::block_matches(file.bytes(), block, header, leaves);
     const std::lock_guard lock(mutex);
     if (!matches) bad.push_back(block);
