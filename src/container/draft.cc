@@ -69,6 +69,15 @@ std::uint64_t checked_length(const TensorSpec& spec) {
 
 }  // namespace
 
+void check_codes(const TensorSpec& spec) {
+  if (static_cast<std::uint8_t>(spec.dtype) >= kDTypeCount ||
+      static_cast<std::uint8_t>(spec.role) >= format::kRoleCount ||
+      static_cast<std::uint8_t>(spec.encoding) >= format::kEncodingCount) {
+    fail_argument(ErrorCode::bad_argument, "tensor", fmt::format("'{}'", printable(spec.name)),
+                  "a dtype, a role and an encoding that exist");
+  }
+}
+
 ByteSpan zero_bytes() {
   static constexpr std::byte kZeros[8192] = {};
   return kZeros;
@@ -128,11 +137,7 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
     fail_argument(ErrorCode::bad_argument, "tensors", std::to_string(tensors.size() + 1),
                   std::to_string(ReadLimits{}.max_tensors));
   }
-  if (static_cast<std::uint8_t>(spec.dtype) >= kDTypeCount ||
-      static_cast<std::uint8_t>(spec.role) >= format::kRoleCount) {
-    fail_argument(ErrorCode::bad_argument, "tensor", fmt::format("'{}'", printable(spec.name)),
-                  "a dtype and a role that exist");
-  }
+  check_codes(spec);
   const std::uint64_t length = checked_length(spec);
   if (!streamed) {
     const std::uint64_t given =

@@ -81,6 +81,9 @@ class Draft {
   std::unordered_set<std::string> connection_names_;
 };
 
+/// Throws UsageError unless dtype, role and encoding are enumerators: nothing is asked of others.
+void check_codes(const TensorSpec& spec);
+
 /// Zero bytes to pad with; at least 4096 + 64 of them.
 ByteSpan zero_bytes();
 

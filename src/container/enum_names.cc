@@ -14,10 +14,16 @@ constexpr std::array<std::string_view, format::kEncodingCount> kEncodings{
     "dense", "csr", "coo", "quantized", "same_as_base", "xor_base", "sparse_delta"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
 
+// Also of codes that are none: messages are written about those.
+template <std::size_t Count>
+std::string_view name_at(const std::array<std::string_view, Count>& names, std::size_t code) {
+  return code < Count ? names[code] : "unknown";
+}
+
 }  // namespace
 
 std::string_view role_name(Role role) noexcept {
-  return kRoles[static_cast<std::uint8_t>(role)];
+  return name_at(kRoles, static_cast<std::uint8_t>(role));
 }
 
 std::optional<Role> role_from_name(std::string_view name) noexcept {
@@ -28,11 +34,11 @@ std::optional<Role> role_from_name(std::string_view name) noexcept {
 }
 
 std::string_view encoding_name(Encoding encoding) noexcept {
-  return kEncodings[static_cast<std::uint8_t>(encoding)];
+  return name_at(kEncodings, static_cast<std::uint8_t>(encoding));
 }
 
 std::string_view neuron_type_name(NeuronType type) noexcept {
-  return kNeuronTypes[static_cast<std::uint32_t>(type)];
+  return name_at(kNeuronTypes, static_cast<std::uint32_t>(type));
 }
 
 }  // namespace thalia

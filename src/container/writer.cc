@@ -196,6 +196,7 @@ TensorId Writer::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arra
   spec.encoding = Encoding::csr;
   spec.nnz = arrays.column_indices.size();
   spec.wide_indices = sizeof(Index) == 8;
+  container::check_codes(spec);
   std::vector<ByteSpan> pieces;
   if (const auto parts = format::csr_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices)) {
     pieces = with_padding({{parts->row_pointers, as_byte_span(arrays.row_pointers)},
@@ -211,6 +212,7 @@ TensorId Writer::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arra
   spec.encoding = Encoding::coo;
   spec.nnz = spec.shape.rank() == 0 ? 0 : arrays.indices.size() / spec.shape.rank();
   spec.wide_indices = sizeof(Index) == 8;
+  container::check_codes(spec);
   std::vector<ByteSpan> pieces;
   if (const auto parts = format::coo_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices)) {
     pieces = with_padding(

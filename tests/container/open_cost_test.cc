@@ -14,19 +14,29 @@ namespace {
 std::atomic<std::size_t> allocations = 0;
 std::atomic<std::size_t> allocated_bytes = 0;
 
-void* counted(std::size_t size) {
+void* counted(std::size_t size) noexcept {
   ++allocations;
   allocated_bytes += size;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+void* counted_or_throw(std::size_t size) {
+  if (void* memory = counted(size)) return memory;
   throw std::bad_alloc();
 }
 
 }  // namespace
 
 void* operator new(std::size_t size) {
-  return counted(size);
+  return counted_or_throw(size);
 }
 void* operator new[](std::size_t size) {
+  return counted_or_throw(size);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
   return counted(size);
 }
 void operator delete(void* memory) noexcept {

@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(specs_that_make_no_tensor_are_refused) {
   refuse_tensor(bad, "another", {.dtype = DType{29}, .shape = {1}});
   refuse_tensor(bad, "another", {.shape = {1}, .role = Role{9}});
   refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding{7}});
+  refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding{255}});
   refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding::quantized});
   refuse_tensor(bad, "another", {.shape = {1ull << 62, 4}});
   refuse_tensor(bad, "another", {.shape = {1ull << 62}});
@@ -161,6 +162,10 @@ BOOST_AUTO_TEST_CASE(sparse_arrays_of_other_lengths_are_refused) {
   refuse(ErrorCode::size_mismatch, "8", [&](Writer& writer, RegionId region) {
     writer.add_csr<std::uint32_t>(region, {.name = "s", .shape = {3, 2}},
                                   {pointers, columns, as_byte_span(values)});
+  });
+  refuse(ErrorCode::bad_argument, "a dtype", [&](Writer& writer, RegionId region) {
+    writer.add_csr<std::uint32_t>(region, {.name = "s", .dtype = DType{200}, .shape = {3, 2}},
+                                  {pointers, columns, as_byte_span(values).first(8)});
   });
   refuse(ErrorCode::size_mismatch, "", [&](Writer& writer, RegionId region) {
     writer.add_coo<std::uint32_t>(region, {.name = "s", .shape = {3, 2}},
