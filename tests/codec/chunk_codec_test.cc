@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(equal_input_gives_equal_frames) {
 BOOST_AUTO_TEST_CASE(the_programs_open_the_frames) {
   const test::TemporaryFolder folder;
   const auto raw = half_compressible(300000);
-  const auto opens = [&](Codec codec, const std::string& program) {
+  [[maybe_unused]] const auto opens = [&](Codec codec, const std::string& program) {
     std::vector<std::byte> stored;
     BOOST_REQUIRE((encode_chunk(codec, 0, raw, stored) == codec));
     test::write_file(folder / "stored", text_of(stored));
