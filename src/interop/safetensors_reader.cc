@@ -32,8 +32,8 @@ const std::vector<SafetensorsTensor>& SafetensorsFile::tensors() const noexcept 
 }
 
 const SafetensorsMetadata& SafetensorsFile::metadata() const noexcept {
-  static const SafetensorsMetadata kNone;
-  return impl_->parsed.metadata ? *impl_->parsed.metadata : kNone;
+  static const SafetensorsMetadata none;
+  return impl_->parsed.metadata ? *impl_->parsed.metadata : none;
 }
 
 bool SafetensorsFile::has_metadata() const noexcept {
