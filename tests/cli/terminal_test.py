@@ -13,6 +13,13 @@ import unittest
 
 THALIA, MAKE_FILES = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 
+try:
+    for end in pty.openpty():
+        os.close(end)
+except OSError as error:
+    print(f"skipped: no pseudo-terminal can be had here: {error}")
+    sys.exit(77)
+
 
 def on_terminal(*arguments, cwd):
     """Status and everything that a terminal shows."""
