@@ -6,6 +6,7 @@
 //   IntegrityError    bytes that are well formed and not the ones that were written
 //   UnsupportedError  well formed, and not something this version can do
 //   UsageError        the caller's mistake: a wrong name, dtype, size or order of calls
+//   CancelledError    the caller asked for it to end
 //
 // what() reads `path: section.field at offset: got V, bound B`, as far as the parts are known. The
 // text may change; the code and the context are the interface.
@@ -20,7 +21,7 @@
 namespace thalia {
 
 /// Stable: numbers are never reused. 1xx operating system, 2xx format, 3xx integrity, 4xx
-/// unsupported, 5xx usage.
+/// unsupported, 5xx usage, 6xx ended on request.
 enum class ErrorCode : int {
   io = 100,
   bad_magic = 200,
@@ -40,6 +41,7 @@ enum class ErrorCode : int {
   size_mismatch = 503,
   bad_argument = 504,
   wrong_state = 505,
+  cancelled = 600,
 };
 
 /// The code's name as it stands above: "bad_magic". Static storage.
@@ -107,6 +109,9 @@ class UnsupportedError : public Error {
   using Error::Error;
 };
 class UsageError : public Error {
+  using Error::Error;
+};
+class CancelledError : public Error {
   using Error::Error;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 
 #include "thalia/format/chunk.h"
 #include "thalia/format/constants.h"
@@ -63,6 +64,9 @@ struct SaveOptions {
   /// Threads that hash, compress and write; 0: one a core.
   unsigned threads = 0;
   Progress progress{};
+  /// Once a stop is requested, from any thread, the save ends with CancelledError at its next
+  /// extent or chunk, and leaves what it leaves after an error: the old file.
+  std::stop_token cancel{};
 };
 
 /// When a reader checks the bytes that it hands out against the file's checksum.

@@ -45,6 +45,8 @@ std::string_view error_code_name(ErrorCode code) noexcept {
       return "bad_argument";
     case ErrorCode::wrong_state:
       return "wrong_state";
+    case ErrorCode::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,11 @@ namespace thalia {
   throw UsageError(
       code, std::move(message),
       {.field = std::string(field), .value = std::move(value), .bound = std::move(bound)});
+}
+
+/// Throws CancelledError once a stop was requested. For the places where long work may end.
+inline void stop_if_cancelled(const std::stop_token& cancel) {
+  if (cancel.stop_requested()) throw CancelledError(ErrorCode::cancelled, "cancelled on request");
 }
 
 }  // namespace thalia

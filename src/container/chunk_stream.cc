@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fail.h"
 #include "base/parallel.h"
 #include "codec/chunk_codec.h"
 #include "integrity/crc32.h"
@@ -33,6 +34,7 @@ void ChunkStream::append(ByteSpan bytes) {
 }
 
 void ChunkStream::store(ByteSpan raw) {
+  stop_if_cancelled(target_.cancel);
   const std::size_t count = (raw.size() + target_.chunk_bytes - 1) / target_.chunk_bytes;
   std::vector<std::vector<std::byte>> stored(count);
   const std::size_t first = chunks_.size();

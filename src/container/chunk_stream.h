@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <stop_token>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -19,6 +20,7 @@ struct ChunkTarget {
   int level;
   std::uint32_t chunk_bytes;
   unsigned threads;
+  std::stop_token cancel{};
 };
 
 /// Holds at most a few chunks a thread. Externally synchronised.

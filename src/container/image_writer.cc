@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/fail.h"
 #include "base/parallel.h"
 #include "format/extent.h"
 #include "integrity/block_tree.h"
@@ -95,6 +96,7 @@ class ImageWriter {
   }
 
   void write_extent(std::uint64_t begin, io::DirectWriter* direct) {
+    stop_if_cancelled(options_.cancel);
     const std::uint64_t end = std::min(begin + extent_bytes_, end_);
     if (direct == nullptr || image_.has_written(begin, end)) {
       write_buffered(begin, end);

@@ -125,7 +125,8 @@ class Writer::Impl {
                                        .codec = options_.compression,
                                        .level = options_.compression_level,
                                        .chunk_bytes = options_.chunk_bytes,
-                                       .threads = options_.threads});
+                                       .threads = options_.threads,
+                                       .cancel = options_.cancel});
   }
 
   void abandon() noexcept {

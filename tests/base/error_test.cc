@@ -41,6 +41,7 @@ BOOST_AUTO_TEST_CASE(codes_are_pinned) {
   BOOST_TEST(static_cast<int>(ErrorCode::checksum_mismatch) == 300);
   BOOST_TEST(static_cast<int>(ErrorCode::unsupported_feature) == 401);
   BOOST_TEST(static_cast<int>(ErrorCode::wrong_state) == 505);
+  BOOST_TEST(static_cast<int>(ErrorCode::cancelled) == 600);
   BOOST_TEST(error_code_name(ErrorCode::limit_exceeded) == "limit_exceeded");
 }
 

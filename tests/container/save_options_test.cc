@@ -6,7 +6,9 @@
 #include "boost_test.h"
 #include "container/same_as_sample.h"
 #include "support/bytes.h"
+#include "support/errors.h"
 #include "support/files.h"
+#include "thalia/error.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
@@ -219,6 +221,23 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
   verify(folder / "f", verifying);
   BOOST_TEST(last > 0u);
   BOOST_TEST(last == end);
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_save_leaves_the_old_file) {
+  const TemporaryFolder folder;
+  save(folder / "f", varied_sample(), steady_options());
+  const auto old = read_file(folder / "f");
+  for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
+    std::stop_source source;
+    SaveOptions options = steady_options();
+    options.compression = codec;
+    options.cancel = source.get_token();
+    source.request_stop();
+    BOOST_CHECK_EXCEPTION(save(folder / "f", chunked_sample(), options), CancelledError,
+                          says(ErrorCode::cancelled, (folder / "f").string()));
+    BOOST_TEST(bool(read_file(folder / "f") == old));
+    BOOST_TEST(list_folder(folder.path()).size() == 1u);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
