@@ -5,13 +5,13 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/closing_checksum.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
-#include "integrity/sha256.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -152,13 +152,9 @@ void OpenFile::verify_all() const {
 void OpenFile::verify_whole_checksum() const {
   const ByteSpan covered = bytes_.first(header_->file_length - format::kChecksumLength);
   const ByteSpan stored = bytes_.subspan(covered.size());
-  Digest256 expected{};
-  if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::sha256)) {
-    expected = integrity::sha256(covered);
-  } else if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::crc32)) {
-    const format::le32 crc = integrity::crc32(covered);
-    std::memcpy(expected.bytes, &crc, sizeof crc);
-  }
+  const ByteSpan rest = covered.subspan(sizeof(format::Header));
+  const Digest256 expected =
+      container::whole_file_checksum(*header_, [&](const auto& visit) { visit(rest); });
   if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
     throw IntegrityError(ErrorCode::checksum_mismatch, "the file is not the one that was written",
                          {.section = "checksum", .offset = covered.size()});

@@ -1,0 +1,29 @@
+#include "container/closing_checksum.h"
+
+#include <cstring>
+
+#include "format/overlay.h"
+#include "integrity/crc32.h"
+#include "integrity/sha256.h"
+
+namespace thalia::container {
+
+Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest) {
+  Digest256 out{};
+  const ByteSpan start = format::struct_bytes(header);
+  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::sha256)) {
+    integrity::Sha256 hasher;
+    hasher.update(start);
+    rest([&](ByteSpan piece) { hasher.update(piece); });
+    return hasher.finish();
+  }
+  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::crc32)) {
+    std::uint32_t crc = integrity::crc32(start);
+    rest([&](ByteSpan piece) { crc = integrity::crc32(piece, crc); });
+    const format::le32 stored = crc;
+    std::memcpy(out.bytes, &stored, sizeof stored);
+  }
+  return out;
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,18 @@
+// The closing checksum of files without a block tree. docs/format.md, "Checksum types".
+#pragma once
+
+#include <functional>
+
+#include "thalia/bytes.h"
+#include "thalia/format/header.h"
+
+namespace thalia::container {
+
+/// Calls its argument with consecutive bytes.
+using EachPiece = std::function<void(const std::function<void(ByteSpan)>& visit)>;
+
+/// Of types none, sha256 and crc32: over `header` and what `rest` visits, the bytes from the
+/// header's end up to header.integrity_offset.
+Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest);
+
+}  // namespace thalia::container
