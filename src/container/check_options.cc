@@ -1,0 +1,41 @@
+#include "container/check_options.h"
+
+#include "base/fail.h"
+#include "codec/chunk_codec.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+
+void check_options(const SaveOptions& options) {
+  const auto between = [](const char* field, std::uint64_t value, std::uint64_t low,
+                          std::uint64_t high) {
+    if (value < low || value > high) {
+      fail_argument(ErrorCode::bad_argument, field, std::to_string(value),
+                    fmt::format("{} to {}", low, high));
+    }
+  };
+  between("checksum", static_cast<std::uint32_t>(options.checksum), 0, 3);
+  between("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);
+  between("block_log2", options.block_log2, format::kMinBlockLog2, format::kMaxBlockLog2);
+  between("chunk_bytes", options.chunk_bytes, 4096, 1u << 30);
+  between("queue_depth", options.queue_depth, 1, 1024);
+  between("memory_bytes", options.memory_bytes, 4 << 20, UINT64_MAX);
+  if (options.chunk_bytes % 4096 != 0) {
+    fail_argument(ErrorCode::bad_argument, "chunk_bytes", std::to_string(options.chunk_bytes),
+                  "a multiple of 4096");
+  }
+  if (options.compression != format::Codec::store && options.compression != format::Codec::zstd &&
+      options.compression != format::Codec::lz4) {
+    fail_argument(ErrorCode::bad_argument, "compression",
+                  std::to_string(static_cast<int>(options.compression)), "store, zstd or lz4");
+  }
+  const auto [lowest, highest, standard] = codec::level_range(options.compression);
+  if (options.compression_level != 0 &&
+      (options.compression_level < lowest || options.compression_level > highest)) {
+    fail_argument(ErrorCode::bad_argument, "compression_level",
+                  std::to_string(options.compression_level),
+                  fmt::format("{} to {}, or 0 for {}", lowest, highest, standard));
+  }
+}
+
+}  // namespace thalia::container
