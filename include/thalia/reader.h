@@ -33,7 +33,8 @@ struct ConnectionView {
 /// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
 ///
 /// The file is mapped: if another process shrinks it, touching a view raises SIGBUS. Files are
-/// replaced by rename, which leaves open readers on the old bytes.
+/// replaced by rename, which leaves open readers on the old bytes, and appended to in place, which
+/// leaves them on the generation that they opened.
 class Reader {
  public:
   /// @throws IoError, FormatError, UnsupportedError (another major version, an unknown feature
@@ -41,7 +42,8 @@ class Reader {
   static Reader open(const std::filesystem::path& path, const ReadOptions& options = {});
 
   const std::filesystem::path& path() const noexcept;
-  const format::Header& header() const noexcept;  ///< in the mapping, valid as long as the reader
+  /// As it was when the file was opened, whatever was appended since; valid as long as the reader.
+  const format::Header& header() const noexcept;
   std::uint64_t file_bytes() const noexcept;      ///< header().file_length
   std::string_view metadata_json() const;  ///< in the mapping; checked as JSON within the limits
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity

@@ -5,13 +5,13 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/checked_headers.h"
 #include "container/closing_checksum.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
-#include "integrity/crc32.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -23,25 +23,13 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-// CRC-32 of a struct with its own CRC field taken as zero.
-template <typename T>
-std::uint32_t self_crc(T copy, format::le32 T::*field) {
-  copy.*field = std::uint32_t{0};
-  return integrity::crc32(format::struct_bytes(copy));
-}
+// An append overwrites the header while readers open the file, and may have lengthened the file
+// since it was mapped. Another look finds the new header whole.
+constexpr int kLooks = 3;
 
-template <typename T>
-void check_self_crc(const T& value, format::le32 T::*field, const char* section, const char* name,
-                    std::uint64_t at) {
-  const std::uint32_t expected = self_crc(value, field);
-  if (value.*field != expected) {
-    throw IntegrityError(ErrorCode::checksum_mismatch, "the structure is damaged",
-                         {.section = section,
-                          .field = name,
-                          .offset = at,
-                          .value = fmt::format("{:#010x}", std::uint32_t{value.*field}),
-                          .bound = fmt::format("{:#010x} as computed", expected)});
-  }
+bool may_be_an_append(const Error& error) {
+  return error.context().section == "header" &&
+         (error.code() == ErrorCode::checksum_mismatch || error.code() == ErrorCode::truncated);
 }
 
 }  // namespace
@@ -49,12 +37,24 @@ void check_self_crc(const T& value, format::le32 T::*field, const char* section,
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
   try {
-    auto file = std::make_shared<OpenFile>(io::MappedFile::open(path), options);
+    const auto file = over(io::MappedFile::open(path), options);
     if (options.verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
     error.add_path(path.string());
     throw;
+  }
+}
+
+std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::MappedFile> mapping,
+                                               const ReadOptions& options) {
+  for (int look = 1;; ++look) {
+    try {
+      return std::make_shared<OpenFile>(mapping, options);
+    } catch (const Error& error) {
+      if (look == kLooks || !may_be_an_append(error)) throw;
+    }
+    mapping = io::MappedFile::open(mapping->path());
   }
 }
 
@@ -70,20 +70,12 @@ OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOpti
     fail_field(ErrorCode::truncated, "header", "", 0, fmt::format("a file of {} bytes", all.size()),
                fmt::format("{} bytes of header", sizeof(format::Header)));
   }
-  header_ = &format::overlay<format::Header>(all, 0, "header");
-  format::validate_identity(*header_);
-  check_self_crc(*header_, &format::Header::header_crc32, "header", "header_crc32",
-                 offsetof(format::Header, header_crc32));
-  format::validate_header(*header_, all.size(), options_.limits);
-  bytes_ = all.first(header_->file_length);
-  directory_ =
-      &format::overlay<format::DirectoryHeader>(bytes_, header_->directory_offset, "directory");
-  check_self_crc(*directory_, &format::DirectoryHeader::directory_crc32, "directory",
-                 "directory_crc32",
-                 header_->directory_offset + offsetof(format::DirectoryHeader, directory_crc32));
-  format::validate_directory_header(*directory_, *header_, options_.limits);
-  if (header_->checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
-    blocks_.emplace(*mapping_, *header_, options_.threads);
+  header_ = format::overlay<format::Header>(all, 0, "header");
+  container::check_header(header_, all.size(), options_.limits);
+  bytes_ = all.first(header_.file_length);
+  directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
+  if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
+    blocks_.emplace(*mapping_, header_, options_.threads);
   }
 }
 
@@ -110,7 +102,7 @@ void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
     tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count);
   });
   const auto* table = reinterpret_cast<const format::TensorEntry*>(
-      bytes_.data() + header_->directory_offset + directory_->tensors_offset);
+      bytes_.data() + header_.directory_offset + directory_->tensors_offset);
   std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
   if (done.load(std::memory_order_acquire)) return;
   const integrity::ContentDigest digest = integrity::content_digest(
@@ -143,18 +135,18 @@ std::string_view OpenFile::json(format::Extent extent, std::string_view section)
 
 void OpenFile::verify_all() const {
   if (blocks_) {
-    blocks_->ensure(0, header_->integrity_offset);
+    blocks_->ensure(0, header_.integrity_offset);
   } else {
     verify_whole_checksum();
   }
 }
 
 void OpenFile::verify_whole_checksum() const {
-  const ByteSpan covered = bytes_.first(header_->file_length - format::kChecksumLength);
+  const ByteSpan covered = bytes_.first(header_.file_length - format::kChecksumLength);
   const ByteSpan stored = bytes_.subspan(covered.size());
   const ByteSpan rest = covered.subspan(sizeof(format::Header));
   const Digest256 expected =
-      container::whole_file_checksum(*header_, [&](const auto& visit) { visit(rest); });
+      container::whole_file_checksum(header_, [&](const auto& visit) { visit(rest); });
   if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
     throw IntegrityError(ErrorCode::checksum_mismatch, "the file is not the one that was written",
                          {.section = "checksum", .offset = covered.size()});
@@ -170,21 +162,21 @@ const T& OpenFile::table_entry(std::uint64_t table, std::uint64_t i) const {
 }
 
 const format::RegionIndexEntry& OpenFile::region_index_entry(std::uint32_t region) const {
-  const auto& entry = table_entry<format::RegionIndexEntry>(header_->region_index_offset, region);
-  named([&] { format::validate_region_index_entry(entry, region, *header_); });
+  const auto& entry = table_entry<format::RegionIndexEntry>(header_.region_index_offset, region);
+  named([&] { format::validate_region_index_entry(entry, region, header_); });
   return entry;
 }
 
 const format::DirectoryRegion& OpenFile::directory_region(std::uint32_t region) const {
   const auto& record = table_entry<format::DirectoryRegion>(
-      header_->directory_offset + directory_->regions_offset, region);
-  named([&] { format::validate_directory_region(record, region, *directory_, *header_); });
+      header_.directory_offset + directory_->regions_offset, region);
+  named([&] { format::validate_directory_region(record, region, *directory_, header_); });
   return record;
 }
 
 std::string_view OpenFile::name(const format::le32& offset, const format::le16& length) const {
   const ByteSpan text =
-      verified(header_->directory_offset + directory_->names_offset + offset, length);
+      verified(header_.directory_offset + directory_->names_offset + offset, length);
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
@@ -203,19 +195,19 @@ OpenFile::RegionHeaders OpenFile::region_headers(std::uint32_t region) const {
 }
 
 format::Extent OpenFile::owner_extent(std::uint32_t region) const {
-  if (region == region_count()) return {header_->connectivity_offset, header_->connectivity_length};
+  if (region == region_count()) return {header_.connectivity_offset, header_.connectivity_length};
   const format::RegionIndexEntry& entry = region_index_entry(region);
   return {entry.data_offset, entry.data_length};
 }
 
 std::uint64_t OpenFile::tensor_entry_offset(std::uint32_t number) const {
-  return header_->directory_offset + directory_->tensors_offset +
+  return header_.directory_offset + directory_->tensors_offset +
          std::uint64_t{number} * sizeof(format::TensorEntry);
 }
 
 const format::TensorEntry& OpenFile::tensor_entry(std::uint32_t number) const {
   const auto& entry = table_entry<format::TensorEntry>(
-      header_->directory_offset + directory_->tensors_offset, number);
+      header_.directory_offset + directory_->tensors_offset, number);
   named([&] {
     if (!format::lies_within({entry.name_offset, entry.name_length}, 0, directory_->names_length)) {
       fail_field(ErrorCode::out_of_bounds, "directory", "name_offset", tensor_entry_offset(number),
@@ -228,22 +220,22 @@ const format::TensorEntry& OpenFile::tensor_entry(std::uint32_t number) const {
 }
 
 std::uint64_t OpenFile::chunk_entry_offset(std::uint32_t number) const {
-  return header_->directory_offset + directory_->chunks_offset +
+  return header_.directory_offset + directory_->chunks_offset +
          std::uint64_t{number} * sizeof(format::ChunkEntry);
 }
 
 const format::ChunkEntry& OpenFile::chunk_entry(std::uint32_t number) const {
-  return table_entry<format::ChunkEntry>(header_->directory_offset + directory_->chunks_offset,
+  return table_entry<format::ChunkEntry>(header_.directory_offset + directory_->chunks_offset,
                                          number);
 }
 
 ByteSpan OpenFile::side_data(const format::TensorEntry& entry) const {
-  return verified(header_->directory_offset + directory_->side_data_offset + entry.side_data_offset,
+  return verified(header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
                   entry.side_data_length);
 }
 
 std::optional<std::uint32_t> OpenFile::find_region(std::string_view wanted) const {
-  const std::uint64_t order = header_->directory_offset + directory_->region_order_offset;
+  const std::uint64_t order = header_.directory_offset + directory_->region_order_offset;
   std::uint32_t low = 0;
   std::uint32_t high = directory_->region_count;
   while (low < high) {
@@ -304,19 +296,19 @@ RegionView OpenFile::region_view(std::uint32_t region) const {
 }
 
 std::uint32_t OpenFile::connection_count() const {
-  if (header_->connectivity_length == 0) return 0;
-  if (header_->connectivity_length < sizeof(format::ConnectivityHeader)) {
-    fail_field(
-        ErrorCode::truncated, "connectivity", "num_connections", header_->connectivity_offset,
-        fmt::format("{} bytes", std::uint64_t{header_->connectivity_length}), "32 bytes of header");
+  if (header_.connectivity_length == 0) return 0;
+  if (header_.connectivity_length < sizeof(format::ConnectivityHeader)) {
+    fail_field(ErrorCode::truncated, "connectivity", "num_connections", header_.connectivity_offset,
+               fmt::format("{} bytes", std::uint64_t{header_.connectivity_length}),
+               "32 bytes of header");
   }
-  const ByteSpan start = verified(header_->connectivity_offset, sizeof(format::ConnectivityHeader));
+  const ByteSpan start = verified(header_.connectivity_offset, sizeof(format::ConnectivityHeader));
   const auto& connectivity = *reinterpret_cast<const format::ConnectivityHeader*>(start.data());
-  const std::uint64_t room = (header_->connectivity_length - sizeof(format::ConnectivityHeader)) /
+  const std::uint64_t room = (header_.connectivity_length - sizeof(format::ConnectivityHeader)) /
                              sizeof(format::ConnectionEntry);
   if (connectivity.num_connections > room) {
     fail_field(ErrorCode::out_of_bounds, "connectivity", "num_connections",
-               header_->connectivity_offset, std::to_string(connectivity.num_connections),
+               header_.connectivity_offset, std::to_string(connectivity.num_connections),
                std::to_string(room));
   }
   return connectivity.num_connections;
@@ -324,7 +316,7 @@ std::uint32_t OpenFile::connection_count() const {
 
 const format::ConnectionEntry& OpenFile::connection_entry(std::uint32_t i) const {
   return table_entry<format::ConnectionEntry>(
-      header_->connectivity_offset + sizeof(format::ConnectivityHeader), i);
+      header_.connectivity_offset + sizeof(format::ConnectivityHeader), i);
 }
 
 }  // namespace thalia::detail

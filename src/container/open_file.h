@@ -25,17 +25,21 @@
 
 namespace thalia::detail {
 
-/// Immutable but for what it remembers of checks; any number of threads. Everything it returns lies
-/// in the mapping.
+/// Immutable but for what it remembers of checks; any number of threads. Everything it returns but
+/// the header lies in the mapping.
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   /// Checks the header and the directory's header, and the whole file where the options say so.
   static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
                                               const ReadOptions& options);
+  /// Over a file that is mapped already. Where an append changed the header meanwhile, the file is
+  /// mapped anew. @throws as the constructor.
+  static std::shared_ptr<const OpenFile> over(std::shared_ptr<const io::MappedFile> mapping,
+                                              const ReadOptions& options);
 
   const io::MappedFile& mapping() const noexcept { return *mapping_; }
   const ReadOptions& options() const noexcept { return options_; }
-  const format::Header& header() const noexcept { return *header_; }
+  const format::Header& header() const noexcept { return header_; }
   const format::DirectoryHeader& directory() const noexcept { return *directory_; }
   /// The bytes that count: up to header().file_length.
   ByteSpan bytes() const noexcept { return bytes_; }
@@ -51,7 +55,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void verify_all() const;
 
   // Tables. An entry is validated when it is fetched.
-  std::uint32_t region_count() const noexcept { return header_->num_regions; }
+  std::uint32_t region_count() const noexcept { return header_.num_regions; }
   const format::RegionIndexEntry& region_index_entry(std::uint32_t region) const;
   const format::DirectoryRegion& directory_region(std::uint32_t region) const;
   std::string_view name(const format::le32& offset, const format::le16& length) const;
@@ -102,7 +106,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::shared_ptr<const io::MappedFile> mapping_;
   ReadOptions options_;
   ByteSpan bytes_;
-  const format::Header* header_ = nullptr;
+  // A copy: an append in place overwrites the one in the file, and this one goes on describing what
+  // lies where it lay.
+  format::Header header_{};
   const format::DirectoryHeader* directory_ = nullptr;
   mutable std::optional<container::VerifiedBlocks> blocks_;
   // Files without a block tree: one bit a tensor, made on the first touch.

@@ -77,7 +77,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
     const ReadOptions read{
         .verification = Verification::off, .limits = options.limits, .threads = options.threads};
     std::shared_ptr<const detail::OpenFile> file;
-    findings.check([&] { file = std::make_shared<detail::OpenFile>(std::move(mapping), read); });
+    findings.check([&] { file = detail::OpenFile::over(std::move(mapping), read); });
     if (file) verify_open_file(*file, options, findings, report);
   } catch (Error& error) {
     error.add_path(path.string());

@@ -1,0 +1,23 @@
+// The two structures that are checked before anything else in a file is looked at. docs/format.md,
+// "Reading".
+#pragma once
+
+#include <cstdint>
+
+#include "thalia/bytes.h"
+#include "thalia/format/directory.h"
+#include "thalia/format/header.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// Identity, CRC-32, and every field. @param file_size bytes the file has, which may be more than
+/// header.file_length. @throws FormatError, UnsupportedError, IntegrityError.
+void check_header(const format::Header& header, std::uint64_t file_size, const ReadLimits& limits);
+
+/// CRC-32 and fields of the directory header in `file`, which `header` has been checked against.
+/// @throws FormatError, IntegrityError.
+const format::DirectoryHeader& check_directory_header(ByteSpan file, const format::Header& header,
+                                                      const ReadLimits& limits);
+
+}  // namespace thalia::container
