@@ -21,7 +21,7 @@ class DirectoryBuilder {
  public:
   explicit DirectoryBuilder(const Draft& draft) : draft_(draft) {}
 
-  std::vector<std::byte> build() {
+  Directory build() {
     const std::size_t named = draft_.regions.size();
     for (std::size_t r = 0; r < named; ++r)
       add_region(draft_.regions[r].spec.name, draft_.regions[r].tensors, 0);
@@ -68,6 +68,7 @@ class DirectoryBuilder {
     std::uint64_t stored = 0;
     for (const std::uint32_t i : run) {
       add_tensor(draft_.tensors[i]);
+      out_.tensors.push_back(i);
       logical += draft_.tensors[i].logical_length;
       stored += draft_.tensors[i].stored_length;
     }
@@ -85,7 +86,6 @@ class DirectoryBuilder {
     entry.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
     entry.ndim = static_cast<std::uint8_t>(tensor.spec.shape.rank());
     entry.flags = tensor.spec.wide_indices ? format::kTensorWideIndices : std::uint16_t{0};
-    entry.crc32 = tensor.digest.crc32;
     entry.logical_length = tensor.logical_length;
     entry.stored_offset = tensor.stored_offset;
     entry.stored_length = tensor.stored_length;
@@ -97,14 +97,12 @@ class DirectoryBuilder {
     entry.first_chunk = tensor.chunks.empty() ? 0u : static_cast<std::uint32_t>(chunks_.size());
     entry.chunk_count = static_cast<std::uint32_t>(tensor.chunks.size());
     entry.nnz = tensor.spec.nnz;
-    std::copy(std::begin(tensor.digest.hash.bytes), std::end(tensor.digest.hash.bytes),
-              entry.content_hash);
     for (unsigned d = 0; d < tensor.spec.shape.rank(); ++d) entry.shape[d] = tensor.spec.shape[d];
     chunks_.insert(chunks_.end(), tensor.chunks.begin(), tensor.chunks.end());
     tensors_.push_back(entry);
   }
 
-  std::vector<std::byte> assemble() {
+  Directory assemble() {
     std::vector<std::uint32_t> order(regions_.size());
     std::iota(order.begin(), order.end(), 0u);
     std::sort(order.begin(), order.end(),
@@ -118,7 +116,8 @@ class DirectoryBuilder {
     header.tensor_count = static_cast<std::uint32_t>(tensors_.size());
     header.chunk_count = static_cast<std::uint32_t>(chunks_.size());
 
-    std::vector<std::byte> out(sizeof header);
+    std::vector<std::byte>& out = out_.bytes;
+    out.resize(sizeof header);
     const auto append = [&](ByteSpan bytes) {
       out.resize(format::align_up(out.size(), 8));
       const std::uint64_t offset = out.size();
@@ -127,7 +126,7 @@ class DirectoryBuilder {
     };
     header.regions_offset = append(as_byte_span(regions_));
     header.region_order_offset = append(as_byte_span(stored_order));
-    header.tensors_offset = append(as_byte_span(tensors_));
+    header.tensors_offset = out_.tensors_offset = append(as_byte_span(tensors_));
     header.chunks_offset = append(as_byte_span(chunks_));
     header.names_offset = append(as_byte_span(names_));
     header.names_length = names_.size();
@@ -135,7 +134,8 @@ class DirectoryBuilder {
     header.side_data_length = 0;
     header.directory_crc32 = integrity::crc32(format::struct_bytes(header));
     std::memcpy(out.data(), &header, sizeof header);
-    return out;
+    out_.set_digests(draft_);
+    return std::move(out_);
   }
 
   const Draft& draft_;
@@ -144,6 +144,7 @@ class DirectoryBuilder {
   std::vector<format::TensorEntry> tensors_;
   std::vector<format::ChunkEntry> chunks_;
   std::string names_;
+  Directory out_;
 };
 
 // Product of the dimensions from the third on, as the 32-byte header has room for three; saturated.
@@ -156,7 +157,17 @@ std::uint64_t trailing_product(const Shape& shape) {
 
 }  // namespace
 
-std::vector<std::byte> build_directory(const Draft& draft) {
+void Directory::set_digests(const Draft& draft) {
+  auto* entry = reinterpret_cast<format::TensorEntry*>(bytes.data() + tensors_offset);
+  for (const std::uint32_t i : tensors) {
+    const integrity::ContentDigest& digest = draft.tensors[i].digest;
+    entry->crc32 = digest.crc32;
+    std::copy(std::begin(digest.hash.bytes), std::end(digest.hash.bytes), entry->content_hash);
+    ++entry;
+  }
+}
+
+Directory build_directory(const Draft& draft) {
   return DirectoryBuilder(draft).build();
 }
 

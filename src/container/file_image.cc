@@ -1,6 +1,7 @@
 #include "container/file_image.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "container/draft.h"
 #include "io/posix_file.h"
@@ -65,6 +66,13 @@ void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
       visit(part);
       done += part.size();
     }
+  });
+}
+
+void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const {
+  for_each(begin, end, [&](ByteSpan piece) {
+    std::memcpy(out.data(), piece.data(), piece.size());
+    out = out.subspan(piece.size());
   });
 }
 

@@ -19,13 +19,16 @@ class FileImage {
   void add(std::uint64_t offset, ByteSpan bytes);
   /// A run that is in the file already.
   void add_written(std::uint64_t offset, std::uint64_t length);
-  /// Before the calls below, and after the last run was added.
+  /// Before the calls below, and after the last run was added; runs behind all others may follow.
   void sort();
 
   /// Calls `visit` with the bytes of [begin, end) in order, zeros where no run is; runs in the file
   /// are read back.
   void for_each(std::uint64_t begin, std::uint64_t end,
                 const std::function<void(ByteSpan)>& visit) const;
+
+  /// The same into `out`.
+  void copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
 
   /// The bytes of [begin, end) where they lie in one run in memory; else an empty span.
   ByteSpan contiguous(std::uint64_t begin, std::uint64_t end) const;

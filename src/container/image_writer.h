@@ -1,25 +1,31 @@
-// Writes a file's image: extents are gathered, hashed while they are in the cache, and written, by
-// several threads, each with its own queue. docs/design.md, "Writing".
+// Writes a file's image in one pass over the payloads: each extent's payloads are digested, and the
+// extent is hashed and written as soon as all that its headers and tables say is known.
+// docs/design.md, "One pass".
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <functional>
 
-#include "container/file_image.h"
+#include "container/extent_writer.h"
+#include "container/payload_digest.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
 
-struct ImageWrite {
-  std::vector<std::byte> leaves;  ///< of the block tree; empty where the options want none
-  IoMode io = IoMode::buffered;   ///< what was used
-  std::string io_fallback;        ///< why it is not what was asked for
+/// What becomes known while the image is written, and where it stands.
+struct LateBytes {
+  /// Absolute offset of a tensor's payload header.
+  std::function<std::uint64_t(std::uint32_t tensor)> header_offset;
+  /// A tensor is digested: completes the header's bytes. Called by any thread, once a tensor.
+  std::function<void(std::uint32_t tensor)> complete_header;
+  /// From here on the image depends on all digests.
+  std::uint64_t tables_offset;
+  /// All tensors are digested: completes those bytes. Called once.
+  std::function<void()> complete_tables;
 };
 
-/// Writes [0, end) of the image, all but what is in the file already; zeros where it has nothing.
-/// The file may end up to 4095 bytes longer. @throws IoError.
-ImageWrite write_image(const FileImage& image, std::uint64_t end, const SaveOptions& options);
+/// Writes all extents on the threads that the options say. @throws IoError, CancelledError.
+void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+                 const SaveOptions& options);
 
 }  // namespace thalia::container

@@ -1,139 +1,101 @@
 #include "container/payload_digest.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
+#include <numeric>
 
-#include "base/fail.h"
 #include "base/parallel.h"
-#include "base/utf8.h"
-#include "container/sparse_check.h"
-#include "format/payload.h"
+#include "container/piece_range.h"
 #include "integrity/crc32.h"
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {
 
-// Calls `visit` with the parts of a payload's pieces that make up [begin, end) of its logical
-// bytes.
-template <typename Visit>
-void visit_range(std::span<const ByteSpan> pieces, std::uint64_t begin, std::uint64_t end,
-                 Visit visit) {
-  std::uint64_t at = 0;
-  for (const ByteSpan piece : pieces) {
-    const std::uint64_t from = std::max(begin, at);
-    const std::uint64_t to = std::min<std::uint64_t>(end, at + piece.size());
-    if (from < to) visit(piece.subspan(from - at, to - from));
-    at += piece.size();
-  }
-}
-
-// An index array of a payload: in place where it lies whole and aligned in one piece, else a copy.
-template <typename Index>
-class IndexArray {
- public:
-  IndexArray(std::span<const ByteSpan> pieces, format::Extent extent) {
-    visit_range(pieces, extent.offset, extent.offset + extent.length, [&](ByteSpan part) {
-      const bool aligned = reinterpret_cast<std::uintptr_t>(part.data()) % alignof(Index) == 0;
-      if (part.size() == extent.length && aligned) {
-        view_ = {reinterpret_cast<const Index*>(part.data()), part.size() / sizeof(Index)};
-        return;
-      }
-      copy_.resize(extent.length / sizeof(Index));
-      std::memcpy(reinterpret_cast<std::byte*>(copy_.data()) + filled_, part.data(), part.size());
-      filled_ += part.size();
-      view_ = copy_;
-    });
-  }
-  std::span<const Index> view() const { return view_; }
-
- private:
-  std::vector<Index> copy_;
-  std::size_t filled_ = 0;
-  std::span<const Index> view_;
-};
-
-template <typename Index>
-void check_indices(const DraftTensor& tensor) {
-  const TensorSpec& spec = tensor.spec;
-  std::optional<std::string> fault;
-  if (spec.encoding == Encoding::csr) {
-    const auto parts = *format::csr_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
-    const IndexArray<Index> pointers(tensor.pieces, parts.row_pointers);
-    const IndexArray<Index> columns(tensor.pieces, parts.indices);
-    fault = find_csr_fault<Index>(spec.shape, spec.nnz, pointers.view(), columns.view());
-  } else {
-    const auto parts = *format::coo_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
-    const IndexArray<Index> indices(tensor.pieces, parts.indices);
-    fault = find_coo_fault<Index>(spec.shape, spec.nnz, indices.view());
-  }
-  if (fault) {
-    throw UsageError(ErrorCode::bad_argument, *fault,
-                     {.field = "indices", .tensor = printable(spec.name)});
-  }
-}
-
-struct Piece {
-  std::uint32_t tensor;
-  std::uint64_t begin;
-  std::uint64_t length;
-  std::uint32_t crc32 = 0;
-  Digest128 digest{};
-};
-
-void digest_piece(const DraftTensor& tensor, Piece& piece, integrity::Xxh3& hasher) {
-  unsigned parts = 0;
-  visit_range(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
-    piece.crc32 = integrity::crc32(part, piece.crc32);
-    if (part.size() == piece.length) {
-      piece.digest = integrity::xxh3_128(part);
-    } else {
-      if (parts++ == 0) hasher.reset();
-      hasher.update(part);
-    }
-  });
-  if (parts != 0) piece.digest = hasher.finish();
-}
+// What both hashes pass over while it is in the first caches.
+constexpr std::size_t kStride = 64 * 1024;
 
 }  // namespace
 
-void digest_borrowed_payloads(Draft& draft, unsigned threads) {
-  std::vector<Piece> pieces;
-  std::vector<std::uint32_t> sparse;
-  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
-    const DraftTensor& tensor = draft.tensors[i];
-    if (tensor.streamed) continue;
-    if (draft.is_sparse(i) && !tensor.pieces.empty()) sparse.push_back(i);
-    for (std::uint64_t at = 0; at < tensor.logical_length; at += format::kContentPiece) {
-      pieces.push_back({i, at, std::min(format::kContentPiece, tensor.logical_length - at)});
+PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order)
+    : draft_(draft), slots_(draft.tensors.size()) {
+  static_assert(format::kContentPiece <= UINT32_MAX);
+  for (const std::uint32_t i : file_order) {
+    if (draft.tensors[i].digested) continue;
+    if (draft.tensors[i].logical_length == 0) {
+      complete(i, 0);
+      continue;
     }
-    if (tensor.logical_length == 0) draft.tensors[i].digest.hash = integrity::xxh3_128({});
+    slots_[i] = static_cast<std::uint32_t>(tensors_.size());
+    tensors_.push_back(i);
   }
-  parallel_for(sparse.size(), threads, [&](std::size_t i) {
-    const DraftTensor& tensor = draft.tensors[sparse[i]];
-    tensor.spec.wide_indices ? check_indices<std::uint64_t>(tensor)
-                             : check_indices<std::uint32_t>(tensor);
+  progress_ = std::make_unique<Progress[]>(tensors_.size());
+  for (std::size_t slot = 0; slot < tensors_.size(); ++slot) {
+    const DraftTensor& tensor = draft.tensors[tensors_[slot]];
+    progress_[slot].first_piece = pieces_.size();
+    for (std::uint64_t at = 0; at < tensor.logical_length; at += format::kContentPiece) {
+      pieces_.push_back({tensor.stored_offset + at, tensors_[slot],
+                         static_cast<std::uint32_t>(
+                             std::min(format::kContentPiece, tensor.logical_length - at))});
+    }
+    progress_[slot].missing = pieces_.size() - progress_[slot].first_piece;
+  }
+}
+
+std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
+  const auto found = std::partition_point(
+      pieces_.begin(), pieces_.end(), [&](const Piece& piece) { return piece.offset < offset; });
+  return static_cast<std::size_t>(found - pieces_.begin());
+}
+
+std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity::Xxh3& hasher) {
+  Piece& piece = pieces_[number];
+  const DraftTensor& tensor = draft_.tensors[piece.tensor];
+  const std::uint64_t begin = piece.offset - tensor.stored_offset;
+  bool whole = false;
+  hasher.reset();
+  for_each_part(tensor.pieces, begin, begin + piece.length, [&](ByteSpan part) {
+    whole = part.size() == piece.length && part.size() <= kStride;
+    if (whole) piece.digest = integrity::xxh3_128(part);
+    for (std::size_t at = 0; at < part.size(); at += kStride) {
+      const ByteSpan stride = part.subspan(at, std::min(kStride, part.size() - at));
+      piece.crc32 = integrity::crc32(stride, piece.crc32);
+      if (!whole) hasher.update(stride);
+    }
   });
+  if (!whole) piece.digest = hasher.finish();
+  Progress& progress = progress_[slots_[piece.tensor]];
+  if (progress.missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return std::nullopt;
+  complete(piece.tensor, progress.first_piece);
+  return piece.tensor;
+}
+
+void PayloadDigest::complete(std::uint32_t id, std::size_t first) {
+  DraftTensor& tensor = draft_.tensors[id];
+  const std::size_t count =
+      (tensor.logical_length + format::kContentPiece - 1) / format::kContentPiece;
+  std::vector<Digest128> digests(count);
+  std::uint32_t crc = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Piece& piece = pieces_[first + i];
+    crc = integrity::crc32_combine(crc, piece.crc32, piece.length);
+    digests[i] = piece.digest;
+  }
+  tensor.digest = {crc, integrity::xxh3_128(as_byte_span(digests))};
+  tensor.digested = true;
+}
+
+void digest_all(Draft& draft, unsigned threads) {
+  std::vector<std::uint32_t> order(draft.tensors.size());
+  std::iota(order.begin(), order.end(), 0u);
+  PayloadDigest payloads(draft, order);
   // Runs of pieces, so that a hundred thousand small tensors are not a hundred thousand hand-overs.
   constexpr std::size_t kRun = 16;
-  parallel_for((pieces.size() + kRun - 1) / kRun, threads, [&](std::size_t run) {
+  const std::size_t count = payloads.piece_count();
+  parallel_for((count + kRun - 1) / kRun, threads, [&](std::size_t run) {
     integrity::Xxh3 hasher;
-    for (std::size_t i = run * kRun; i < std::min(pieces.size(), (run + 1) * kRun); ++i) {
-      digest_piece(draft.tensors[pieces[i].tensor], pieces[i], hasher);
-    }
+    for (std::size_t i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i)
+      payloads.digest(i, hasher);
   });
-  std::vector<Digest128> digests;
-  for (std::size_t i = 0; i < pieces.size();) {
-    const std::uint32_t tensor = pieces[i].tensor;
-    integrity::ContentDigest& digest = draft.tensors[tensor].digest;
-    digests.clear();
-    for (; i < pieces.size() && pieces[i].tensor == tensor; ++i) {
-      digest.crc32 = integrity::crc32_combine(digest.crc32, pieces[i].crc32, pieces[i].length);
-      digests.push_back(pieces[i].digest);
-    }
-    digest.hash = integrity::xxh3_128(as_byte_span(digests));
-  }
 }
 
 }  // namespace thalia::container

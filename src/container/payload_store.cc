@@ -53,6 +53,7 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
   stream.written += piece.size();
   if (stream.written == tensor.logical_length) {
     tensor.digest = {stream.hasher.crc32(), stream.hasher.content_hash()};
+    tensor.digested = true;
     if (compressing()) end(id);
   }
 }

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <optional>
+#include <vector>
 
 #include "base/fail.h"
 #include "container/closing_checksum.h"
 #include "container/directory_builder.h"
+#include "container/extent_writer.h"
 #include "container/file_image.h"
 #include "container/header_builder.h"
 #include "container/image_writer.h"
+#include "container/payload_digest.h"
 #include "container/section_image.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
@@ -22,7 +25,7 @@ using format::struct_bytes;
 
 class Seal {
  public:
-  Seal(io::AtomicFile& file, const Draft& draft, const Layout& layout, const SaveOptions& options)
+  Seal(io::AtomicFile& file, Draft& draft, const Layout& layout, const SaveOptions& options)
       : file_(file),
         draft_(draft),
         layout_(layout),
@@ -37,33 +40,46 @@ class Seal {
     complete_header();
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     image_.sort();
-    ImageWrite written = write_image(image_, header_.integrity_offset, options_);
-    if (written.io == IoMode::direct) {  // whose last extent is a multiple of 4096 bytes
-      io::set_file_size(file_.fd(), header_.file_length, file_.path());
-    }
-    const Digest256 checksum = closing_checksum(written.leaves);
-    const std::vector<ByteSpan> tail{written.leaves, as_byte_span(checksum.bytes)};
-    io::pwritev_all(file_.fd(), header_.integrity_offset, tail, file_.path());
-    io::pwrite_all(file_.fd(), 0, struct_bytes(header_), file_.path());
+    ExtentWriter extents(image_, header_.integrity_offset, options_);
+    PayloadDigest payloads(draft_, layout_.file_order());
+    write_image(extents, payloads, late_bytes(), options_);
+    checksum_ = closing_checksum(extents.leaves());
+    image_.add(header_.integrity_offset, extents.leaves());
+    image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
+    written_header_ = header_;
+    file_.prepare();
+    const std::optional<double> synced = extents.finish(header_.file_length);
 
     SaveResult result;
-    result.sync_seconds = file_.commit();
+    result.sync_seconds = file_.commit(synced.has_value()) + synced.value_or(0);
     result.file_bytes = header_.file_length;
     for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
     result.regions = header_.num_regions;
     result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
-    result.closing_checksum = checksum;
-    result.io = written.io;
-    result.io_fallback = std::move(written.io_fallback);
+    result.closing_checksum = checksum_;
+    result.io = extents.io();
+    result.io_fallback = extents.io_fallback();
     return result;
   }
 
  private:
+  static std::uint64_t header_offset(const DraftTensor& tensor) {
+    return tensor.stored_offset - sizeof(format::TensorHeader);
+  }
+
+  LateBytes late_bytes() {
+    return {
+        .header_offset = [this](std::uint32_t i) { return header_offset(draft_.tensors[i]); },
+        .complete_header =
+            [this](std::uint32_t i) { payload_headers_[i] = payload_header(draft_.tensors[i]); },
+        .tables_offset = header_.directory_offset,
+        .complete_tables = [this] { directory_.set_digests(draft_); }};
+  }
+
   void add_payload(std::uint32_t i) {
     const DraftTensor& tensor = draft_.tensors[i];
-    payload_headers_.push_back(payload_header(tensor));
-    image_.add(tensor.stored_offset - sizeof(format::TensorHeader),
-               struct_bytes(payload_headers_.back()));
+    payload_headers_[i] = payload_header(tensor);
+    image_.add(header_offset(tensor), struct_bytes(payload_headers_[i]));
     const bool in_file = tensor.streamed || options_.compression != format::Codec::store;
     if (in_file) {
       image_.add_written(tensor.stored_offset, tensor.stored_length);
@@ -77,15 +93,17 @@ class Seal {
   }
 
   void add_sections() {
+    image_.add(0, struct_bytes(written_header_));
     sections_.add_to(image_);
+    payload_headers_.resize(draft_.tensors.size());
     for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) add_payload(i);
   }
 
   void add_tables() {
     directory_ = build_directory(draft_);
-    place_tables(header_, layout_.end(), directory_.size(), options_.checksum, options_.leaves,
-                 options_.block_log2);
-    image_.add(header_.directory_offset, directory_);
+    place_tables(header_, layout_.end(), directory_.bytes.size(), options_.checksum,
+                 options_.leaves, options_.block_log2);
+    image_.add(header_.directory_offset, directory_.bytes);
     image_.add(header_.region_index_offset, std::as_bytes(sections_.region_index()));
   }
 
@@ -116,20 +134,22 @@ class Seal {
   }
 
   io::AtomicFile& file_;
-  const Draft& draft_;
+  Draft& draft_;
   const Layout& layout_;
   const SaveOptions& options_;
   FileImage image_;
   SectionImage sections_;
   format::Header header_;
-  // What the image borrows; deques, so that growing moves nothing.
-  std::deque<format::TensorHeader> payload_headers_;
-  std::vector<std::byte> directory_;
+  // What the image borrows besides.
+  format::Header written_header_{};  ///< zero until everything else is written
+  Digest256 checksum_{};
+  std::vector<format::TensorHeader> payload_headers_;
+  Directory directory_;
 };
 
 }  // namespace
 
-SaveResult seal_file(io::AtomicFile& file, const Draft& draft, const Layout& layout,
+SaveResult seal_file(io::AtomicFile& file, Draft& draft, const Layout& layout,
                      const SaveOptions& options) {
   return Seal(file, draft, layout, options).run();
 }

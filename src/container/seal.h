@@ -1,4 +1,4 @@
-// The last act of a save: tables, checksum and header around payloads that are placed and digested.
+// The last act of a save: tables, checksum and header around payloads that are placed.
 // docs/format.md, "Commit".
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace thalia::container {
 
-/// Writes everything that is not in the file yet, the header last, syncs, and gives the file its
-/// name.
+/// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
+/// file yet, the header last, syncs, and gives the file its name.
 /// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
-SaveResult seal_file(io::AtomicFile& file, const Draft& draft, const Layout& layout,
+SaveResult seal_file(io::AtomicFile& file, Draft& draft, const Layout& layout,
                      const SaveOptions& options);
 
 }  // namespace thalia::container

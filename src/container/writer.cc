@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "container/borrowed_indices.h"
 #include "container/check_options.h"
 #include "container/draft.h"
 #include "container/payload_digest.h"
@@ -65,7 +66,9 @@ class Writer::Impl {
     return step([&] {
       const auto begun = started_.value_or(Clock::now());
       end_declarations();
-      container::digest_borrowed_payloads(draft_, options_.threads);
+      container::check_borrowed_indices(draft_, options_.threads);
+      if (options_.compression != format::Codec::store)
+        container::digest_all(draft_, options_.threads);
       store_->finish();
       SaveResult result = container::seal_file(file_, draft_, store_->layout(), options_);
       result.seconds = seconds_since(begun);

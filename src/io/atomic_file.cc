@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "io/posix_error.h"
+#include "io/posix_file.h"
 #include "io/random.h"
 #include "thalia/error.h"
 
@@ -90,13 +90,6 @@ bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& 
   return false;
 }
 
-double sync(int fd, bool with_metadata, const std::filesystem::path& path) {
-  const auto start = std::chrono::steady_clock::now();
-  if (retry_interrupted([&] { return with_metadata ? ::fsync(fd) : ::fdatasync(fd); }) != 0)
-    throw_errno(with_metadata ? "fsync" : "fdatasync", path);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions options)
@@ -124,6 +117,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       name_(std::move(other.name_)),
       temporary_(std::exchange(other.temporary_, {})),
       options_(other.options_),
+      prepared_(other.prepared_),
       folder_fd_(std::move(other.folder_fd_)),
       fd_(std::move(other.fd_)) {}
 
@@ -134,6 +128,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   name_ = std::move(other.name_);
   temporary_ = std::exchange(other.temporary_, {});
   options_ = other.options_;
+  prepared_ = other.prepared_;
   folder_fd_ = std::move(other.folder_fd_);
   fd_ = std::move(other.fd_);
   return *this;
@@ -198,22 +193,33 @@ void AtomicFile::link_unnamed() {
       });
 }
 
-double AtomicFile::commit() {
+void AtomicFile::prepare() {
+  try {
+    take_over_owner_and_mode();
+    prepared_ = true;
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+double AtomicFile::commit(bool synced) {
   if (!fd_)
     throw UsageError(ErrorCode::wrong_state, "the file was committed or discarded before",
                      {.path = target_.string()});
   double seconds = 0;
   try {
-    take_over_owner_and_mode();
-    if (options_.durability != Durability::none)
-      seconds += sync(fd_.get(), options_.durability == Durability::full, target_);
+    if (!prepared_) take_over_owner_and_mode();
+    if (!synced && options_.durability != Durability::none)
+      seconds += sync_file(fd_.get(), options_.durability == Durability::full, target_);
     if (temporary_.empty()) link_unnamed();
     // Network file systems report late write errors here; Linux closes even when interrupted.
     if (::close(fd_.release()) != 0 && errno != EINTR) throw_errno("close", target_);
     if (::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
       throw_errno("rename", target_);
     temporary_.clear();
-    if (options_.durability == Durability::full) seconds += sync(folder_fd_.get(), true, folder());
+    if (options_.durability == Durability::full)
+      seconds += sync_file(folder_fd_.get(), true, folder());
   } catch (...) {
     discard();
     throw;

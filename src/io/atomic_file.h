@@ -33,14 +33,18 @@ class AtomicFile {
     return target_;
   }  ///< of the target, links resolved
 
+  /// The part of commit() that changes the file's metadata, for a caller that syncs the file
+  /// itself between the two. @throws IoError; the temporary is gone then.
+  void prepare();
   /// Takes over the mode and, where permitted, the ownership of the file it replaces (not its ACL
   /// or extended attributes; its other hard links keep the old contents; a new file has 0666 less
   /// the umask); syncs as the durability says; renames; syncs the folder.
+  /// @param synced the caller has synced the file as the durability says, after prepare().
   /// @return seconds spent in the sync calls.
   /// @throws IoError: before the rename, the old file is in place and the temporary is gone; only
   /// when the sync of the folder fails (the error's path is the folder's) the new file is in place
   /// but may be lost with the power. UsageError (wrong_state) after a commit or discard.
-  double commit();
+  double commit(bool synced = false);
   void discard() noexcept;
 
  private:
@@ -54,6 +58,7 @@ class AtomicFile {
   std::string name_;       ///< of the target in its folder
   std::string temporary_;  ///< name in the folder; empty while the file has none
   AtomicFileOptions options_;
+  bool prepared_ = false;
   UniqueFd folder_fd_;
   UniqueFd fd_;
 };

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "io/posix_error.h"
@@ -17,6 +19,19 @@ namespace thalia::io {
 UniqueFd open_direct(int fd) {
   return UniqueFd(
       ::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
+}
+
+std::size_t direct_memory_alignment(int direct_fd) noexcept {
+#ifdef STATX_DIOALIGN
+  struct statx status;
+  if (::statx(direct_fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
+      (status.stx_mask & STATX_DIOALIGN) != 0 && status.stx_dio_mem_align != 0) {
+    return status.stx_dio_mem_align;
+  }
+#else
+  static_cast<void>(direct_fd);
+#endif
+  return kDirectAlignment;
 }
 
 bool is_in_memory(int fd) noexcept {
@@ -36,21 +51,22 @@ std::unique_ptr<DirectWriter> DirectWriter::create(int direct_fd, int fd,
 
 DirectWriter::DirectWriter(Uring ring, int direct_fd, int fd, std::filesystem::path path,
                            unsigned depth, std::size_t buffer_bytes)
-    : slots_(depth),
+    : memory_(depth * buffer_bytes),
+      slots_(depth),
       ring_(std::move(ring)),
       direct_fd_(direct_fd),
       fd_(fd),
       path_(std::move(path)) {
-  std::vector<MutableByteSpan> spans;
-  for (unsigned i = 0; i < depth; ++i) spans.push_back(buffers_.emplace_back(buffer_bytes).bytes());
-  registered_ = ring_.register_buffers(spans);
+  for (unsigned i = 0; i < depth; ++i)
+    buffers_.push_back(memory_.bytes().subspan(i * buffer_bytes, buffer_bytes));
+  registered_ = ring_.register_buffers(buffers_);
 }
 
 DirectWriter::~DirectWriter() = default;
 
 MutableByteSpan DirectWriter::acquire() {
   acquired_ = free_slot();
-  return buffers_[acquired_].bytes();
+  return buffers_[acquired_];
 }
 
 std::size_t DirectWriter::free_slot() {
@@ -62,8 +78,8 @@ std::size_t DirectWriter::free_slot() {
   }
 }
 
-void DirectWriter::submit(std::uint64_t offset, std::size_t length) {
-  slots_[acquired_] = {offset, buffers_[acquired_].bytes().first(length), true};
+void DirectWriter::submit(std::uint64_t offset, ByteSpan part) {
+  slots_[acquired_] = {offset, part, true};
   start(acquired_, registered_ ? static_cast<int>(acquired_) : -1);
 }
 
@@ -85,13 +101,16 @@ void DirectWriter::reap() {
   const Uring::Completion completion = ring_.wait();
   Slot& slot = slots_[completion.tag];
   slot.busy = false;
-  const auto written = static_cast<std::size_t>(std::max(completion.result, 0));
+  finish(slot, completion.result);
+}
+
+// Short, interrupted, or refused as a direct write: the ordinary way finishes it, or says what is
+// wrong.
+void DirectWriter::finish(const Slot& slot, std::int32_t result) {
+  const auto written = static_cast<std::size_t>(std::max(result, 0));
   if (written == slot.bytes.size()) return;
-  // Short, interrupted, or refused as a direct write: the ordinary way finishes it, or says what is
-  // wrong.
-  const int error = -completion.result;
-  if (completion.result >= 0 || error == EINTR || error == EAGAIN || error == EINVAL ||
-      error == EOPNOTSUPP) {
+  const int error = -result;
+  if (result >= 0 || error == EINTR || error == EAGAIN || error == EINVAL || error == EOPNOTSUPP) {
     pwrite_all(fd_, slot.offset + written, slot.bytes.subspan(written), path_);
     return;
   }
@@ -100,6 +119,26 @@ void DirectWriter::reap() {
 
 void DirectWriter::drain() {
   while (ring_.in_flight() > 0) reap();
+}
+
+double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool with_metadata) {
+  drain();
+  const auto begun = std::chrono::steady_clock::now();
+  const int error = ring_.write_then_sync(direct_fd_, offset, bytes, with_metadata, 0);
+  if (error != 0) throw_errno("io_uring_submit", path_, offset, error);
+  std::int32_t results[2];
+  for (int i = 0; i < 2; ++i) {
+    const Uring::Completion completion = ring_.wait();
+    results[completion.tag] = completion.result;
+  }
+  const auto& [written, synced] = results;
+  finish({offset, bytes, false}, written);
+  if (synced == -ECANCELED || synced == -EINTR) {
+    sync_file(fd_, with_metadata, path_);
+  } else if (synced < 0) {
+    throw_errno(with_metadata ? "fsync" : "fdatasync", path_, {}, -synced);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
 }  // namespace thalia::io

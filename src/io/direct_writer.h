@@ -18,6 +18,10 @@ namespace thalia::io {
 /// system has none.
 UniqueFd open_direct(int fd);
 
+/// What the addresses of direct transfers have to be a multiple of, as the kernel says for this
+/// file (statx, Linux 6.1); where it does not, kDirectAlignment.
+std::size_t direct_memory_alignment(int direct_fd) noexcept;
+
 /// True for tmpfs and ramfs, where "direct" only adds a copy.
 bool is_in_memory(int fd) noexcept;
 
@@ -36,14 +40,17 @@ class DirectWriter {
   /// free.
   /// @throws IoError of a write that ended.
   MutableByteSpan acquire();
-  /// Writes the first `length` bytes of the buffer that acquire() gave; offset and length are
-  /// multiples of kDirectAlignment.
-  void submit(std::uint64_t offset, std::size_t length);
-  /// Writes the caller's memory in place; address, offset and length are multiples of
-  /// kDirectAlignment, and the memory is in use until drain().
+  /// Writes a part of the buffer that acquire() gave; offset, length, and where the part lies in
+  /// the buffer are multiples of kDirectAlignment.
+  void submit(std::uint64_t offset, ByteSpan part);
+  /// Writes the caller's memory in place; offset and length are multiples of kDirectAlignment, the
+  /// address of direct_memory_alignment(). The memory is in use until drain().
   void submit_borrowed(std::uint64_t offset, ByteSpan bytes);
   /// Waits for everything. @throws IoError with the offset of the first write that failed.
   void drain();
+  /// Drains, writes as submit_borrowed() does, and syncs the file, linked so that no time passes
+  /// between the two. @return seconds for both. @throws IoError.
+  double write_and_sync(std::uint64_t offset, ByteSpan bytes, bool with_metadata);
 
  private:
   struct Slot {
@@ -55,9 +62,11 @@ class DirectWriter {
                std::size_t buffer_bytes);
   void start(std::size_t slot, int buffer);
   void reap();
+  void finish(const Slot& slot, std::int32_t result);
   std::size_t free_slot();
 
-  std::vector<AlignedBuffer> buffers_;
+  AlignedBuffer memory_;
+  std::vector<MutableByteSpan> buffers_;
   std::vector<Slot> slots_;  ///< slot i uses buffer i, unless the memory is borrowed
   Uring ring_;               ///< destroyed first: it waits for writes that use the buffers
   int direct_fd_;

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <string>
 #include <vector>
@@ -71,6 +72,13 @@ void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path
 void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
   static_cast<void>(::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
                                       SYNC_FILE_RANGE_WRITE));
+}
+
+double sync_file(int fd, bool with_metadata, const std::filesystem::path& path) {
+  const auto start = std::chrono::steady_clock::now();
+  if (retry_interrupted([&] { return with_metadata ? ::fsync(fd) : ::fdatasync(fd); }) != 0)
+    throw_errno(with_metadata ? "fsync" : "fdatasync", path);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,

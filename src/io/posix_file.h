@@ -27,6 +27,9 @@ void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path
 /// Best effort.
 void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
 
+/// fsync, or fdatasync without metadata. @return seconds that it took. @throws IoError.
+double sync_file(int fd, bool with_metadata, const std::filesystem::path& path);
+
 /// @throws IoError; FormatError (truncated) where the file ends first.
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);

@@ -47,12 +47,29 @@ int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::
     io_uring_prep_write(entry, fd, bytes.data(), length, offset);
   }
   io_uring_sqe_set_data64(entry, tag);
+  return submit(1);
+}
+
+int Uring::write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool with_metadata,
+                           std::uint64_t tag) {
+  if (io_uring_sq_space_left(ring_.get()) < 2) return EBUSY;
+  io_uring_sqe* const write = io_uring_get_sqe(ring_.get());
+  io_uring_prep_write(write, fd, bytes.data(), static_cast<unsigned>(bytes.size()), offset);
+  io_uring_sqe_set_flags(write, IOSQE_IO_LINK);
+  io_uring_sqe_set_data64(write, tag);
+  io_uring_sqe* const sync = io_uring_get_sqe(ring_.get());
+  io_uring_prep_fsync(sync, fd, with_metadata ? 0 : IORING_FSYNC_DATASYNC);
+  io_uring_sqe_set_data64(sync, tag + 1);
+  return submit(2);
+}
+
+int Uring::submit(unsigned operations) {
   int submitted;
   do {
     submitted = io_uring_submit(ring_.get());
   } while (submitted == -EINTR || submitted == -EAGAIN);
   if (submitted < 0) return -submitted;
-  ++in_flight_;
+  in_flight_ += operations;
   return 0;
 }
 

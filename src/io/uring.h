@@ -33,11 +33,17 @@ class Uring {
   /// submission; the write is then not in flight.
   int write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag);
 
+  /// Hands over a write and, linked behind it, an fsync (fdatasync without metadata): the kernel
+  /// starts it when the write has ended whole, and cancels it (ECANCELED) otherwise. Two of the
+  /// `entries`; their tags are `tag` and `tag + 1`. @return as write().
+  int write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool with_metadata,
+                      std::uint64_t tag);
+
   struct Completion {
     std::uint64_t tag;
-    std::int32_t result;  ///< bytes written, or -errno
+    std::int32_t result;  ///< bytes written, 0 of a sync, or -errno
   };
-  /// Waits for one write to end. At least one is in flight.
+  /// Waits for one operation to end. At least one is in flight.
   Completion wait();
   unsigned in_flight() const noexcept { return in_flight_; }
 
@@ -46,6 +52,7 @@ class Uring {
     void operator()(io_uring* ring) const noexcept;
   };
   explicit Uring(std::unique_ptr<io_uring, Close> ring);
+  int submit(unsigned operations);
 
   std::unique_ptr<io_uring, Close> ring_;
   unsigned in_flight_ = 0;

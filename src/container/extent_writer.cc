@@ -1,0 +1,160 @@
+#include "container/extent_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "format/extent.h"
+#include "integrity/block_tree.h"
+#include "io/posix_file.h"
+
+namespace thalia::container {
+namespace {
+
+// What a thread takes at a time: large enough for the disk, small enough for a cache.
+constexpr std::uint64_t kExtentBytes = 1 << 20;
+// Below this a save is over before a queue pays.
+constexpr std::uint64_t kDirectThreshold = 8 << 20;
+// Larger blocks of the tree are hashed from memory piece by piece and written through the page
+// cache.
+constexpr std::uint64_t kLargestDirectExtent = 16 << 20;
+// The header's page, and what follows the last whole page of the image, are written in the end.
+constexpr std::uint64_t kPage = io::kDirectAlignment;
+
+}  // namespace
+
+ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t end, const SaveOptions& options)
+    : image_(image),
+      end_(end),
+      options_(options),
+      tree_(options.checksum == format::ChecksumType::block_tree),
+      block_bytes_(tree_ ? 1ull << options.block_log2 : kExtentBytes),
+      extent_bytes_(std::max(block_bytes_, kExtentBytes)),
+      leaf_bytes_(tree_ ? integrity::leaf_length(options.leaves) : 0) {
+  if (tree_) leaves_.resize(integrity::block_count(end, options.block_log2) * leaf_bytes_);
+  open_direct();
+}
+
+void ExtentWriter::open_direct() {
+  if (options_.io == IoMode::buffered || (options_.io == IoMode::automatic && !direct_pays()))
+    return;
+  if (extent_bytes_ > kLargestDirectExtent || end_ < kPage) {
+    io_fallback_ = end_ < kPage ? "the file is smaller than a page"
+                                : "blocks of the tree are larger than 16 MiB";
+    return;
+  }
+  direct_fd_ = io::open_direct(image_.fd());
+  if (!direct_fd_) {
+    io_fallback_ = "the file system has no O_DIRECT";
+  } else if (!io::Uring::create(1)) {
+    io_fallback_ = "io_uring is not available or denied";
+    direct_fd_.reset();
+  } else {
+    memory_alignment_ = io::direct_memory_alignment(direct_fd_.get());
+    // Direct writes into space that is reserved need no exclusive lock on the file, and a full
+    // disk shows now.
+    io::reserve_space(image_.fd(), end_, image_.path());
+  }
+}
+
+bool ExtentWriter::direct_pays() const {
+  return options_.durability != Durability::none && end_ >= kDirectThreshold &&
+         !io::is_in_memory(image_.fd());
+}
+
+Lane ExtentWriter::make_lane(unsigned lanes) const {
+  if (!direct_fd_) return nullptr;
+  const std::uint64_t affordable = options_.memory_bytes / lanes / extent_bytes_;
+  const auto depth = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      options_.queue_depth / lanes, 2, std::max<std::uint64_t>(affordable, 2)));
+  return io::DirectWriter::create(direct_fd_.get(), image_.fd(), image_.path(), depth,
+                                  extent_bytes_);
+}
+
+void ExtentWriter::write(std::uint64_t extent, Lane& lane) {
+  const std::uint64_t begin = extent * extent_bytes_;
+  const std::uint64_t end = std::min(begin + extent_bytes_, end_);
+  if (lane && !image_.has_written(begin, end)) {
+    write_direct(begin, end, *lane);
+  } else {
+    write_buffered(begin, end);
+  }
+}
+
+void ExtentWriter::write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& lane) {
+  if (const ByteSpan memory = image_.contiguous(begin, end); is_direct(memory)) {
+    hash(begin, memory);
+    lane.submit_borrowed(begin, memory);
+    return;
+  }
+  const MutableByteSpan buffer = lane.acquire();
+  image_.copy(begin, end, buffer);
+  hash(begin, buffer.first(end - begin));
+  const std::uint64_t from = std::max(begin, kPage);
+  const std::uint64_t to = end == end_ ? end / kPage * kPage : end;
+  if (from < to) lane.submit(from, buffer.subspan(from - begin, to - from));
+}
+
+bool ExtentWriter::is_direct(ByteSpan memory) const noexcept {
+  return !memory.empty() && memory.size() % kPage == 0 &&
+         reinterpret_cast<std::uintptr_t>(memory.data()) % memory_alignment_ == 0;
+}
+
+void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t at = begin; tree_ && at < end; at += block_bytes_) {
+    integrity::LeafHasher hasher(options_.leaves);
+    image_.for_each(at, std::min(at + block_bytes_, end),
+                    [&](ByteSpan piece) { hasher.update(piece); });
+    hasher.finish(leaf(at));
+  }
+  image_.write(begin, end);
+  if (options_.durability != Durability::none) io::start_writeback(image_.fd(), begin, end - begin);
+}
+
+void ExtentWriter::hash(std::uint64_t begin, ByteSpan bytes) {
+  for (std::uint64_t at = 0; tree_ && at < bytes.size(); at += block_bytes_) {
+    integrity::LeafHasher hasher(options_.leaves);
+    hasher.update(bytes.subspan(at, std::min<std::uint64_t>(block_bytes_, bytes.size() - at)));
+    hasher.finish(leaf(begin + at));
+  }
+}
+
+MutableByteSpan ExtentWriter::leaf(std::uint64_t offset) {
+  return MutableByteSpan(leaves_).subspan(offset / block_bytes_ * leaf_bytes_, leaf_bytes_);
+}
+
+std::optional<double> ExtentWriter::finish(std::uint64_t length) {
+  if (!direct_fd_) {
+    image_.write(end_, length);
+    io::pwrite_all(image_.fd(), 0, image_.contiguous(0, sizeof(format::Header)), image_.path());
+    return std::nullopt;
+  }
+  const Lane lane = make_lane(1);
+  if (!lane) throw std::bad_alloc();
+  // Whole pages: those behind the extents', then the first one, which may be among them.
+  const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
+  for (std::uint64_t at = from; at < length; at += extent_bytes_) {
+    const MutableByteSpan buffer = lane->acquire();
+    lane->submit(at, buffer.first(fill(at, std::min(at + extent_bytes_, length), buffer)));
+  }
+  const io::AlignedBuffer first(kPage);
+  fill(0, kPage, first.bytes());
+  lane->drain();
+  io::set_file_size(image_.fd(), length, image_.path());
+  if (options_.durability != Durability::none)
+    return lane->write_and_sync(0, first.bytes(), options_.durability == Durability::full);
+  lane->submit_borrowed(0, first.bytes());
+  lane->drain();
+  return std::nullopt;
+}
+
+// Gathers [begin, end) of the image and zeros up to the page's end. @return bytes of whole pages.
+std::uint64_t ExtentWriter::fill(std::uint64_t begin, std::uint64_t end,
+                                 MutableByteSpan out) const {
+  const std::uint64_t padded = format::align_up(end - begin, kPage);
+  image_.copy(begin, end, out);
+  std::memset(out.data() + (end - begin), 0, padded - (end - begin));
+  return padded;
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,73 @@
+// Brings a file's image to the disk extent by extent: gathered, hashed while in the cache, written.
+// docs/design.md, "Two ways to the disk".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/file_image.h"
+#include "io/direct_writer.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// What one thread writes with: its own queue, or none where extents go through the page cache.
+using Lane = std::unique_ptr<io::DirectWriter>;
+
+/// Extents of one image may be written by several threads, each with a lane of its own.
+class ExtentWriter {
+ public:
+  /// Writes [0, end) of the image, which with the options is borrowed. The bytes of its runs may
+  /// still change where their extent is not written yet, and in the first 256 until finish().
+  ExtentWriter(const FileImage& image, std::uint64_t end, const SaveOptions& options);
+
+  std::uint64_t end() const noexcept { return end_; }
+  std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
+  std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
+
+  /// @param lanes of all threads together share the queue depth and the memory.
+  Lane make_lane(unsigned lanes) const;
+  /// Hashes and writes one extent, once. Direct writes may be in flight until the lane is drained.
+  /// @throws IoError.
+  void write(std::uint64_t extent, Lane& lane);
+
+  /// Of the block tree; complete when all extents are written. Empty where the options want none.
+  ByteSpan leaves() const noexcept { return leaves_; }
+  IoMode io() const noexcept { return direct_fd_ ? IoMode::direct : IoMode::buffered; }
+  /// Why io() is not what was asked for.
+  const std::string& io_fallback() const noexcept { return io_fallback_; }
+
+  /// When all extents are written: what the image has behind `end`, up to `length`, which is the
+  /// file's length then; then the first page, with the header; then the sync that the options ask
+  /// for, linked behind it. @return seconds of the sync, nullopt where it is still to be done.
+  /// @throws IoError.
+  std::optional<double> finish(std::uint64_t length);
+
+ private:
+  void open_direct();
+  bool direct_pays() const;
+  void write_buffered(std::uint64_t begin, std::uint64_t end);
+  void write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& lane);
+  bool is_direct(ByteSpan memory) const noexcept;
+  std::uint64_t fill(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
+  void hash(std::uint64_t begin, ByteSpan bytes);
+  MutableByteSpan leaf(std::uint64_t offset);
+
+  const FileImage& image_;
+  const std::uint64_t end_;
+  const SaveOptions& options_;
+  const bool tree_;
+  const std::uint64_t block_bytes_;
+  const std::uint64_t extent_bytes_;
+  const std::uint64_t leaf_bytes_;
+  std::vector<std::byte> leaves_;
+  io::UniqueFd direct_fd_;
+  std::size_t memory_alignment_ = io::kDirectAlignment;
+  std::string io_fallback_;
+};
+
+}  // namespace thalia::container
