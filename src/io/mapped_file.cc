@@ -33,7 +33,7 @@ int madvise_value(Advice advice) noexcept {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const UniqueFd fd = open_for_reading(path);
+  UniqueFd fd = open_for_reading(path);
   const std::uint64_t size = file_size(fd.get(), path);
   if (size > std::numeric_limits<std::size_t>::max()) throw_errno("mmap", path, {}, EFBIG);
   std::shared_ptr<MappedFile> file(new MappedFile(path));
@@ -42,6 +42,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     if (address == MAP_FAILED) throw_errno("mmap", path);
     file->bytes_ = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
   }
+  file->fd_ = std::move(fd);
   return file;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "io/unique_fd.h"
 #include "thalia/bytes.h"
 
 namespace thalia::io {
@@ -25,6 +26,8 @@ class MappedFile {
 
   ByteSpan bytes() const noexcept { return bytes_; }
   const std::filesystem::path& path() const noexcept { return path_; }
+  /// Open for reading: the file that is mapped, whatever its path names by now.
+  int fd() const noexcept { return fd_.get(); }
   /// Best effort, for the pages that the extent touches; for dont_need only pages wholly inside it.
   void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept;
   /// Bytes of this mapping that are in the process's page tables (Rss in /proc/self/smaps); 0 where
@@ -34,6 +37,7 @@ class MappedFile {
  private:
   explicit MappedFile(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
+  UniqueFd fd_;
   ByteSpan bytes_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "io/posix_file.h"
 #include "support/files.h"
 #include "thalia/error.h"
 
@@ -48,8 +49,12 @@ BOOST_AUTO_TEST_CASE(outlives_the_files_name) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "f", "contents");
   const auto file = MappedFile::open(folder / "f");
-  std::filesystem::remove(folder / "f");
+  test::write_file(folder / "g", "CONTENTS");
+  std::filesystem::rename(folder / "g", folder / "f");
   BOOST_TEST(text_of(file->bytes()) == "contents");
+  std::byte read[8];
+  io::pread_all(file->fd(), 0, read, file->path());
+  BOOST_TEST(text_of(read) == "contents");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_regular_file_is_refused) {
