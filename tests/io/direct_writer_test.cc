@@ -12,6 +12,7 @@
 #include "support/bytes.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/io_uring.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -37,6 +38,19 @@ struct DirectFile {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(direct_writer)
+
+BOOST_AUTO_TEST_CASE(there_is_a_ring_where_the_kernel_gives_one) {
+  switch (io_uring_here()) {
+    case IoUring::usable:
+      BOOST_TEST(Uring::create(4).has_value());
+      break;
+    case IoUring::denied:
+      BOOST_TEST(!Uring::create(4).has_value());
+      break;
+    case IoUring::missing:
+      BOOST_TEST_MESSAGE("no io_uring here, and nobody was asked to deny it: skipped");
+  }
+}
 
 BOOST_AUTO_TEST_CASE(more_extents_than_buffers_all_reach_the_file) {
   const TemporaryFolder folder;

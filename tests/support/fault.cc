@@ -94,9 +94,7 @@ void report(int fd, int errno_value, const std::string& message) {
                             const std::function<void()>& work) {
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  FilterBuilder filter;
-  for (const Fault& fault : faults) filter.add(fault);
-  if (!faults.empty() && !filter.install()) {
+  if (!faults.empty() && !install_faults(faults)) {
     report(fd, errno, std::string("no seccomp filter: ") + std::strerror(errno));
     ::_exit(kNoFilter);
   }
@@ -165,6 +163,12 @@ Outcome run_with_faults(const std::vector<Fault>& faults, const std::function<vo
     outcome.message = "exit code " + std::to_string(WEXITSTATUS(status));
   }
   return outcome;
+}
+
+bool install_faults(const std::vector<Fault>& faults) {
+  FilterBuilder filter;
+  for (const Fault& fault : faults) filter.add(fault);
+  return filter.install();
 }
 
 std::ostream& operator<<(std::ostream& out, Outcome::Kind kind) {

@@ -57,6 +57,10 @@ struct Outcome {
 /// @throws std::runtime_error where the kernel allows no fork or no filter.
 Outcome run_with_faults(const std::vector<Fault>& faults, const std::function<void()>& work);
 
+/// Lets this process, and every program it becomes or starts, suffer `faults` from now on.
+/// @return false, with errno, where the kernel allows no filter.
+bool install_faults(const std::vector<Fault>& faults);
+
 std::ostream& operator<<(std::ostream& out, Outcome::Kind kind);
 
 }  // namespace thalia::test
