@@ -53,6 +53,7 @@ Run declare_cat(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
 Run declare_extract(CLI::App& app);
+Run declare_bench(CLI::App& app);
 Run declare_version(CLI::App& app);
 Run declare_help(CLI::App& app);
 

@@ -27,6 +27,8 @@ constexpr std::array kCommands{
     Command{"convert", "IN OUT", "from one format to another", declare_convert},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
             declare_extract},
+    Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
+            declare_bench},
     Command{"version", "", "versions of library and format, codecs", declare_version},
     Command{"help", "[COMMAND]", "this list, or one command at length", declare_help},
 };

@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract bench version help'
   local save='--compression --level --checksum --leaves --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -45,7 +45,13 @@ _thalia() {
     --compression) _thalia_words 'none zstd lz4' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
     --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
-    --slice | --level | --threads | --max-header) return ;;
+    --slice | --level | --threads | --max-header | --rounds) return ;;
+    --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
+    --dir)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -d -- "$word")
+      return
+      ;;
     --regions)
       if [[ $command == convert ]]; then
         _thalia_words 'auto none' "$word"
@@ -63,6 +69,7 @@ _thalia() {
       verify) options='--quick --threads --json' ;;
       convert) options="--from --to --regions $save" ;;
       extract) options="--regions $save" ;;
+      bench) options='--dir --size --rounds --threads --json' ;;
     esac
     _thalia_words "$options --help" "$word"
   elif [[ $command == help ]]; then

@@ -1,0 +1,56 @@
+"""What `thalia bench` leaves behind when it is ended.
+
+    bench_test.py THALIA
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+THALIA = str(pathlib.Path(sys.argv[1]).resolve())
+
+
+class Ended(unittest.TestCase):
+    def end_by(self, number):
+        """Sends the signal when there are files; returns the program's status and error line."""
+        with tempfile.TemporaryDirectory() as folder:
+            with subprocess.Popen(
+                [THALIA, "bench", "--size", "4MiB", "--rounds", "1000"],
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # A shell's background jobs ignore it.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            ) as process:
+                while not list(pathlib.Path(folder).glob("thalia-bench-*/*")):
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                printed = process.communicate()
+            self.assertEqual(os.listdir(folder), [])
+        return process.returncode, *printed
+
+    def test_by_signals(self):
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            self.assertEqual(self.end_by(number), (-number, b"", b""))
+
+    def test_by_a_limit_on_the_size_of_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run(
+                ["bash", "-c", f"trap '' XFSZ; ulimit -f 1024; {THALIA!r} bench --size 4MiB"],
+                cwd=folder,
+                capture_output=True,
+                check=False,
+            )
+            self.assertEqual(os.listdir(folder), [])
+        self.assertEqual(result.returncode, 3)
+        self.assertRegex(result.stderr, rb"\Athalia: [^\n]*raw: [^\n]*\(errno 27\)\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
