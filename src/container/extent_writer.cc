@@ -6,6 +6,7 @@
 
 #include "format/extent.h"
 #include "integrity/block_tree.h"
+#include "io/direct_file.h"
 #include "io/posix_file.h"
 
 namespace thalia::container {
@@ -43,7 +44,7 @@ void ExtentWriter::open_direct() {
                                 : "blocks of the tree are larger than 16 MiB";
     return;
   }
-  direct_fd_ = io::open_direct(image_.fd());
+  direct_fd_ = io::open_direct(image_.fd(), io::DirectAccess::write);
   if (!direct_fd_) {
     io_fallback_ = "the file system has no O_DIRECT";
   } else if (!io::Uring::create(1)) {

@@ -11,6 +11,7 @@
 
 #include "container/file_image.h"
 #include "io/direct_writer.h"
+#include "io/unique_fd.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

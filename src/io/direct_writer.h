@@ -8,28 +8,16 @@
 #include <vector>
 
 #include "io/aligned_buffer.h"
-#include "io/unique_fd.h"
 #include "io/uring.h"
 #include "thalia/bytes.h"
 
 namespace thalia::io {
 
-/// A second, O_DIRECT descriptor of an open file (through /proc/self/fd); empty where the file
-/// system has none.
-UniqueFd open_direct(int fd);
-
-/// What the addresses of direct transfers have to be a multiple of, as the kernel says for this
-/// file (statx, Linux 6.1); where it does not, kDirectAlignment.
-std::size_t direct_memory_alignment(int direct_fd) noexcept;
-
-/// True for tmpfs and ramfs, where "direct" only adds a copy.
-bool is_in_memory(int fd) noexcept;
-
 /// Externally synchronised: one a thread. Extents of one file may be written by several
 /// DirectWriters.
 class DirectWriter {
  public:
-  /// @param direct_fd from open_direct(), @param fd the file's ordinary descriptor, for what a
+  /// @param direct_fd of open_direct(), @param fd the file's ordinary descriptor, for what a
   /// direct write leaves over; both borrowed. @return null where io_uring is not to be had.
   static std::unique_ptr<DirectWriter> create(int direct_fd, int fd, std::filesystem::path path,
                                               unsigned depth, std::size_t buffer_bytes);

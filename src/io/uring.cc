@@ -50,6 +50,19 @@ int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::
   return submit(1);
 }
 
+int Uring::read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, std::uint64_t tag) {
+  io_uring_sqe* entry = io_uring_get_sqe(ring_.get());
+  if (entry == nullptr) return EBUSY;
+  const auto length = static_cast<unsigned>(out.size());
+  if (buffer >= 0) {
+    io_uring_prep_read_fixed(entry, fd, out.data(), length, offset, buffer);
+  } else {
+    io_uring_prep_read(entry, fd, out.data(), length, offset);
+  }
+  io_uring_sqe_set_data64(entry, tag);
+  return submit(1);
+}
+
 int Uring::write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool with_metadata,
                            std::uint64_t tag) {
   if (io_uring_sq_space_left(ring_.get()) < 2) return EBUSY;
@@ -75,7 +88,7 @@ int Uring::submit(unsigned operations) {
 
 Uring::Completion Uring::wait() {
   io_uring_cqe* entry = nullptr;
-  // Whatever interrupts the wait, the write itself ends: its memory is in use until then.
+  // Whatever interrupts the wait, the operation itself ends: its memory is in use until then.
   while (io_uring_wait_cqe(ring_.get(), &entry) != 0) {
   }
   const Completion completion{io_uring_cqe_get_data64(entry), entry->res};

@@ -1,5 +1,5 @@
-// One io_uring instance: submit and reap writes. Knows nothing of checkpoints. The only place that
-// includes liburing.
+// One io_uring instance: submit and reap reads and writes. Knows nothing of checkpoints. The only
+// place that includes liburing.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct io_uring;
 
 namespace thalia::io {
 
-/// Externally synchronised: one ring a thread. Destroyed with writes in flight, it waits for them,
-/// because they use memory that is not its own.
+/// Externally synchronised: one ring a thread. Destroyed with operations in flight, it waits for
+/// them, because they use memory that is not its own.
 class Uring {
  public:
   /// nullopt where the kernel has no io_uring or denies it (ENOSYS, EPERM, EACCES), or lacks the
@@ -24,14 +24,16 @@ class Uring {
   Uring& operator=(Uring&&) = delete;
   ~Uring();
 
-  /// Pins buffers, so that writes from them map no pages. @return false where the limit on locked
-  /// memory forbids it.
+  /// Pins buffers, so that transfers with them map no pages. @return false where the limit on
+  /// locked memory forbids it.
   bool register_buffers(std::span<const MutableByteSpan> buffers);
 
   /// Hands one write to the kernel. `buffer` is the number of the registered buffer that holds
   /// `bytes`, or -1. No more than `entries` may be in flight. @return 0, or the errno of a failed
   /// submission; the write is then not in flight.
   int write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag);
+  /// The same for one read into `out`.
+  int read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, std::uint64_t tag);
 
   /// Hands over a write and, linked behind it, an fsync (fdatasync without metadata): the kernel
   /// starts it when the write has ended whole, and cancels it (ECANCELED) otherwise. Two of the
@@ -41,7 +43,7 @@ class Uring {
 
   struct Completion {
     std::uint64_t tag;
-    std::int32_t result;  ///< bytes written, 0 of a sync, or -errno
+    std::int32_t result;  ///< bytes read or written, 0 of a sync, or -errno
   };
   /// Waits for one operation to end. At least one is in flight.
   Completion wait();

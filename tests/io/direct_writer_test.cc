@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "boost_test.h"
+#include "io/direct_file.h"
 #include "io/posix_file.h"
 #include "support/bytes.h"
 #include "support/fault.h"
@@ -26,7 +27,7 @@ struct DirectFile {
   explicit DirectFile(const std::filesystem::path& path, unsigned depth = 4,
                       std::size_t buffer_bytes = 64 << 10)
       : fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)),
-        direct(open_direct(fd.get())) {
+        direct(open_direct(fd.get(), DirectAccess::write)) {
     if (direct) writer = DirectWriter::create(direct.get(), fd.get(), path, depth, buffer_bytes);
     if (!writer) BOOST_TEST_MESSAGE("no direct I/O here: skipped");
   }

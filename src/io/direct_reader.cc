@@ -1,0 +1,101 @@
+#include "io/direct_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "format/extent.h"
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+
+namespace thalia::io {
+
+std::unique_ptr<DirectReader> DirectReader::create(const ReadFile& file, ReadWay way,
+                                                   unsigned depth, std::size_t buffer_bytes) {
+  const bool with_ring = file.direct_fd >= 0 && way == ReadWay::ring;
+  std::optional<Uring> ring = with_ring ? Uring::create(depth) : std::nullopt;
+  if (with_ring && !ring) return nullptr;
+  return std::unique_ptr<DirectReader>(
+      new DirectReader(file, std::move(ring), depth, buffer_bytes));
+}
+
+DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
+                           std::size_t buffer_bytes)
+    : file_(file),
+      memory_(depth * buffer_bytes),
+      buffer_bytes_(buffer_bytes),
+      slots_(depth),
+      ring_(std::move(ring)) {
+  if (ring_) {
+    std::vector<MutableByteSpan> buffers;
+    for (unsigned i = 0; i < depth; ++i)
+      buffers.push_back(memory_.bytes().subspan(i * buffer_bytes, buffer_bytes));
+    registered_ = ring_->register_buffers(buffers);
+  } else if (file_.direct_fd >= 0) {
+    pool_.emplace(depth);
+  }
+}
+
+DirectReader::~DirectReader() = default;
+
+void DirectReader::start(std::uint64_t offset, std::size_t length, Source source) {
+  const std::size_t slot = next_slot();
+  const MutableByteSpan buffer = memory_.bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
+  slots_[slot] = {.offset = offset, .bytes = buffer.first(length), .source = source};
+  submit(buffer.first(format::align_up(length, kDirectAlignment)),
+         registered_ ? static_cast<int>(slot) : -1);
+}
+
+void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Source source) {
+  slots_[next_slot()] = {.offset = offset, .bytes = out, .source = source};
+  submit(out, -1);
+}
+
+void DirectReader::submit(MutableByteSpan padded, int buffer) {
+  const std::size_t slot = next_slot();
+  const std::uint64_t offset = slots_[slot].offset;
+  if (file_.direct_fd < 0) slots_[slot].source = Source::page_cache;
+  if (slots_[slot].source == Source::page_cache) {
+    slots_[slot].ended = true;
+  } else if (ring_) {
+    const int error = ring_->read(file_.direct_fd, offset, padded, buffer, slot);
+    if (error != 0) throw_errno("io_uring_submit", file_.path, offset, error);
+  } else {
+    pool_->read(file_.direct_fd, offset, padded, slot);
+  }
+  ++count_;
+}
+
+void DirectReader::reap() {
+  if (ring_) {
+    const Uring::Completion completion = ring_->wait();
+    slots_[completion.tag].result = completion.result;
+    slots_[completion.tag].ended = true;
+  } else {
+    const ReadPool::Completion completion = pool_->wait();
+    slots_[completion.tag].result = completion.result;
+    slots_[completion.tag].ended = true;
+  }
+}
+
+MutableByteSpan DirectReader::oldest() {
+  const Slot& slot = slots_[first_];
+  while (!slot.ended) reap();
+  // What a direct read leaves over, at the end of the file above all, the ordinary way reads, or
+  // says what is wrong.
+  const auto got = static_cast<std::size_t>(std::max<std::int64_t>(slot.result, 0));
+  if (got < slot.bytes.size()) {
+    const auto error = static_cast<int>(-slot.result);
+    if (error > 0 && error != EINTR && error != EAGAIN && error != EINVAL && error != EOPNOTSUPP)
+      throw_errno("read", file_.path, slot.offset, error);
+    pread_all(file_.fd, slot.offset + got, slot.bytes.subspan(got), file_.path);
+  }
+  return slot.bytes;
+}
+
+void DirectReader::release() noexcept {
+  first_ = (first_ + 1) % slots_.size();
+  --count_;
+}
+
+}  // namespace thalia::io
