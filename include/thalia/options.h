@@ -31,7 +31,7 @@ enum class IoMode {
 };
 
 /// Called now and then while a long operation runs, never concurrently with itself; done <= total,
-/// both in bytes.
+/// both in bytes: of a save, logical bytes of payloads.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 struct SaveOptions {

@@ -14,6 +14,7 @@ namespace thalia::codec {
 namespace {
 
 constexpr const char* kName = "zstd";
+constexpr std::size_t kKeptContext = 16 << 20;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
@@ -55,19 +56,21 @@ void check_frame(ByteSpan stored, std::uint64_t raw_length) {
 }  // namespace
 
 void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
-  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  // Kept by the thread, as the frames of a save are many: unless a high level made it large.
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
+  if (!context) context.reset(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();
   // The frame carries its content size by default, and no checksum: the chunk has its CRC-32.
   compressed(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level));
   out.resize(ZSTD_compressBound(raw.size()));
   out.resize(
       compressed(ZSTD_compress2(context.get(), out.data(), out.size(), raw.data(), raw.size())));
+  if (ZSTD_sizeof_CCtx(context.get()) > kKeptContext) context.reset();
 }
 
 void zstd_decode(ByteSpan stored, MutableByteSpan raw) {
   check_frame(stored, raw.size());
-  // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode. Contexts
-  // that compress can grow to gigabytes and are not kept.
+  // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode.
   thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (!context) throw std::bad_alloc();
   const std::size_t decoded =

@@ -28,7 +28,6 @@ struct DraftTensor {
       pieces;  ///< the borrowed payload one behind the other; empty where streamed
 
   // Known once the payload was seen:
-  bool digested = false;
   integrity::ContentDigest digest;
   std::uint64_t stored_offset = 0;
   std::uint64_t stored_length = 0;

@@ -8,6 +8,7 @@
 #include "integrity/block_tree.h"
 #include "io/direct_file.h"
 #include "io/posix_file.h"
+#include "thalia/error.h"
 
 namespace thalia::container {
 namespace {
@@ -16,32 +17,32 @@ namespace {
 constexpr std::uint64_t kExtentBytes = 1 << 20;
 // Below this a save is over before a queue pays.
 constexpr std::uint64_t kDirectThreshold = 8 << 20;
-// Larger blocks of the tree are hashed from memory piece by piece and written through the page
-// cache.
-constexpr std::uint64_t kLargestDirectExtent = 16 << 20;
+// Larger blocks of the tree are hashed piece by piece and written through the page cache.
+constexpr std::uint64_t kLargestExtent = 16 << 20;
+// How far ahead of the writes space is reserved.
+constexpr std::uint64_t kReservedStep = 256 << 20;
 // The header's page, and what follows the last whole page of the image, are written in the end.
 constexpr std::uint64_t kPage = io::kDirectAlignment;
 
 }  // namespace
 
-ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t end, const SaveOptions& options)
+ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t expected_bytes,
+                           const SaveOptions& options)
     : image_(image),
-      end_(end),
+      expected_bytes_(expected_bytes),
       options_(options),
       tree_(options.checksum == format::ChecksumType::block_tree),
       block_bytes_(tree_ ? 1ull << options.block_log2 : kExtentBytes),
       extent_bytes_(std::max(block_bytes_, kExtentBytes)),
       leaf_bytes_(tree_ ? integrity::leaf_length(options.leaves) : 0) {
-  if (tree_) leaves_.resize(integrity::block_count(end, options.block_log2) * leaf_bytes_);
   open_direct();
 }
 
 void ExtentWriter::open_direct() {
   if (options_.io == IoMode::buffered || (options_.io == IoMode::automatic && !direct_pays()))
     return;
-  if (extent_bytes_ > kLargestDirectExtent || end_ < kPage) {
-    io_fallback_ = end_ < kPage ? "the file is smaller than a page"
-                                : "blocks of the tree are larger than 16 MiB";
+  if (!can_put()) {
+    io_fallback_ = "blocks of the tree are larger than 16 MiB";
     return;
   }
   direct_fd_ = io::open_direct(image_.fd(), io::DirectAccess::write);
@@ -52,14 +53,19 @@ void ExtentWriter::open_direct() {
     direct_fd_.reset();
   } else {
     memory_alignment_ = io::direct_memory_alignment(direct_fd_.get());
-    // Direct writes into space that is reserved need no exclusive lock on the file, and a full
-    // disk shows now.
-    io::reserve_space(image_.fd(), end_, image_.path());
   }
 }
 
+// Direct writes into space that is reserved need no exclusive lock on the file, and a full disk
+// shows early.
+void ExtentWriter::reserve(std::uint64_t end) {
+  if (end <= reserved_) return;
+  io::reserve_space(image_.fd(), end, image_.path());
+  reserved_ = end;
+}
+
 bool ExtentWriter::direct_pays() const {
-  return options_.durability != Durability::none && end_ >= kDirectThreshold &&
+  return options_.durability != Durability::none && expected_bytes_ >= kDirectThreshold &&
          !io::is_in_memory(image_.fd());
 }
 
@@ -72,7 +78,56 @@ Lane ExtentWriter::make_lane(unsigned lanes) const {
                                   extent_bytes_);
 }
 
+bool ExtentWriter::can_put() const noexcept {
+  return extent_bytes_ <= kLargestExtent;
+}
+
+// In steps, as the length of what is compressed is not known; a step too far is no error.
+void ExtentWriter::reserve_ahead(std::uint64_t end) {
+  if (end <= reserved_) return;
+  const std::uint64_t step = std::min(end + kReservedStep, expected_bytes_);
+  if (step > end) {
+    try {
+      return reserve(step);
+    } catch (const IoError&) {
+    }
+  }
+  reserve(end);
+}
+
+void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, Lane& lane) {
+  const std::uint64_t extent = begin / extent_bytes_;
+  if (put_.size() <= extent) put_.resize(extent + 1);
+  put_[extent] = true;
+  const std::uint64_t blocks = (begin + extent_bytes_) / block_bytes_;
+  if (leaves_.size() < blocks * leaf_bytes_) leaves_.resize(blocks * leaf_bytes_);
+  if (lane) {
+    reserve_ahead(begin + extent_bytes_);
+    const MutableByteSpan buffer = lane->acquire();
+    std::memcpy(buffer.data(), bytes.data(), bytes.size());
+    hash(begin, buffer);
+    lane->submit(begin, buffer);
+  } else {
+    hash(begin, bytes);
+    io::pwrite_all(image_.fd(), begin, bytes, image_.path());
+    if (options_.durability != Durability::none)
+      io::start_writeback(image_.fd(), begin, bytes.size());
+  }
+}
+
+void ExtentWriter::set_end(std::uint64_t end) {
+  end_ = end;
+  put_.resize(extent_count());
+  if (tree_) leaves_.resize(integrity::block_count(end, options_.block_log2) * leaf_bytes_);
+  if (direct_fd_ && end < kPage) {
+    io_fallback_ = "the file is smaller than a page";
+    direct_fd_.reset();
+  }
+  if (direct_fd_) reserve(end);
+}
+
 void ExtentWriter::write(std::uint64_t extent, Lane& lane) {
+  if (put_[extent]) return;
   const std::uint64_t begin = extent * extent_bytes_;
   const std::uint64_t end = std::min(begin + extent_bytes_, end_);
   if (lane && !image_.has_written(begin, end)) {

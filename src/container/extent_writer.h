@@ -19,20 +19,34 @@ namespace thalia::container {
 /// What one thread writes with: its own queue, or none where extents go through the page cache.
 using Lane = std::unique_ptr<io::DirectWriter>;
 
-/// Extents of one image may be written by several threads, each with a lane of its own.
+/// First, where payloads come one after the other, put() whole extents of them; then set_end(),
+/// and the other extents of the image with write(), by several threads, each with a lane of its
+/// own.
 class ExtentWriter {
  public:
-  /// Writes [0, end) of the image, which with the options is borrowed. The bytes of its runs may
-  /// still change where their extent is not written yet, and in the first 256 until finish().
-  ExtentWriter(const FileImage& image, std::uint64_t end, const SaveOptions& options);
+  /// The image and the options are borrowed. The bytes of the image's runs may change where their
+  /// extent is not written yet, and in the first 256 until finish(). @param expected_bytes about as
+  /// long as the file will be.
+  ExtentWriter(const FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
+
+  std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
+
+  /// False where extents are too large to be gathered in memory: the blocks of the tree are.
+  bool can_put() const noexcept;
+  /// Hashes and writes one extent that is whole in `bytes`, which are free again on return.
+  /// Externally synchronised. @throws IoError.
+  void put(std::uint64_t begin, ByteSpan bytes, Lane& lane);
+  /// Ends the first part: what write() writes is [0, end) without the extents that were put.
+  /// @throws IoError.
+  void set_end(std::uint64_t end);
 
   std::uint64_t end() const noexcept { return end_; }
-  std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
   std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
 
   /// @param lanes of all threads together share the queue depth and the memory.
   Lane make_lane(unsigned lanes) const;
-  /// Hashes and writes one extent, once. Direct writes may be in flight until the lane is drained.
+  /// Hashes and writes one extent, once, unless it was put. Direct writes may be in flight until
+  /// the lane is drained.
   /// @throws IoError.
   void write(std::uint64_t extent, Lane& lane);
 
@@ -51,6 +65,8 @@ class ExtentWriter {
  private:
   void open_direct();
   bool direct_pays() const;
+  void reserve(std::uint64_t end);
+  void reserve_ahead(std::uint64_t end);
   void write_buffered(std::uint64_t begin, std::uint64_t end);
   void write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& lane);
   bool is_direct(ByteSpan memory) const noexcept;
@@ -59,12 +75,15 @@ class ExtentWriter {
   MutableByteSpan leaf(std::uint64_t offset);
 
   const FileImage& image_;
-  const std::uint64_t end_;
+  const std::uint64_t expected_bytes_;
   const SaveOptions& options_;
   const bool tree_;
   const std::uint64_t block_bytes_;
   const std::uint64_t extent_bytes_;
   const std::uint64_t leaf_bytes_;
+  std::uint64_t end_ = 0;
+  std::uint64_t reserved_ = 0;
+  std::vector<bool> put_;  ///< by extent
   std::vector<std::byte> leaves_;
   io::UniqueFd direct_fd_;
   std::size_t memory_alignment_ = io::kDirectAlignment;

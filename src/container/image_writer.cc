@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "base/fail.h"
 #include "base/parallel.h"
@@ -18,11 +17,12 @@ namespace {
 class ImageWriter {
  public:
   ImageWriter(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-              const SaveOptions& options)
+              const SaveOptions& options, SaveProgress& progress)
       : extents_(extents),
         payloads_(payloads),
         late_(late),
         options_(options),
+        progress_(progress),
         count_(extents.extent_count()),
         waiting_(std::make_unique<std::atomic<std::uint32_t>[]>(count_)),
         open_tensors_(payloads.tensors().size()) {
@@ -70,14 +70,17 @@ class ImageWriter {
     stop_if_cancelled(options_.cancel);
     const std::uint64_t begin = extent * extents_.extent_bytes();
     const std::size_t end = payloads_.first_piece(begin + extents_.extent_bytes());
+    std::uint64_t digested = 0;
     for (std::size_t piece = payloads_.first_piece(begin); piece < end; ++piece) {
       const auto tensor = payloads_.digest(piece, worker.hasher);
+      digested += payloads_.length(piece);
       if (!tensor) continue;
       late_.complete_header(*tensor);
       release(extent_of_header(*tensor), worker);
       if (open_tensors_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_tables(worker);
     }
     release(extent, worker);
+    progress_.add(digested);
   }
 
   void release_tables(Worker& worker) {
@@ -89,32 +92,23 @@ class ImageWriter {
   void release(std::uint64_t extent, Worker& worker) {
     if (waiting_[extent].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     extents_.write(extent, worker.lane);
-    report();
-  }
-
-  void report() {
-    if (!options_.progress) return;
-    const std::lock_guard lock(progress_mutex_);
-    ++written_;
-    options_.progress(std::min(written_ * extents_.extent_bytes(), extents_.end()), extents_.end());
   }
 
   ExtentWriter& extents_;
   PayloadDigest& payloads_;
   const LateBytes& late_;
   const SaveOptions& options_;
+  SaveProgress& progress_;
   const std::uint64_t count_;
   const std::unique_ptr<std::atomic<std::uint32_t>[]> waiting_;  ///< by extent: what it lacks
   std::atomic<std::size_t> open_tensors_;
-  std::mutex progress_mutex_;
-  std::uint64_t written_ = 0;
 };
 
 }  // namespace
 
 void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                 const SaveOptions& options) {
-  ImageWriter(extents, payloads, late, options).run();
+                 const SaveOptions& options, SaveProgress& progress) {
+  ImageWriter(extents, payloads, late, options, progress).run();
 }
 
 }  // namespace thalia::container

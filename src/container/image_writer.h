@@ -8,6 +8,7 @@
 
 #include "container/extent_writer.h"
 #include "container/payload_digest.h"
+#include "container/save_progress.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -26,6 +27,6 @@ struct LateBytes {
 
 /// Writes all extents on the threads that the options say. @throws IoError, CancelledError.
 void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                 const SaveOptions& options);
+                 const SaveOptions& options, SaveProgress& progress);
 
 }  // namespace thalia::container

@@ -1,9 +1,7 @@
 #include "container/payload_digest.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "base/parallel.h"
 #include "container/piece_range.h"
 #include "integrity/crc32.h"
 #include "thalia/format/constants.h"
@@ -20,7 +18,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
     : draft_(draft), slots_(draft.tensors.size()) {
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
-    if (draft.tensors[i].digested) continue;
+    if (draft.tensors[i].streamed) continue;
     if (draft.tensors[i].logical_length == 0) {
       complete(i, 0);
       continue;
@@ -33,7 +31,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
     const DraftTensor& tensor = draft.tensors[tensors_[slot]];
     progress_[slot].first_piece = pieces_.size();
     for (std::uint64_t at = 0; at < tensor.logical_length; at += format::kContentPiece) {
-      pieces_.push_back({tensor.stored_offset + at, tensors_[slot],
+      pieces_.push_back({at, tensors_[slot],
                          static_cast<std::uint32_t>(
                              std::min(format::kContentPiece, tensor.logical_length - at))});
     }
@@ -42,18 +40,18 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
 }
 
 std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
-  const auto found = std::partition_point(
-      pieces_.begin(), pieces_.end(), [&](const Piece& piece) { return piece.offset < offset; });
+  const auto found = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return draft_.tensors[piece.tensor].stored_offset + piece.begin < offset;
+  });
   return static_cast<std::size_t>(found - pieces_.begin());
 }
 
 std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity::Xxh3& hasher) {
   Piece& piece = pieces_[number];
   const DraftTensor& tensor = draft_.tensors[piece.tensor];
-  const std::uint64_t begin = piece.offset - tensor.stored_offset;
   bool whole = false;
   hasher.reset();
-  for_each_part(tensor.pieces, begin, begin + piece.length, [&](ByteSpan part) {
+  for_each_part(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
     whole = part.size() == piece.length && part.size() <= kStride;
     if (whole) piece.digest = integrity::xxh3_128(part);
     for (std::size_t at = 0; at < part.size(); at += kStride) {
@@ -69,6 +67,17 @@ std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity
   return piece.tensor;
 }
 
+void PayloadDigest::digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
+                                integrity::Xxh3& hasher) {
+  if (begin == end) return;
+  const std::size_t first = progress_[slots_[tensor]].first_piece;
+  const auto pieces_before = [](std::uint64_t at) {
+    return (at + format::kContentPiece - 1) / format::kContentPiece;
+  };
+  for (std::uint64_t i = pieces_before(begin); i < pieces_before(end); ++i)
+    digest(first + i, hasher);
+}
+
 void PayloadDigest::complete(std::uint32_t id, std::size_t first) {
   DraftTensor& tensor = draft_.tensors[id];
   const std::size_t count =
@@ -81,21 +90,6 @@ void PayloadDigest::complete(std::uint32_t id, std::size_t first) {
     digests[i] = piece.digest;
   }
   tensor.digest = {crc, integrity::xxh3_128(as_byte_span(digests))};
-  tensor.digested = true;
-}
-
-void digest_all(Draft& draft, unsigned threads) {
-  std::vector<std::uint32_t> order(draft.tensors.size());
-  std::iota(order.begin(), order.end(), 0u);
-  PayloadDigest payloads(draft, order);
-  // Runs of pieces, so that a hundred thousand small tensors are not a hundred thousand hand-overs.
-  constexpr std::size_t kRun = 16;
-  const std::size_t count = payloads.piece_count();
-  parallel_for((count + kRun - 1) / kRun, threads, [&](std::size_t run) {
-    integrity::Xxh3 hasher;
-    for (std::size_t i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i)
-      payloads.digest(i, hasher);
-  });
 }
 
 }  // namespace thalia::container

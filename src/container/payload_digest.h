@@ -15,15 +15,16 @@
 
 namespace thalia::container {
 
-/// The borrowed payloads of a draft that are not digested yet, cut into the pieces of the content
-/// hash, in file order. Any number of threads may digest different pieces at once.
+/// The borrowed payloads of a draft, cut into the pieces of the content hash, in file order. Any
+/// number of threads may digest different pieces at once.
 class PayloadDigest {
  public:
-  /// The draft is borrowed, and its payloads are placed. @param file_order of Layout.
+  /// The draft is borrowed. @param file_order of Layout.
   PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order);
 
   std::size_t piece_count() const noexcept { return pieces_.size(); }
-  /// The first piece that begins at or behind an offset of the file.
+  std::uint64_t length(std::size_t piece) const noexcept { return pieces_[piece].length; }
+  /// The first piece that begins at or behind an offset of the file, where payloads lie raw.
   std::size_t first_piece(std::uint64_t offset) const noexcept;
   /// Tensors that wait for pieces, in file order.
   std::span<const std::uint32_t> tensors() const noexcept { return tensors_; }
@@ -32,9 +33,13 @@ class PayloadDigest {
   /// draft now.
   std::optional<std::uint32_t> digest(std::size_t piece, integrity::Xxh3& hasher);
 
+  /// Digests the pieces of a tensor that begin in [begin, end) of its logical bytes.
+  void digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
+                   integrity::Xxh3& hasher);
+
  private:
   struct Piece {
-    std::uint64_t offset;  ///< in the file
+    std::uint64_t begin;  ///< of the tensor's logical bytes
     std::uint32_t tensor;
     std::uint32_t length;
     std::uint32_t crc32 = 0;
@@ -52,8 +57,5 @@ class PayloadDigest {
   std::vector<std::uint32_t> slots_;      ///< by tensor: place in progress_
   std::unique_ptr<Progress[]> progress_;  ///< of tensors_
 };
-
-/// Digests all of them now, for payloads that do not reach the file as they are.
-void digest_all(Draft& draft, unsigned threads);
 
 }  // namespace thalia::container

@@ -8,9 +8,39 @@
 
 namespace thalia::container {
 
-PayloadStore::PayloadStore(Draft& draft, ChunkTarget target)
-    : draft_(draft), target_(std::move(target)), layout_(draft), streams_(draft.tensors.size()) {
-  if (!compressing()) place_raw();
+namespace {
+
+// Of the memory that the options allow: payload ends that are kept, and extents that are gathered;
+// the rest is for queues and chunks.
+constexpr std::uint64_t kKeptShare = 4;
+constexpr std::uint64_t kGatheredShare = 4;
+
+std::uint64_t logical_bytes(const Draft& draft) {
+  std::uint64_t sum = 0;
+  for (const DraftTensor& tensor : draft.tensors) sum += tensor.logical_length;
+  return sum;
+}
+
+}  // namespace
+
+PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& path,
+                           const SaveOptions& options)
+    : draft_(draft),
+      options_(options),
+      progress_(options.progress, logical_bytes(draft)),
+      layout_(draft),
+      image_(fd, path),
+      extents_(image_, logical_bytes(draft), options),
+      kept_(image_, options.memory_bytes / kKeptShare),
+      streams_(draft.tensors.size()),
+      sinks_left_(options.memory_bytes / kGatheredShare / extents_.extent_bytes()) {
+  if (compressing()) {
+    lane_ = extents_.make_lane(2);
+    sink_ = std::make_unique<PayloadSink>(extents_, lane_, kept_);
+    pipeline_ = std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_);
+  } else {
+    place_raw();
+  }
 }
 
 void PayloadStore::place_raw() {
@@ -36,8 +66,7 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
                               printable(tensor.spec.name)),
                   "a tensor declared without a payload");
   }
-  if (!streams_[id]) streams_[id] = std::make_unique<Stream>();
-  Stream& stream = *streams_[id];
+  Stream& stream = stream_of(id);
   if (piece.size() > tensor.logical_length - stream.written) {
     fail_argument(ErrorCode::size_mismatch, "payload",
                   fmt::format("{} bytes for tensor '{}' after {}", piece.size(),
@@ -47,50 +76,67 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
   if (compressing()) {
     write_compressed(id, piece);
   } else {
-    io::pwrite_all(target_.fd, tensor.stored_offset + stream.written, piece, target_.path);
+    write_raw(tensor, stream, piece);
   }
   stream.hasher.update(piece);
   stream.written += piece.size();
+  progress_.add(piece.size());
   if (stream.written == tensor.logical_length) {
     tensor.digest = {stream.hasher.crc32(), stream.hasher.content_hash()};
-    tensor.digested = true;
-    if (compressing()) end(id);
+    if (compressing()) {
+      ++next_;
+    } else {
+      end_raw(tensor, stream);
+    }
+  }
+}
+
+PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
+  if (streams_[id]) return *streams_[id];
+  streams_[id] = std::make_unique<Stream>();
+  Stream& stream = *streams_[id];
+  if (compressing()) return stream;
+  if (!lane_) lane_ = extents_.make_lane(2);
+  if (!idle_sinks_.empty()) {
+    stream.sink = std::move(idle_sinks_.back());
+    idle_sinks_.pop_back();
+  } else if (sinks_left_ > 0) {
+    --sinks_left_;
+    stream.sink = std::make_unique<PayloadSink>(extents_, lane_, kept_);
+  }
+  if (stream.sink) stream.sink->begin(draft_.tensors[id].stored_offset);
+  return stream;
+}
+
+void PayloadStore::write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece) {
+  if (stream.sink) {
+    stream.sink->append(piece);
+  } else {
+    io::pwrite_all(image_.fd(), tensor.stored_offset + stream.written, piece, image_.path());
+  }
+}
+
+void PayloadStore::end_raw(const DraftTensor& tensor, Stream& stream) {
+  if (stream.sink) {
+    stream.sink->finish();
+    idle_sinks_.push_back(std::move(stream.sink));
+  } else {
+    image_.add_written(tensor.stored_offset, tensor.stored_length);
   }
 }
 
 void PayloadStore::write_compressed(std::uint32_t id, ByteSpan piece) {
-  if (!open_ || layout_.file_order()[next_] != id) {
-    if (open_) fail_incomplete(layout_.file_order()[next_]);
-    advance_to(id);
-    begin(id);
-  }
-  open_->append(piece);
-}
-
-void PayloadStore::begin(std::uint32_t id) {
-  draft_.tensors[id].stored_offset = layout_.begin_tensor(id);
-  open_ = std::make_unique<ChunkStream>(target_, draft_.tensors[id].stored_offset);
-}
-
-void PayloadStore::end(std::uint32_t id) {
-  DraftTensor& tensor = draft_.tensors[id];
-  tensor.stored_length = open_->finish();
-  tensor.chunks = open_->take_chunks();
-  layout_.end_tensor(tensor.stored_length);
-  open_.reset();
-  ++next_;
+  if (streams_[id]->written == 0) advance_to(id);
+  pipeline_->append(id, piece);
 }
 
 // Stores the borrowed payloads that lie before `tensor` in the file (all of them for the number of
 // tensors).
 void PayloadStore::advance_to(std::uint32_t id) {
-  while (next_ < layout_.file_order().size() && layout_.file_order()[next_] != id) {
+  for (; next_ < layout_.file_order().size() && layout_.file_order()[next_] != id; ++next_) {
     const std::uint32_t current = layout_.file_order()[next_];
-    const DraftTensor& tensor = draft_.tensors[current];
-    if (tensor.streamed) fail_incomplete(current);
-    begin(current);
-    for (const ByteSpan piece : tensor.pieces) open_->append(piece);
-    end(current);
+    if (draft_.tensors[current].streamed) fail_incomplete(current);
+    pipeline_->add(current);
   }
   if (next_ == layout_.file_order().size() && id < draft_.tensors.size()) {
     fail_argument(ErrorCode::wrong_state, "tensor",
@@ -106,9 +152,13 @@ void PayloadStore::finish() {
     if (tensor.streamed && (!streams_[i] || streams_[i]->written != tensor.logical_length))
       fail_incomplete(i);
   }
-  if (!compressing()) return;
-  advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
-  layout_.finish();
+  if (compressing()) {
+    advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
+    pipeline_->finish();
+    layout_.finish();
+  }
+  if (lane_) lane_->drain();
+  lane_.reset();
 }
 
 void PayloadStore::fail_incomplete(std::uint32_t id) const {

@@ -1,22 +1,29 @@
-// Brings payloads to their places: raw ones at offsets known beforehand, compressed ones one behind
-// the other.
+// Brings payloads on their way to the file when the declarations have ended: streamed ones at
+// offsets known beforehand, compressed ones one behind the other.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
-#include "container/chunk_stream.h"
+#include "container/chunk_pipeline.h"
 #include "container/draft.h"
+#include "container/extent_writer.h"
+#include "container/file_image.h"
 #include "container/layout.h"
+#include "container/payload_sink.h"
+#include "container/save_progress.h"
+#include "thalia/options.h"
 
 namespace thalia::container {
 
-/// Made when the declarations end. Borrowed raw payloads are not touched: they are written with the
-/// file's image. Externally synchronised.
+/// Borrowed raw payloads are not touched: they are written with the file's image. Externally
+/// synchronised.
 class PayloadStore {
  public:
-  PayloadStore(Draft& draft, ChunkTarget target);
+  /// The draft and the options are borrowed.
+  PayloadStore(Draft& draft, int fd, const std::filesystem::path& path, const SaveOptions& options);
 
   /// Appends to a streamed payload. @throws UsageError (size_mismatch, wrong_state), IoError.
   void write(std::uint32_t tensor, ByteSpan piece);
@@ -25,27 +32,43 @@ class PayloadStore {
   void finish();
 
   const Layout& layout() const noexcept { return layout_; }
+  /// After finish(): what is kept of payloads, and those that lie in the file.
+  FileImage& image() noexcept { return image_; }
+  /// After finish(): with the extents that were put.
+  ExtentWriter& extents() noexcept { return extents_; }
+  SaveProgress& progress() noexcept { return progress_; }
 
  private:
-  bool compressing() const noexcept { return target_.codec != format::Codec::store; }
-  void place_raw();
-  void write_compressed(std::uint32_t tensor, ByteSpan piece);
-  void begin(std::uint32_t tensor);
-  void end(std::uint32_t tensor);
-  void advance_to(std::uint32_t tensor);
-  [[noreturn]] void fail_incomplete(std::uint32_t tensor) const;
-
   struct Stream {
     std::uint64_t written = 0;
     integrity::ContentHasher hasher;
+    std::unique_ptr<PayloadSink> sink;  ///< null where too many are in use
   };
 
+  bool compressing() const noexcept { return options_.compression != format::Codec::store; }
+  void place_raw();
+  Stream& stream_of(std::uint32_t tensor);
+  void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);
+  void end_raw(const DraftTensor& tensor, Stream& stream);
+  void write_compressed(std::uint32_t tensor, ByteSpan piece);
+  void advance_to(std::uint32_t tensor);
+  [[noreturn]] void fail_incomplete(std::uint32_t tensor) const;
+
   Draft& draft_;
-  ChunkTarget target_;
+  const SaveOptions& options_;
+  SaveProgress progress_;
   Layout layout_;
+  FileImage image_;
+  ExtentWriter extents_;
+  KeptBytes kept_;
+  Lane lane_;
   std::vector<std::unique_ptr<Stream>> streams_;  ///< by tensor; null until its first byte
-  std::size_t next_ = 0;                          ///< position in the file order, when compressing
-  std::unique_ptr<ChunkStream> open_;  ///< of the tensor at next_, while it is being streamed
+  std::vector<std::unique_ptr<PayloadSink>> idle_sinks_;
+  std::size_t sinks_left_;  ///< that may still be made
+  // When compressing:
+  std::unique_ptr<PayloadSink> sink_;
+  std::unique_ptr<ChunkPipeline> pipeline_;
+  std::size_t next_ = 0;  ///< position in the file order
 };
 
 }  // namespace thalia::container

@@ -25,14 +25,16 @@ using format::struct_bytes;
 
 class Seal {
  public:
-  Seal(io::AtomicFile& file, Draft& draft, const Layout& layout, const SaveOptions& options)
+  Seal(io::AtomicFile& file, Draft& draft, PayloadStore& store, const SaveOptions& options)
       : file_(file),
         draft_(draft),
-        layout_(layout),
+        layout_(store.layout()),
         options_(options),
-        image_(file.fd(), file.path()),
-        sections_(draft, layout),
-        header_(draft_header(draft, layout)) {}
+        image_(store.image()),
+        extents_(store.extents()),
+        progress_(store.progress()),
+        sections_(draft, layout_),
+        header_(draft_header(draft, layout_)) {}
 
   SaveResult run() {
     add_sections();
@@ -40,15 +42,15 @@ class Seal {
     complete_header();
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     image_.sort();
-    ExtentWriter extents(image_, header_.integrity_offset, options_);
-    PayloadDigest payloads(draft_, layout_.file_order());
-    write_image(extents, payloads, late_bytes(), options_);
-    checksum_ = closing_checksum(extents.leaves());
-    image_.add(header_.integrity_offset, extents.leaves());
+    extents_.set_end(header_.integrity_offset);
+    PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
+    write_image(extents_, payloads, late_bytes(), options_, progress_);
+    checksum_ = closing_checksum(extents_.leaves());
+    image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
     written_header_ = header_;
     file_.prepare();
-    const std::optional<double> synced = extents.finish(header_.file_length);
+    const std::optional<double> synced = extents_.finish(header_.file_length);
 
     SaveResult result;
     result.sync_seconds = file_.commit(synced.has_value()) + synced.value_or(0);
@@ -57,12 +59,14 @@ class Seal {
     result.regions = header_.num_regions;
     result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
     result.closing_checksum = checksum_;
-    result.io = extents.io();
-    result.io_fallback = extents.io_fallback();
+    result.io = extents_.io();
+    result.io_fallback = extents_.io_fallback();
     return result;
   }
 
  private:
+  bool raw() const { return options_.compression == format::Codec::store; }
+
   static std::uint64_t header_offset(const DraftTensor& tensor) {
     return tensor.stored_offset - sizeof(format::TensorHeader);
   }
@@ -80,11 +84,7 @@ class Seal {
     const DraftTensor& tensor = draft_.tensors[i];
     payload_headers_[i] = payload_header(tensor);
     image_.add(header_offset(tensor), struct_bytes(payload_headers_[i]));
-    const bool in_file = tensor.streamed || options_.compression != format::Codec::store;
-    if (in_file) {
-      image_.add_written(tensor.stored_offset, tensor.stored_length);
-      return;
-    }
+    if (tensor.streamed || !raw()) return;  // the store has them
     std::uint64_t at = tensor.stored_offset;
     for (const ByteSpan piece : tensor.pieces) {
       image_.add(at, piece);
@@ -137,7 +137,9 @@ class Seal {
   Draft& draft_;
   const Layout& layout_;
   const SaveOptions& options_;
-  FileImage image_;
+  FileImage& image_;
+  ExtentWriter& extents_;
+  SaveProgress& progress_;
   SectionImage sections_;
   format::Header header_;
   // What the image borrows besides.
@@ -149,9 +151,9 @@ class Seal {
 
 }  // namespace
 
-SaveResult seal_file(io::AtomicFile& file, Draft& draft, const Layout& layout,
+SaveResult seal_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
                      const SaveOptions& options) {
-  return Seal(file, draft, layout, options).run();
+  return Seal(file, draft, store, options).run();
 }
 
 }  // namespace thalia::container

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "container/draft.h"
-#include "container/layout.h"
+#include "container/payload_store.h"
 #include "io/atomic_file.h"
 #include "thalia/options.h"
 #include "thalia/writer.h"
@@ -13,7 +13,7 @@ namespace thalia::container {
 /// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
 /// file yet, the header last, syncs, and gives the file its name.
 /// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
-SaveResult seal_file(io::AtomicFile& file, Draft& draft, const Layout& layout,
+SaveResult seal_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
                      const SaveOptions& options);
 
 }  // namespace thalia::container

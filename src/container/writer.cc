@@ -8,7 +8,6 @@
 #include "container/borrowed_indices.h"
 #include "container/check_options.h"
 #include "container/draft.h"
-#include "container/payload_digest.h"
 #include "container/payload_store.h"
 #include "container/seal.h"
 #include "container/sparse_pieces.h"
@@ -67,10 +66,8 @@ class Writer::Impl {
       const auto begun = started_.value_or(Clock::now());
       end_declarations();
       container::check_borrowed_indices(draft_, options_.threads);
-      if (options_.compression != format::Codec::store)
-        container::digest_all(draft_, options_.threads);
       store_->finish();
-      SaveResult result = container::seal_file(file_, draft_, store_->layout(), options_);
+      SaveResult result = container::seal_file(file_, draft_, *store_, options_);
       result.seconds = seconds_since(begun);
       open_ = false;
       return result;
@@ -89,14 +86,7 @@ class Writer::Impl {
     if (store_) return;
     started_ = Clock::now();
     draft_.check_complete();
-    store_ = std::make_unique<container::PayloadStore>(
-        draft_, container::ChunkTarget{.fd = file_.fd(),
-                                       .path = file_.path(),
-                                       .codec = options_.compression,
-                                       .level = options_.compression_level,
-                                       .chunk_bytes = options_.chunk_bytes,
-                                       .threads = options_.threads,
-                                       .cancel = options_.cancel});
+    store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
   }
 
   void abandon() noexcept {

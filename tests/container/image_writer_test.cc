@@ -154,6 +154,64 @@ BOOST_AUTO_TEST_CASE(streamed_and_compressed_payloads_mix_with_direct_writes) {
   }
 }
 
+// Ends of payloads are kept in memory up to a bound and go through the page cache beyond it;
+// whichever way a byte took, the file is the same.
+BOOST_AUTO_TEST_CASE(memory_and_threads_do_not_change_what_compressed_and_streamed_saves_write) {
+  const TemporaryFolder folder;
+  std::vector<std::vector<std::byte>> payloads;
+  for (int i = 0; i < 300; ++i) payloads.push_back(random_bytes(7'000 + 131 * i));
+  for (const std::size_t bytes : {2'500'000u, 1u, 1'048'576u, 4'200'000u})
+    payloads.push_back(random_bytes(bytes));
+  for (std::vector<std::byte>& payload : payloads)  // every other one shrinks
+    for (std::size_t i = 0; i < payload.size(); i += 2) payload[i] = std::byte(0);
+  const auto save_with = [&](const SaveOptions& options, bool streamed) {
+    Writer writer(folder / "a.thalia", options);
+    const RegionId region = writer.add_region({.name = "r"});
+    std::vector<TensorId> ids;
+    for (std::size_t i = 0; i < payloads.size(); ++i) {
+      TensorSpec spec{.name = std::to_string(i), .dtype = DType::u8, .shape = {payloads[i].size()}};
+      if (streamed) {
+        ids.push_back(writer.add_tensor(region, std::move(spec)));
+      } else {
+        writer.add_tensor(region, std::move(spec), payloads[i]);
+      }
+    }
+    // Raw: all tensors by turns; compressed: in file order.
+    const bool by_turns = options.compression == format::Codec::store;
+    const std::size_t step = by_turns ? 300'000 : SIZE_MAX;
+    for (std::size_t at = 0; streamed && at < 4'200'000;
+         at += std::min(step, std::size_t{1} << 40)) {
+      for (std::size_t i = 0; i < payloads.size(); ++i) {
+        if (at >= payloads[i].size()) continue;
+        const ByteSpan rest = ByteSpan(payloads[i]).subspan(at);
+        writer.write(ids[i], rest.first(std::min(rest.size(), step)));
+      }
+    }
+    writer.commit();
+    return read_file(folder / "a.thalia");
+  };
+  for (const auto codec : {format::Codec::store, format::Codec::zstd}) {
+    SaveOptions options = options_with(IoMode::buffered);
+    options.compression = codec;
+    options.chunk_bytes = 68 << 10;  // content pieces and chunks do not end together
+    options.memory_bytes = 128 << 20;
+    const std::string expected = save_with(options, false);
+    BOOST_TEST(verify(folder / "a.thalia").ok());
+    for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
+      for (const unsigned threads : {1u, 3u}) {
+        for (const std::uint64_t memory : {4u << 20, 128u << 20}) {
+          for (const bool streamed : {false, true}) {
+            options.io = io;
+            options.threads = threads;
+            options.memory_bytes = memory;
+            BOOST_TEST((save_with(options, streamed) == expected));
+          }
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(automatic_is_buffered_for_small_files_and_for_saves_without_durability) {
   const TemporaryFolder folder;
   SaveOptions options = options_with(IoMode::automatic);

@@ -213,8 +213,13 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
     last = done;
     end = total;
   };
-  save(folder / "f", chunked_sample(), options);
-  BOOST_TEST(last == end);
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
+    options.compression = codec;
+    last = end = 0;
+    const SaveResult result = save(folder / "f", chunked_sample(), options);
+    BOOST_TEST(last == result.payload_bytes);
+    BOOST_TEST(last == end);
+  }
   last = 0;
   VerifyOptions verifying;
   verifying.progress = options.progress;
