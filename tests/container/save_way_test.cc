@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "boost_test.h"
-#include "io/direct_writer.h"
+#include "io/direct_file.h"
 #include "support/files.h"
 #include "support/io_uring.h"
 #include "support/sample.h"
@@ -18,7 +18,7 @@ namespace {
 bool has_direct_files(const TemporaryFolder& folder) {
   write_file(folder / "probe", "");
   const io::UniqueFd fd(::open((folder / "probe").c_str(), O_RDWR | O_CLOEXEC));
-  return io::open_direct(fd.get()) && !io::is_in_memory(fd.get());
+  return io::open_direct(fd.get(), io::DirectAccess::write) && !io::is_in_memory(fd.get());
 }
 
 SaveResult save_directly(const std::filesystem::path& path) {
