@@ -1,22 +1,30 @@
 // This library's side of a comparison with a peer: reads commands from standard input, one a line,
-// and answers each with the seconds it took. bench/peers.py runs it.
+// and answers each with a number, the seconds it took unless said otherwise. bench/peers.py runs
+// it.
 //
-//   make COUNT BYTES THALIA SAFETENSORS   writes COUNT tensors of BYTES bytes of f32 to two files
-//   open PATH TENSOR RUNS                 opens, finds, touches; seconds of one run
-//   load PATH                             views of all tensors, every page touched
-//   save PATH FROM SYNC                   the tensors of FROM; SYNC is none or full
+//   make DTYPE COUNT BYTES SAFETENSORS [THALIA]   COUNT tensors of BYTES bytes of f32 or bf16
+//   state SAFETENSORS      holds copies of these tensors from now on
+//   forget                 holds nothing any more
+//   save PATH SYNC IO      the state; SYNC none or full, IO automatic, buffered or direct
+//   memory PATH            saves the state durably; bytes of memory that this took at most
+//   copy                   copies the state into memory that was written to before
+//   load PATH INTO VERIFY  INTO views, fresh or target; VERIFY off or on
+//   open PATH TENSOR RUNS  opens, finds, touches; seconds of one run
+//   cold PATH              takes the file out of the page cache
+//   settle FOLDER          waits until the disk has nothing left to do
 #include <chrono>
 #include <exception>
+#include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "floors.h"
-#include "samples.h"
-#include "scratch.h"
+#include "paired.h"
+#include "peer_state.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 
 namespace {
 
@@ -31,80 +39,126 @@ double seconds_of(std::uint64_t runs, Step step) {
          static_cast<double>(runs);
 }
 
-void make(std::uint64_t count, std::uint64_t bytes, const std::string& thalia_path,
-          const std::string& safetensors_path) {
-  const auto weights = normal_f32(count * bytes);
-  const ByteSpan payload = as_byte_span(weights);
-  bench::save(thalia_path, payload, DType::f32, bytes);
-  std::vector<SafetensorsTensor> tensors;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    tensors.push_back({.name = tensor_name(i),
-                       .shape = {bytes / sizeof(float)},
-                       .bytes = payload.subspan(i * bytes, bytes)});
+// A value of /proc/self/status, in bytes.
+double status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kib = 0;
+    if (word == key + ":" && status >> kib) return kib * 1024;
   }
-  save_safetensors(safetensors_path, std::move(tensors), std::nullopt, Durability::none);
+  throw std::runtime_error("/proc/self/status has no " + key);
 }
 
-double open_file(const std::string& path, const std::string& tensor, std::uint64_t runs) {
-  return seconds_of(runs,
-                    [&] { touch_pages(Reader::open(path).region("model").at(tensor).bytes()); });
-}
+class PeerSide {
+ public:
+  double answer(const std::string& line) {
+    std::istringstream words(line);
+    std::string command;
+    words >> command;
+    const auto found = kCommands.find(command);
+    if (found == kCommands.end()) throw std::runtime_error("not understood: " + line);
+    return (this->*found->second)(words);
+  }
 
-double load(const std::string& path) {
-  return seconds_of(1, [&] {
-    const Reader reader = Reader::open(path);
-    const RegionView region = reader.region("model");
-    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) touch_pages(region.tensor(i).bytes());
-  });
-}
+ private:
+  using Words = std::istringstream;
 
-double save(const std::string& path, const std::string& from, Durability durability) {
-  // In private memory, as a trainer's weights are.
-  const SafetensorsFile source = SafetensorsFile::open(from);
-  std::vector<std::vector<std::byte>> copies;
-  for (const SafetensorsTensor& tensor : source.tensors())
-    copies.emplace_back(tensor.bytes.begin(), tensor.bytes.end());
-  return seconds_of(1, [&] {
-    Writer writer(path, {.durability = durability});
-    const RegionId region = writer.add_region({.name = "model"});
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      const SafetensorsTensor& tensor = source.tensors()[i];
-      writer.add_tensor(region, {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape},
-                        copies[i]);
+  static std::string word(Words& words) {
+    std::string text;
+    words >> text;
+    return text;
+  }
+  static std::uint64_t number(Words& words) { return std::stoull(word(words)); }
+
+  double make(Words& words) {
+    const DType dtype = word(words) == "bf16" ? DType::bf16 : DType::f32;
+    const std::uint64_t count = number(words), bytes = number(words);
+    const std::string safetensors = word(words);
+    make_files(dtype, count, bytes, safetensors, word(words));
+    return 0;
+  }
+  double state(Words& words) {
+    state_ = PeerState();
+    state_ = PeerState(word(words));
+    return 0;
+  }
+  double forget(Words&) {
+    state_ = PeerState();
+    copy_.clear();
+    loader_.forget();
+    return 0;
+  }
+  double save(Words& words) {
+    const std::string path = word(words);
+    const Durability durability = word(words) == "full" ? Durability::full : Durability::none;
+    const std::string io = word(words);
+    const IoMode mode = io == "buffered" ? IoMode::buffered
+                        : io == "direct" ? IoMode::direct
+                                         : IoMode::automatic;
+    return seconds_of(
+        1, [&] { state_.writer(path, {.durability = durability, .io = mode}).commit(); });
+  }
+  double memory(Words& words) {
+    const std::string path = word(words);
+    std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // forgets the greatest so far
+    const double before = status_bytes("VmRSS");
+    state_.writer(path, {}).commit();
+    return status_bytes("VmHWM") - before;
+  }
+  double copy_state(Words&) {
+    if (copy_.empty()) {
+      for (const PeerTensor& tensor : state_.tensors())
+        copy(tensor.memory.bytes(), copy_.emplace_back(tensor.memory.bytes().size()).bytes());
     }
-    writer.commit();
-  });
-}
-
-std::string answer(const std::string& line) {
-  std::istringstream words(line);
-  std::string command, first, second, third;
-  std::uint64_t count = 0, bytes = 0;
-  words >> command;
-  double seconds = 0;
-  if (command == "make" && words >> count >> bytes >> first >> second) {
-    make(count, bytes, first, second);
-  } else if (command == "open" && words >> first >> second >> count) {
-    seconds = open_file(first, second, count);
-  } else if (command == "load" && words >> first) {
-    seconds = load(first);
-  } else if (command == "save" && words >> first >> second >> third) {
-    seconds = save(first, second, third == "full" ? Durability::full : Durability::none);
-  } else {
-    return "error: not understood: " + line;
+    return seconds_of(1, [&] {
+      for (std::size_t i = 0; i < copy_.size(); ++i)
+        copy(state_.tensors()[i].memory.bytes(), copy_[i].bytes());
+    });
   }
-  std::ostringstream text;
-  text.precision(9);
-  text << seconds;
-  return text.str();
-}
+  double load(Words& words) {
+    const std::string path = word(words), into = word(words);
+    return loader_.load(path,
+                        into == "views"   ? LoadInto::views
+                        : into == "fresh" ? LoadInto::fresh
+                                          : LoadInto::target,
+                        word(words) == "on" ? Verification::on_first_touch : Verification::off);
+  }
+  double open(Words& words) {
+    const std::string path = word(words), tensor = word(words);
+    return seconds_of(number(words),
+                      [&] { touch_pages(Reader::open(path).region("model").at(tensor).bytes()); });
+  }
+  double cold(Words& words) {
+    drop_from_cache(word(words));
+    return 0;
+  }
+  double settle(Words& words) {
+    bench::settle(word(words));
+    return 0;
+  }
+
+  PeerState state_;
+  PeerLoader loader_;
+  std::vector<TensorMemory> copy_;
+
+  static const std::map<std::string, double (PeerSide::*)(Words&)> kCommands;
+};
+
+const std::map<std::string, double (PeerSide::*)(PeerSide::Words&)> PeerSide::kCommands{
+    {"make", &PeerSide::make},       {"state", &PeerSide::state}, {"forget", &PeerSide::forget},
+    {"save", &PeerSide::save},       {"load", &PeerSide::load},   {"open", &PeerSide::open},
+    {"memory", &PeerSide::memory},   {"cold", &PeerSide::cold},   {"settle", &PeerSide::settle},
+    {"copy", &PeerSide::copy_state},
+};
 
 }  // namespace
 
 int main() {
+  PeerSide side;
+  std::cout.precision(9);
   for (std::string line; std::getline(std::cin, line);) {
     try {
-      std::cout << answer(line) << std::endl;
+      std::cout << side.answer(line) << std::endl;
     } catch (const std::exception& error) {
       std::cout << "error: " << error.what() << std::endl;
     }

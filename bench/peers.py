@@ -1,192 +1,248 @@
 #!/usr/bin/env python3
-"""Thalia beside the safetensors package for Python: opening, loading, saving.
+"""Thalia beside its peers and the disk: saving, loading and opening the same state.
 
-Both sides work on the same tensors on the same file system, by turns: safetensors in this process,
-Thalia in the program peer_side of the build folder, each timing itself. A ratio is the peer's time
-by ours, the median over the pairs; above 1, we are faster. The packages are installed into
-.venv-bench on the first run.
+torch.save and torch.load, safetensors, torch.distributed.checkpoint, h5py, tensorstore, Orbax,
+fastsafetensors and Run:ai's model streamer run in this process, this library in the program
+peer_side of the build folder, each timing itself; the floor is fio. They take turns, in rounds. The
+peers are installed into .venv-bench on the first run. bench/README.md states the method.
 """
 
 import argparse
-import filecmp
 import json
+import logging
 import os
 import pathlib
-import statistics
-import subprocess
+import platform
+import shutil
 import sys
 import tempfile
-import time
-import venv
+import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-ENVIRONMENT = ROOT / ".venv-bench"
-REQUIREMENTS = ROOT / "bench/requirements.txt"
+from race import environment
+from race.disk import available_memory, files_of
+from race.ours import Ours
+from race.plot import svg
+from race.report import markdown, table
+from race.rounds import Unable, result, run_race
 
-
-def enter_environment():
-    """Makes the virtual environment where it is missing or old, and goes on in its Python."""
-    if pathlib.Path(sys.prefix) == ENVIRONMENT:
-        return
-    python = ENVIRONMENT / "bin/python3"
-    stamp = ENVIRONMENT / "requirements.txt"
-    if not stamp.exists() or not filecmp.cmp(stamp, REQUIREMENTS, shallow=False):
-        venv.create(ENVIRONMENT, clear=True, with_pip=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-r", REQUIREMENTS], check=True)
-        stamp.write_bytes(REQUIREMENTS.read_bytes())
-    os.execv(python, [str(python), *sys.argv])
-
-
-class Ours:
-    """The program that does our side; it answers each command with seconds."""
-
-    def __init__(self, build):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen([build / "bench/peer_side"], **pipes)
-
-    def __call__(self, *words):
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer or answer.startswith("error"):
-            raise RuntimeError(f"peer_side: {answer.strip() or 'ended'}")
-        return float(answer)
+TENSOR_BYTES = 16 << 20
+SMALL_BYTES = 4096
+LARGE = (  # beginnings of the names of the races over the large state
+    "durable save, ",
+    "save, not durable, ",
+    "cold load into memory that is there, ",
+    "cold load, ",
+    "warm load into memory that is there, ",
+    "warm load, ",
+)
 
 
-def seconds_of(step, runs=1):
-    start = time.perf_counter()
-    for _ in range(runs):
-        step()
-    return (time.perf_counter() - start) / runs
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add = parser.add_argument
+    add("--build", type=pathlib.Path, default=environment.ROOT / "build-bench", help="build folder")
+    default = pathlib.Path(os.environ.get("THALIA_BENCH_DIR", "/var/tmp"))
+    add("--dir", type=pathlib.Path, default=default, help="folder on a disk")
+    add("--out", type=pathlib.Path, help="folder for table, plot and samples (BUILD/peers)")
+    add("--rounds", type=int, default=7)
+    add("--mib", type=int, default=4096, help="size of the state (4096)")
+    add("--quick", action="store_true", help="256 MiB, three rounds: two minutes")
+    add("--smoke", action="store_true", help="tiny, one round, no peers: does it still run?")
+    add(
+        "--data",
+        choices=("f32", "bf16", "training"),
+        default="f32",
+        help="normal weights, or a training run's state",
+    )
+    add(
+        "--only",
+        action="append",
+        default=[],
+        help="only races whose name holds this; may be repeated",
+    )
+    add(
+        "--peer",
+        action="append",
+        default=[],
+        help="only peers whose name holds this; may be repeated",
+    )
+    add("--without-peers", action="store_true", help="only Thalia and the floors; installs nothing")
+    options = parser.parse_args()
+    if options.quick:
+        options.mib, options.rounds = 256, 3
+    if options.smoke:
+        options.mib, options.rounds, options.without_peers = 1, 1, True
+    options.out = options.out or options.build / "peers"
+    return options
 
 
-def touch(array):
-    """Reads one byte of each page."""
-    array.reshape(-1).view("u1")[::4096].sum()
+def check_room(options, size):
+    free = shutil.disk_usage(options.dir).free
+    if free < 12 * size:
+        raise Unable(f"{options.dir}: {free >> 20} MiB free, {12 * size >> 20} MiB needed")
+    if available_memory() < 5 * size:
+        raise Unable(f"{available_memory() >> 20} MiB of memory free, {5 * size >> 20} MiB needed")
 
 
-class Bench:
-    def __init__(self, ours, folder, pairs):
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def facts_of(options):
+    facts = {
+        "rounds": options.rounds,
+        "processor": f"{processor()}, {os.cpu_count()} cores",
+        "kernel": platform.release(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+    }
+    if not options.without_peers:
+        from importlib.metadata import PackageNotFoundError, version
+
+        found = []
+        text = environment.REQUIREMENTS.read_text(encoding="utf-8")
+        for package in (each.split("==")[0] for each in environment.requirements(text)):
+            try:
+                found.append(f"{package} {version(package)}")
+            except PackageNotFoundError:
+                found.append(f"{package} not installed")
+        facts["peers"] = ", ".join(found)
+    return facts
+
+
+class Session:
+    """One run of the program: the races as options select them, and their results."""
+
+    def __init__(self, options, ours, folder):
+        self.options = options
         self.ours = ours
         self.folder = folder
-        self.pairs = pairs
         self.results = []
+        self.facts = facts_of(options)
 
-    def compare(self, name, ours, peer, prepare=lambda: None):
-        """ours and peer return seconds; a first pair warms up and does not count."""
-        samples = []
-        for i in range(self.pairs + 1):
-            sides = [("ours", ours), ("peer", peer)]
-            pair = {}
-            for side, run in sides if i % 2 else reversed(sides):
-                prepare()
-                pair[side] = run()
-            samples.append(pair)
-        samples = samples[1:]
-        ratios = [pair["peer"] / pair["ours"] for pair in samples]
-        result = {
-            "name": name,
-            "ours_seconds": statistics.median(pair["ours"] for pair in samples),
-            "peer_seconds": statistics.median(pair["peer"] for pair in samples),
-            "median": statistics.median(ratios),
-            "min": min(ratios),
-            "max": max(ratios),
-        }
-        self.results.append(result)
-        print(
-            f"{name:50} ours {result['ours_seconds'] * 1e3:10.3f} ms"
-            f"  peer {result['peer_seconds'] * 1e3:10.3f} ms"
-            f"  ratio {result['median']:.3g} ({result['min']:.3g} to {result['max']:.3g})",
-            flush=True,
+    def say(self, text):
+        if sys.stderr.isatty():
+            print(
+                f"\r\x1b[K{text}"[: shutil.get_terminal_size().columns],
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def wants(self, name):
+        return not self.options.only or any(word in name for word in self.options.only)
+
+    def wants_large(self):
+        """Or might: the words may also speak of the size."""
+        return self.wants("") or any(
+            word in name or name in word for word in self.options.only for name in LARGE
         )
 
-    def make(self, count, size):
-        """The same tensors as a .thalia and as a .safetensors file, written back to the disk."""
-        paths = self.folder / f"{count}.thalia", self.folder / f"{count}.safetensors"
-        self.ours("make", count, size, *paths)
-        os.sync()
-        return paths
+    def race(self, race):
+        if not self.wants(race.name):
+            return
+        run_race(race, self.options.rounds, self.say)
+        self.say("")
+        self.results.append(result(race))
+        print(f"\n{race.name}\n{table(self.results[-1])}", flush=True)
 
-    def open_one(self, count):
-        import safetensors
+    def state(self, source):
+        """A bench over the state of a safetensors file. Both sides hold it in memory."""
+        from race.races import Bench
+        from race.state import read_state
 
-        ours, peer = self.make(count, 64)
-        wanted = f"layers.{count // 3 // 8}.w{count // 3 % 8}"
+        self.ours("state", source)
+        arrays = None if self.options.without_peers else read_state(source)
+        size = source.stat().st_size
+        source.unlink()
+        return Bench(self.ours, self.folder, arrays, self.options.peer), size
 
-        def open_peer():
-            with safetensors.safe_open(peer, framework="numpy") as file:
-                touch(file.get_tensor(wanted))
+    def large(self):
+        source = self.folder / "source.safetensors"
+        if self.options.data == "training":
+            from race.training import train
 
-        self.compare(
-            f"open, read one of {count}",
-            lambda: self.ours("open", ours, wanted, 50),
-            lambda: seconds_of(open_peer, 1 if count > 10_000 else 10),
-        )
+            train(source, self.options.mib << 20, self.say)
+        else:
+            count = max(1, (self.options.mib << 20) // TENSOR_BYTES)
+            each = min(TENSOR_BYTES, self.options.mib << 20)
+            self.ours("make", self.options.data, count, each, source)
+        bench, size = self.state(source)
+        size = size // 4096 * 4096  # what a floor can write past the page cache
+        what = f"{size / 2**20:.0f} MiB of {self.options.data}"
+        self.race(bench.save_durable(size, what))
+        self.race(bench.save_unsynced(size, what))
+        extra = self.ours("memory", self.folder / "saved.thalia") / 2**20
+        self.facts["extra memory of a durable save"] = f"{extra:.0f} MiB, the aim 128 at most"
+        if any(self.wants(race.name) for race in bench.loads(size, what)):
+            bench.make_files(self.say)
+            for race in bench.loads(size, what):
+                self.race(race)
+        self.clear()
 
-    def load_all(self, count, size, name):
-        import safetensors.numpy
+    def small(self):
+        count = 100 if self.options.smoke else 10_000 if self.options.quick else 100_000
+        what = f"{count:,} tensors of 4 KiB"
+        if not self.wants(what):
+            return
+        source = self.folder / "source.safetensors"
+        self.ours("make", "f32", count, SMALL_BYTES, source)
+        bench, size = self.state(source)
+        self.race(bench.save_small(size, what, durable=False))
+        self.race(bench.save_small(size, what, durable=True))
+        self.clear()
 
-        ours, peer = self.make(count, size)
+    def opening(self):
+        from race.races import Bench
 
-        def load_peer():
-            for array in safetensors.numpy.load_file(peer).values():
-                touch(array)
+        arrays = None if self.options.without_peers else {}
+        for count in (1_000,) if self.options.smoke else (1_000, 10_000, 100_000, 1_000_000):
+            if self.options.quick and count > 100_000:
+                continue
+            bench = Bench(self.ours, self.folder, arrays, [])
+            if self.wants("open"):
+                self.race(bench.open_one(count))
+                self.clear()
 
-        self.compare(
-            f"load, warm, {name}", lambda: self.ours("load", ours), lambda: seconds_of(load_peer)
-        )
+    def clear(self):
+        from race.disk import remove
 
-    def save_all(self, count, size, name, sync):
-        import safetensors.numpy
+        self.ours("forget")
+        for path in self.folder.iterdir():
+            remove(path)
 
-        _, source = self.make(count, size)
-        tensors = safetensors.numpy.load_file(source)
-        ours, peer = self.folder / "saved.thalia", self.folder / "saved.safetensors"
-
-        def save_peer():
-            safetensors.numpy.save_file(tensors, peer)
-            if sync:
-                with open(peer, "rb") as file:
-                    os.fsync(file.fileno())
-
-        def clear():
-            ours.unlink(missing_ok=True)
-            peer.unlink(missing_ok=True)
-            os.sync()
-
-        self.compare(
-            f"save, {'synced' if sync else 'not synced'}, {name}",
-            lambda: self.ours("save", ours, source, "full" if sync else "none"),
-            lambda: seconds_of(save_peer),
-            clear,
-        )
+    def write(self):
+        out = self.options.out
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "peers.md").write_text(markdown(self.facts, self.results), encoding="utf-8")
+        (out / "peers.svg").write_text(svg(self.results), encoding="utf-8")
+        samples = {"facts": self.facts, "results": self.results}
+        (out / "peers.json").write_text(json.dumps(samples, indent=1) + "\n", encoding="utf-8")
+        print("\n" + "\n".join(str(path) for path in sorted(files_of(out))))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
-    default = os.environ.get("THALIA_BENCH_DIR", "/var/tmp")
-    parser.add_argument("--dir", default=default, help="folder on a disk")
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--mib", type=int, default=512, help="size of what is saved and loaded")
-    parser.add_argument("--json", type=pathlib.Path, help="write the results there too")
-    options = parser.parse_args()
-
-    with tempfile.TemporaryDirectory(dir=options.dir, prefix="thalia-peers-") as folder:
-        bench = Bench(Ours(options.build), pathlib.Path(folder), options.pairs)
-        for count in (1_000, 10_000, 100_000):
-            bench.open_one(count)
-        large = options.mib // 16, 16 << 20, f"{options.mib} MiB in tensors of 16 MiB"
-        small = 100_000, 4096, "100000 tensors of 4 KiB"
-        for sizes in (large, small):
-            bench.load_all(*sizes)
-            bench.save_all(*sizes, sync=False)
-            bench.save_all(*sizes, sync=True)
-        if options.json:
-            options.json.write_text(json.dumps(bench.results, indent=1) + "\n", encoding="utf-8")
+def main(options):
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    try:
+        check_room(options, options.mib << 20)
+        ours = Ours(options.build)
+        with tempfile.TemporaryDirectory(dir=options.dir, prefix="thalia-peers-") as folder:
+            session = Session(options, ours, pathlib.Path(folder))
+            session.opening()
+            session.small()
+            if session.wants_large():
+                session.large()
+            session.write()
+        ours.close()
+    except (Unable, OSError) as error:
+        sys.exit(f"peers.py: {error}")
 
 
 if __name__ == "__main__":
-    enter_environment()
-    main()
+    chosen = parse()
+    if not chosen.without_peers:
+        environment.enter()
+    main(chosen)

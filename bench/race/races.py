@@ -1,0 +1,239 @@
+"""The races: what is compared with what, in which state of disk and cache."""
+
+import gc
+
+from . import disk, peers
+from .rounds import Contestant, Race, Unable
+from .state import check_samples, erase, samples, seconds_of, touch
+
+SYNCED = "file and folder fsynced; before each run the old file is removed and the disk is idle"
+UNSYNCED = "into the page cache; before each run the old file is removed and the disk is idle"
+COLD = "the file out of the page cache, which mincore confirms; "
+WARM = "the file in the page cache, read once before; "
+TOUCHED = "a byte of every page is read"
+
+
+class Bench:
+    """The state, both sides of it, and a folder for their files."""
+
+    def __init__(self, ours, folder, arrays, wanted):
+        """arrays is None where only Thalia and the floors run; wanted picks peers by name."""
+        self.ours = ours
+        self.folder = folder
+        self.arrays = arrays
+        self._expected = samples(arrays or {})
+        self._checked = set()
+        self._peers = {}
+        self._wanted = [
+            each
+            for each in (() if arrays is None else peers.ALL)
+            if not wanted or any(word in (each.name or "") + each.load_name for word in wanted)
+        ]
+
+    def peer(self, kind):
+        """@raise Unable where it is not installed."""
+        if kind not in self._peers:
+            try:
+                self._peers[kind] = kind(self.arrays)
+            except ImportError as error:
+                raise Unable(f"not installed: {error}") from error
+        return self._peers[kind]
+
+    def _clear(self, path):
+        disk.remove(path)
+        self.ours("settle", self.folder)
+
+    # --- Saving -----------------------------------------------------------------------------------
+
+    def _our_save(self, name, sync, io="automatic"):
+        path = self.folder / "saved.thalia"
+
+        def run():
+            seconds = self.ours("save", path, sync, io)
+            disk.remove(path)
+            return seconds
+
+        return Contestant(name, run, lambda: self._clear(path), "ours")
+
+    def _peer_save(self, kind, durable):
+        path = self.folder / f"saved{kind.suffix}"
+
+        def run():
+            peer = self.peer(kind)
+
+            def save():
+                peer.save(path, durable)
+                if durable:
+                    disk.make_durable(path)
+
+            seconds = seconds_of(save)
+            disk.remove(path)
+            return seconds
+
+        return Contestant(kind.name, run, lambda: self._clear(path))
+
+    def _savers(self):
+        return [each for each in self._wanted if each.name and each is not peers.TorchMapped]
+
+    def save_durable(self, size, what):
+        raw = self.folder / "floor"
+        ours = [
+            self._our_save("Thalia", "full"),
+            self._our_save("Thalia, io=buffered", "full", "buffered"),
+        ]
+        floor = Contestant(
+            "floor: fio O_DIRECT io_uring, fsync",
+            lambda: disk.fio(raw, size, "write"),
+            lambda: self._clear(raw),
+            "floor",
+        )
+        others = [self._peer_save(kind, True) for kind in self._savers()]
+        aims = {other.name: ("at least", 2.5) for other in others}
+        aims |= {floor.name: ("at least", 0.9), ours[1].name: ("at least", 1.3)}
+        return Race(f"durable save, {what}", SYNCED, [*ours, floor, *others], size, aims)
+
+    def save_unsynced(self, size, what):
+        others = [self._peer_save(kind, False) for kind in self._savers()]
+        aims = {peers.Safetensors.name: ("at least", 1.0)}
+        ours = self._our_save("Thalia", "none")
+        return Race(f"save, not durable, {what}", UNSYNCED, [ours, *others], size, aims)
+
+    def save_small(self, size, what, durable):
+        """Of a state in many small tensors; only the peers that take those."""
+        kinds = [k for k in self._savers() if k in (peers.TorchSave, peers.Safetensors)]
+        ours = self._our_save("Thalia", "full" if durable else "none")
+        others = [self._peer_save(kind, durable) for kind in kinds]
+        name = f"{'durable save' if durable else 'save, not durable'}, {what}"
+        aims = {peers.Safetensors.name: ("at least", 2.0)}
+        return Race(name, SYNCED if durable else UNSYNCED, [ours, *others], size, aims)
+
+    # --- Loading ----------------------------------------------------------------------------------
+
+    def make_files(self, say):
+        """The file that each contestant loads, on the disk."""
+        self.ours("save", self.folder / "state.thalia", "full", "automatic")
+        for kind in self._savers():
+            path = self.folder / f"state{kind.suffix}"
+            say(f"preparing {path.name}")
+            try:
+                self.peer(kind).save(path, True)
+                disk.make_durable(path)
+            except Exception as error:  # its load says so
+                say(f"{path.name}: {error}")
+                disk.remove(path)
+        self.ours("forget")
+        self.ours("settle", self.folder)
+
+    def _cold(self, path):
+        gc.collect()  # what maps the file still
+        for each in disk.files_of(path):
+            if each.stat().st_size:
+                self.ours("cold", each)
+
+    def _our_load(self, name, into, verify, cold):
+        path = self.folder / "state.thalia"
+        return Contestant(
+            name,
+            lambda: self.ours("load", path, into, verify),
+            (lambda: self._cold(path)) if cold else (lambda: disk.warm(path)),
+            "ours",
+        )
+
+    def _peer_load(self, kind, cold):
+        path = self.folder / f"state{kind.suffix}"
+
+        def use(loaded):
+            touch(loaded)
+            if kind not in self._checked:  # in the round that does not count
+                check_samples(self._expected, loaded)
+                self._checked.add(kind)
+
+        def run():
+            peer = self.peer(kind)
+            if not path.exists():
+                raise Unable("it could not be saved")
+            if kind not in self._checked and hasattr(kind, "fills_state"):
+                erase(self._expected, self.arrays)
+            return seconds_of(lambda: peer.load(path, use))
+
+        prepare = (lambda: self._cold(path)) if cold else (lambda: disk.warm(path))
+        return Contestant(kind.load_name, run, prepare)
+
+    def _peer_loads(self, cold, fills_state):
+        kinds = [kind for kind in self._wanted if hasattr(kind, "fills_state") == fills_state]
+        return [self._peer_load(kind, cold) for kind in kinds]
+
+    def loads(self, size, what):
+        return [
+            self.load_cold_in_place(size, what),
+            self.load_cold_fresh(size, what),
+            self.load_warm_in_place(size, what),
+            self.load_warm_views(size, what),
+        ]
+
+    def load_cold_in_place(self, size, what):
+        """Into memory that was written to before, as a server's buffers."""
+        ours = self._our_load("Thalia", "target", "off", True)
+        verified = self._our_load("Thalia, verified", "target", "on", True)
+        path = self.folder / "state.thalia"
+        floor = Contestant(
+            "floor: fio O_DIRECT io_uring",
+            lambda: disk.fio(path, size, "read"),
+            lambda: self._cold(path),
+            "floor",
+        )
+        aims = {floor.name: ("at least", 0.9), verified.name: ("at most", 1.05)}
+        contestants = [ours, verified, floor, *self._peer_loads(True, True)]
+        name = f"cold load into memory that is there, {what}"
+        return Race(name, COLD + "every byte is copied", contestants, size, aims)
+
+    def load_cold_fresh(self, size, what):
+        """To memory that is allocated on the way, and as a mapping."""
+        ours = self._our_load("Thalia, copies", "fresh", "off", True)
+        views = self._our_load("Thalia, views", "views", "off", True)
+        mapped = (peers.Safetensors.load_name, peers.TorchMapped.load_name, views.name)
+        aims = {name: ("at least", 2.0) for name in mapped}
+        contestants = [ours, views, *self._peer_loads(True, False)]
+        return Race(f"cold load, {what}", COLD + TOUCHED, contestants, size, aims)
+
+    def load_warm_in_place(self, size, what):
+        ours = self._our_load("Thalia", "target", "off", False)
+        verified = self._our_load("Thalia, verified", "target", "on", False)
+        aims = {verified.name: ("at most", 1.25)}
+        contestants = [ours, verified, *self._peer_loads(False, True)]
+        name = f"warm load into memory that is there, {what}"
+        return Race(name, WARM + "every byte is copied", contestants, size, aims)
+
+    def load_warm_views(self, size, what):
+        ours = self._our_load("Thalia, views", "views", "off", False)
+        verified = self._our_load("Thalia, views, verified", "views", "on", False)
+        aims = {peers.Safetensors.load_name: ("at least", 1.0)}
+        contestants = [ours, verified, *self._peer_loads(False, False)]
+        return Race(f"warm load, {what}", WARM + TOUCHED, contestants, size, aims)
+
+    # --- Opening ----------------------------------------------------------------------------------
+
+    def open_one(self, count):
+        thalia, other = self.folder / f"{count}.thalia", self.folder / f"{count}.safetensors"
+        self.ours("make", "f32", count, 64, other, thalia)
+        tensor = f"layers.{count // 3 // 8}.w{count // 3 % 8}"
+
+        def open_peer():
+            from safetensors import safe_open
+
+            with safe_open(other, framework="numpy") as file:
+                touch({tensor: file.get_tensor(tensor)})
+
+        runs = max(1, 10_000 // count)
+        ours = Contestant("Thalia", lambda: self.ours("open", thalia, tensor, 50), kind="ours")
+        contestants = [ours]
+        if self.arrays is not None:
+            peer = "safetensors safe_open"
+            contestants.append(
+                Contestant(
+                    peer, lambda: seconds_of(lambda: [open_peer() for _ in range(runs)]) / runs
+                )
+            )
+        aims = {"safetensors safe_open": ("at least", 20.0)} if count == 100_000 else {}
+        conditions = "both files in the page cache"
+        return Race(f"open, read one of {count:,}", conditions, contestants, 0, aims)
