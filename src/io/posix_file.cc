@@ -22,6 +22,16 @@ struct stat stat_of(int fd, const std::filesystem::path& path) {
   return status;
 }
 
+UniqueFd open_regular(const std::filesystem::path& path, int access) {
+  // Without O_NONBLOCK, opening a FIFO would wait for its writer before we can say no.
+  UniqueFd fd(retry_interrupted(
+      [&] { return ::open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+  if (!fd) throw_errno("open", path);
+  if (!S_ISREG(stat_of(fd.get(), path).st_mode))
+    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = path.string()});
+  return fd;
+}
+
 // Drops the first `count` bytes of the pieces that start at `first`; returns the first piece that
 // has bytes left.
 std::size_t skip_bytes(std::vector<iovec>& pieces, std::size_t first, std::size_t count) {
@@ -44,13 +54,11 @@ std::size_t checked_progress(ssize_t written, const char* operation, std::uint64
 }  // namespace
 
 UniqueFd open_for_reading(const std::filesystem::path& path) {
-  // Without O_NONBLOCK, opening a FIFO would wait for its writer before we can say no.
-  UniqueFd fd(retry_interrupted(
-      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
-  if (!fd) throw_errno("open", path);
-  if (!S_ISREG(stat_of(fd.get(), path).st_mode))
-    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = path.string()});
-  return fd;
+  return open_regular(path, O_RDONLY);
+}
+
+UniqueFd open_for_update(const std::filesystem::path& path) {
+  return open_regular(path, O_RDWR);
 }
 
 std::uint64_t file_size(int fd, const std::filesystem::path& path) {

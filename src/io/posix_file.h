@@ -14,6 +14,8 @@ namespace thalia::io {
 /// Opens for reading (O_CLOEXEC). @throws IoError; UsageError (bad_argument) where the path is no
 /// regular file.
 UniqueFd open_for_reading(const std::filesystem::path& path);
+/// The same for reading and writing; what is in the file stays.
+UniqueFd open_for_update(const std::filesystem::path& path);
 std::uint64_t file_size(int fd, const std::filesystem::path& path);
 
 /// Makes the file this long; what is new reads as zeros.
