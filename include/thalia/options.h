@@ -93,6 +93,9 @@ struct ReadLimits {
 struct ReadOptions {
   Verification verification = Verification::on_first_touch;
   ReadLimits limits{};
+  /// Where the header does not hold, read the file as the commit record says that recover() would
+  /// restore, and change nothing. Finding it reads the file up to twice.
+  bool use_commit_record = false;
   /// Threads that hash and decode; 0: one a core.
   unsigned threads = 0;
 };

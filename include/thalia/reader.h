@@ -44,14 +44,17 @@ class Reader {
   const std::filesystem::path& path() const noexcept;
   /// As it was when the file was opened, whatever was appended since; valid as long as the reader.
   const format::Header& header() const noexcept;
-  std::uint64_t file_bytes() const noexcept;      ///< header().file_length
-  std::string_view metadata_json() const;  ///< in the mapping; checked as JSON within the limits
+  std::uint64_t file_bytes() const noexcept;  ///< header().file_length
+  std::string_view metadata_json() const;     ///< in the mapping; checked as JSON within the limits
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
 
   std::uint32_t region_count() const noexcept;
   std::uint32_t tensor_count() const noexcept;  ///< those of the connectivity section included
   std::uint64_t logical_bytes() const;          ///< of all tensors; reads one record a region
-  /// In file order. @throws UsageError (not_found), FormatError.
+  /// Bytes that appends left without use and compact() gives back; 0 of a file that was saved
+  /// whole. Reads the region index.
+  std::uint64_t dead_bytes() const;
+  /// In the order of the region index. @throws UsageError (not_found), FormatError.
   RegionView region(std::uint32_t i) const;
   std::optional<RegionView> find_region(std::string_view name) const;
   /// @throws UsageError (not_found) that names the region.

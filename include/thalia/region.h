@@ -65,6 +65,7 @@ class RegionView {
   void release() const;
 
  private:
+  friend class Appender;
   friend class Reader;
   friend class detail::OpenFile;
   RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index);

@@ -1,11 +1,13 @@
 // Everything: reading, writing, verifying and converting checkpoints.
 #pragma once
 
+#include "thalia/append.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
+#include "thalia/recover.h"
 #include "thalia/safetensors.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"

@@ -67,7 +67,8 @@ void check_borrowed_indices(const Draft& draft, unsigned threads) {
   std::vector<const DraftTensor*> sparse;
   for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
     const DraftTensor& tensor = draft.tensors[i];
-    if (!tensor.streamed && draft.is_sparse(i) && !tensor.pieces.empty()) sparse.push_back(&tensor);
+    if (!tensor.digested && !tensor.streamed && draft.is_sparse(i) && !tensor.pieces.empty())
+      sparse.push_back(&tensor);
   }
   parallel_for(sparse.size(), threads, [&](std::size_t i) {
     sparse[i]->spec.wide_indices ? check_indices<std::uint64_t>(*sparse[i])

@@ -41,6 +41,10 @@ void check_header(const format::Header& header, std::uint64_t file_size, const R
   format::validate_header(header, file_size, limits);
 }
 
+bool header_crc_holds(const format::Header& header) {
+  return header.header_crc32 == self_crc(header, &format::Header::header_crc32);
+}
+
 const format::DirectoryHeader& check_directory_header(ByteSpan file, const format::Header& header,
                                                       const ReadLimits& limits) {
   const auto& directory =

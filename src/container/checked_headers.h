@@ -15,6 +15,9 @@ namespace thalia::container {
 /// header.file_length. @throws FormatError, UnsupportedError, IntegrityError.
 void check_header(const format::Header& header, std::uint64_t file_size, const ReadLimits& limits);
 
+/// Whether header_crc32 is that of the other bytes.
+bool header_crc_holds(const format::Header& header);
+
 /// CRC-32 and fields of the directory header in `file`, which `header` has been checked against.
 /// @throws FormatError, IntegrityError.
 const format::DirectoryHeader& check_directory_header(ByteSpan file, const format::Header& header,

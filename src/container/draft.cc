@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/short_name.h"
 #include "format/payload.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
@@ -163,6 +164,29 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
   return static_cast<std::uint32_t>(tensors.size() - 1);
 }
 
+namespace {
+
+// Connections know regions by their short names, which hold no NUL, so that a pair has one
+// spelling.
+std::string connection_key(std::string_view source, std::string_view target) {
+  return short_name_string(source) + '\0' + short_name_string(target);
+}
+
+}  // namespace
+
+void Draft::note_region(std::string_view name) {
+  region_names_.emplace(name);
+}
+void Draft::forget_region(std::string_view name) {
+  region_names_.erase(std::string(name));
+}
+void Draft::note_connection(std::string_view source, std::string_view target) {
+  connection_names_.insert(connection_key(source, target));
+}
+void Draft::forget_connection(std::string_view source, std::string_view target) {
+  connection_names_.erase(connection_key(source, target));
+}
+
 std::uint32_t Draft::add_connection(std::string_view source, std::string_view target) {
   for (const auto& [field, name] :
        {std::pair("source_region", source), std::pair("target_region", target)}) {
@@ -171,8 +195,7 @@ std::uint32_t Draft::add_connection(std::string_view source, std::string_view ta
                     "a declared region");
     }
   }
-  // Region names hold no NUL, so the pair has one spelling.
-  if (!connection_names_.insert(std::string(source) + '\0' + std::string(target)).second) {
+  if (!connection_names_.insert(connection_key(source, target)).second) {
     fail_argument(ErrorCode::duplicate, "connection",
                   fmt::format("'{}' to '{}' twice", printable(source), printable(target)),
                   "one a pair of regions");

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "format/extent.h"
 #include "integrity/content_hash.h"
 #include "thalia/bytes.h"
 #include "thalia/format/chunk.h"
+#include "thalia/format/header.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
 
@@ -27,16 +30,30 @@ struct DraftTensor {
   std::vector<ByteSpan>
       pieces;  ///< the borrowed payload one behind the other; empty where streamed
 
+  /// The payload lies in the file that is appended to, where it stays.
+  bool in_place = false;
+  /// The pieces are the bytes of `chunks`, whose offsets count from the payload's first byte until
+  /// it is placed.
+  bool in_chunks = false;
+
+  bool digested = false;  ///< the digest is known from elsewhere
+
   // Known once the payload was seen:
   integrity::ContentDigest digest;
   std::uint64_t stored_offset = 0;
   std::uint64_t stored_length = 0;
   std::vector<format::ChunkEntry> chunks;
+
+  /// From offsets that count from the payload's first byte to absolute ones.
+  void move_chunks(std::uint64_t payload_offset) {
+    for (format::ChunkEntry& chunk : chunks) chunk.offset = chunk.offset + payload_offset;
+  }
 };
 
 struct DraftRegion {
-  RegionSpec spec;
-  std::vector<std::uint32_t> tensors;  ///< in the order of declaration
+  RegionSpec spec;                       ///< only the name where it is kept
+  std::optional<format::Extent> kept{};  ///< where it lies in the file that is appended to
+  std::vector<std::uint32_t> tensors;    ///< in the order of declaration
   std::unordered_set<std::string> tensor_names;
 };
 
@@ -46,6 +63,14 @@ struct DraftConnection {
   std::uint32_t weights = kNone;
   std::uint32_t delays = kNone;
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+};
+
+/// Where an append begins, and what stays where it lies. Of a new file: nothing.
+struct DraftBase {
+  std::uint64_t begin = sizeof(format::Header);  ///< a multiple of 64; the header of a new file
+  std::optional<format::Extent> metadata{};
+  std::optional<format::Extent> connectivity{};
+  std::uint64_t neurons = 0;  ///< of the regions that are kept, together
 };
 
 /// Externally synchronised. Every add_ checks its arguments first and changes nothing where it
@@ -61,9 +86,17 @@ class Draft {
   std::uint32_t add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
   std::uint32_t add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
 
+  // For an append: the file has a region, or a connection between two, and adding another of that
+  // name is refused. Unknown names may be forgotten.
+  void note_region(std::string_view name);
+  void forget_region(std::string_view name);
+  void note_connection(std::string_view source, std::string_view target);
+  void forget_connection(std::string_view source, std::string_view target);
+
   /// What only the whole tells: every connection has weights. @throws UsageError.
   void check_complete() const;
 
+  DraftBase base;
   std::string metadata = "{}";
   std::uint64_t training_steps = 0;
   std::vector<DraftRegion> regions;

@@ -50,7 +50,7 @@ format::Header draft_header(const Draft& draft, const Layout& layout) {
   header.training_steps = draft.training_steps;
   header.num_regions = static_cast<std::uint32_t>(draft.regions.size());
   header.generation = 1;
-  std::uint64_t neurons = 0;
+  std::uint64_t neurons = draft.base.neurons;
   for (const DraftRegion& region : draft.regions) neurons += region.spec.n_neurons;
   header.total_neurons = neurons;
   std::uint64_t synapses = 0;

@@ -1,13 +1,11 @@
 #include "container/layout.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "format/payload.h"
 #include "thalia/format/connectivity.h"
 #include "thalia/format/constants.h"
-#include "thalia/format/header.h"
 
 namespace thalia::container {
 
@@ -33,8 +31,10 @@ Layout::Section Layout::section_of(Role role) noexcept {
 }
 
 Layout::Layout(const Draft& draft)
-    : draft_(draft), file_order_(draft.tensors.size()), regions_(draft.regions.size()) {
-  std::iota(file_order_.begin(), file_order_.end(), 0u);
+    : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin) {
+  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
+    if (!draft.tensors[i].in_place) file_order_.push_back(i);
+  }
   const auto key = [&](std::uint32_t i) {
     const DraftTensor& tensor = draft.tensors[i];
     if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
@@ -45,18 +45,21 @@ Layout::Layout(const Draft& draft)
   std::sort(file_order_.begin(), file_order_.end(),
             [&](auto a, auto b) { return key(a) < key(b); });
 
-  at_ = sizeof(format::Header);
-  metadata_ = {at_, draft.metadata.size()};
-  at_ += draft.metadata.size();
+  metadata_ = draft.base.metadata.value_or(format::Extent{at_, draft.metadata.size()});
+  if (!draft.base.metadata) at_ += draft.metadata.size();
 }
 
 void Layout::open_region(std::uint32_t region) {
+  opened_ = region + 1;
+  RegionPlace& place = regions_[region];
+  if (draft_.regions[region].kept) {
+    place.extent = *draft_.regions[region].kept;
+    return;
+  }
   at_ = align_up(at_, format::kAlignment);
   region_ = region;
   region_open_ = true;
-  opened_ = region + 1;
   const RegionSpec& spec = draft_.regions[region].spec;
-  RegionPlace& place = regions_[region];
   place.extent.offset = at_;
   place.header.n_neurons = spec.n_neurons;
   place.header.n_inputs = spec.n_inputs;
@@ -69,6 +72,7 @@ void Layout::open_region(std::uint32_t region) {
 }
 
 void Layout::close_region() {
+  if (!region_open_) return;
   close_section();
   RegionPlace& place = regions_[region_];
   const std::string& metadata = draft_.regions[region_].spec.metadata_json;
@@ -80,6 +84,15 @@ void Layout::close_region() {
   }
   place.extent.length = at_ - place.extent.offset;
   region_open_ = false;
+}
+
+// Those behind the last tensor have none.
+void Layout::open_remaining_regions() {
+  close_region();
+  while (opened_ < regions_.size()) {
+    open_region(opened_);
+    close_region();
+  }
 }
 
 void Layout::open_section(Section section) {
@@ -154,14 +167,13 @@ std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
   const DraftTensor& draft = draft_.tensors[tensor];
   if (draft.region == kConnectivity) {
     if (connectivity_.offset == 0) {
-      if (region_open_) close_region();
-      while (opened_ < regions_.size()) open_region(opened_), close_region();
+      open_remaining_regions();
       open_connectivity();
     }
   } else {
-    if (region_open_ && region_ != draft.region) close_region();
+    if (region_ != draft.region) close_region();
     while (opened_ <= draft.region) {
-      if (region_open_) close_region();
+      close_region();
       open_region(opened_);
     }
     const Section section = section_of(draft.spec.role);
@@ -190,9 +202,26 @@ void Layout::end_tensor(std::uint64_t stored_length) {
 }
 
 void Layout::finish() {
-  if (region_open_) close_region();
-  while (opened_ < regions_.size()) open_region(opened_), close_region();
-  if (!draft_.connections.empty()) connectivity_.length = at_ - connectivity_.offset;
+  open_remaining_regions();
+  if (draft_.base.connectivity) {
+    connectivity_ = *draft_.base.connectivity;
+  } else if (!draft_.connections.empty()) {
+    connectivity_.length = at_ - connectivity_.offset;
+  }
+}
+
+void place_tensors(Draft& draft, Layout& layout) {
+  for (const std::uint32_t i : layout.file_order()) {
+    DraftTensor& tensor = draft.tensors[i];
+    tensor.stored_offset = layout.begin_tensor(i);
+    if (tensor.in_chunks) {
+      tensor.move_chunks(tensor.stored_offset);
+    } else {
+      tensor.stored_length = tensor.logical_length;
+    }
+    layout.end_tensor(tensor.stored_length);
+  }
+  layout.finish();
 }
 
 }  // namespace thalia::container

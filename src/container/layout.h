@@ -1,4 +1,5 @@
 // Where everything before the directory lies, from names, types, shapes and stored lengths alone.
+// Of an append: where what is new lies, from draft.base.begin on, beside what is kept.
 // docs/format.md, "Placement".
 #pragma once
 
@@ -29,8 +30,8 @@ class Layout {
  public:
   explicit Layout(const Draft& draft);
 
-  /// Tensor numbers by region; in a region weights, homeostatic, dynamic state by role, the others;
-  /// then as declared.
+  /// Of tensors that are to be placed: by region; in a region weights, homeostatic, dynamic state
+  /// by role, the others; then as declared.
   std::span<const std::uint32_t> file_order() const noexcept { return file_order_; }
 
   /// @return absolute offset of the payload; its 32-byte header lies directly before.
@@ -51,6 +52,7 @@ class Layout {
   static Section section_of(Role role) noexcept;
   void open_region(std::uint32_t region);
   void close_region();
+  void open_remaining_regions();
   void open_section(Section section);
   void close_section();
   void open_connectivity();
@@ -71,5 +73,8 @@ class Layout {
   Section section_ = Section::none;
   std::uint64_t section_start_ = 0;
 };
+
+/// Places the payloads of layout.file_order() as they are borrowed, one behind the other.
+void place_tensors(Draft& draft, Layout& layout);
 
 }  // namespace thalia::container

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "container/checked_headers.h"
 #include "container/closing_checksum.h"
+#include "container/commit_records.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
@@ -30,6 +31,20 @@ constexpr int kLooks = 3;
 bool may_be_an_append(const Error& error) {
   return error.context().section == "header" &&
          (error.code() == ErrorCode::checksum_mismatch || error.code() == ErrorCode::truncated);
+}
+
+format::Header checked_header(const io::MappedFile& mapping, const ReadOptions& options) {
+  const ByteSpan all = mapping.bytes();
+  const format::Header header = format::overlay<format::Header>(all, 0, "header");
+  try {
+    container::check_header(header, all.size(), options.limits);
+    return header;
+  } catch (const Error& error) {
+    if (!options.use_commit_record || !container::may_be_recovered(error, all)) throw;
+    const auto found = container::find_commit_record(mapping, options.limits, options.threads).best;
+    if (!found) throw;
+    return found->header;
+  }
 }
 
 }  // namespace
@@ -70,8 +85,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOpti
     fail_field(ErrorCode::truncated, "header", "", 0, fmt::format("a file of {} bytes", all.size()),
                fmt::format("{} bytes of header", sizeof(format::Header)));
   }
-  header_ = format::overlay<format::Header>(all, 0, "header");
-  container::check_header(header_, all.size(), options_.limits);
+  header_ = checked_header(*mapping_, options_);
   bytes_ = all.first(header_.file_length);
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
   if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
@@ -139,6 +153,14 @@ void OpenFile::verify_all() const {
   } else {
     verify_whole_checksum();
   }
+}
+
+void OpenFile::verify_for_append() const {
+  if (!blocks_) return verify_whole_checksum();
+  blocks_->ensure_leaves();
+  const std::uint64_t end = header_.integrity_offset;
+  const std::uint64_t last = end >> header_.integrity_block_log2 << header_.integrity_block_log2;
+  blocks_->ensure(last, end - last);
 }
 
 void OpenFile::verify_whole_checksum() const {

@@ -53,6 +53,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::string_view json(format::Extent extent, std::string_view section) const;
   /// Checks every byte. @throws IntegrityError.
   void verify_all() const;
+  /// What an append carries over without reading it again: leaves against the closing checksum, and
+  /// the block in which the old bytes end; without a tree the whole file. @throws IntegrityError.
+  void verify_for_append() const;
 
   // Tables. An entry is validated when it is fetched.
   std::uint32_t region_count() const noexcept { return header_.num_regions; }

@@ -18,7 +18,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
     : draft_(draft), slots_(draft.tensors.size()) {
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
-    if (draft.tensors[i].streamed) continue;
+    if (draft.tensors[i].streamed || draft.tensors[i].digested) continue;
     if (draft.tensors[i].logical_length == 0) {
       complete(i, 0);
       continue;

@@ -39,18 +39,8 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
     sink_ = std::make_unique<PayloadSink>(extents_, lane_, kept_);
     pipeline_ = std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_);
   } else {
-    place_raw();
+    place_tensors(draft_, layout_);
   }
-}
-
-void PayloadStore::place_raw() {
-  for (const std::uint32_t i : layout_.file_order()) {
-    DraftTensor& tensor = draft_.tensors[i];
-    tensor.stored_offset = layout_.begin_tensor(i);
-    tensor.stored_length = tensor.logical_length;
-    layout_.end_tensor(tensor.stored_length);
-  }
-  layout_.finish();
 }
 
 void PayloadStore::write(std::uint32_t id, ByteSpan piece) {

@@ -46,7 +46,6 @@ class PayloadStore {
   };
 
   bool compressing() const noexcept { return options_.compression != format::Codec::store; }
-  void place_raw();
   Stream& stream_of(std::uint32_t tensor);
   void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);
   void end_raw(const DraftTensor& tensor, Stream& stream);

@@ -1,9 +1,13 @@
 #include "thalia/reader.h"
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/carried_tensor.h"
+#include "container/dead_bytes.h"
 #include "container/open_file.h"
 #include "container/short_name.h"
 #include "thalia/format/constants.h"
@@ -48,6 +52,12 @@ std::uint64_t Reader::logical_bytes() const {
   for (std::uint32_t r = 0; r < file_->directory().region_count; ++r)
     sum += file_->directory_region(r).logical_bytes;
   return sum;
+}
+
+std::uint64_t Reader::dead_bytes() const {
+  std::vector<format::Extent> regions;
+  for (std::uint32_t r = 0; r < region_count(); ++r) regions.push_back(file_->owner_extent(r));
+  return container::dead_bytes(header(), std::move(regions));
 }
 
 RegionView Reader::region(std::uint32_t i) const {
@@ -110,27 +120,14 @@ ConnectionView Reader::connection(std::uint32_t i) const {
     fail_argument(ErrorCode::not_found, "connection", std::to_string(i),
                   fmt::format("below {}", connection_count()));
   }
-  const format::ConnectionEntry& entry = file_->connection_entry(i);
-  const std::uint32_t matrices = file_->region_count();  // the directory's last region holds them
-  if (file_->directory().region_count == matrices) {
-    fail_field(ErrorCode::inconsistent, "directory", "region_count",
-               file_->header().directory_offset + offsetof(format::DirectoryHeader, region_count),
-               std::to_string(matrices),
-               fmt::format("{}, with connections in the file", matrices + 1));
-  }
-  const auto weights = file_->find_tensor(matrices, fmt::format("{}.weights", i));
-  if (!weights) {
-    fail_field(ErrorCode::inconsistent, "connectivity", "weight_offset",
-               file_->header().connectivity_offset,
-               fmt::format("connection {} without weights in the directory", i),
-               fmt::format("'{}.weights'", i));
-  }
-  const auto delays = file_->find_tensor(matrices, fmt::format("{}.delays", i));
-  ConnectionView view{.source = std::string(container::short_name_text(entry.source_region)),
-                      .target = std::string(container::short_name_text(entry.target_region)),
-                      .weights = file_->tensor_view(matrices, *weights),
+  container::StoredConnection stored = container::stored_connection(*file_, i);
+  const std::uint32_t matrices = region_count();  // the directory's last region holds them
+  ConnectionView view{.source = std::move(stored.source),
+                      .target = std::move(stored.target),
+                      .weights = file_->tensor_view(matrices, stored.weights),
                       .delays = std::nullopt};
-  if (delays) view.delays = file_->tensor_view(matrices, *delays);
+  if (stored.delays != container::DraftConnection::kNone)
+    view.delays = file_->tensor_view(matrices, stored.delays);
   return view;
 }
 

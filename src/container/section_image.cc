@@ -22,9 +22,11 @@ SectionImage::SectionImage(const Draft& draft, const Layout& layout)
 }
 
 void SectionImage::add_to(FileImage& image) {
-  image.add(layout_.metadata().offset, as_byte_span(draft_.metadata));
-  for (std::uint32_t r = 0; r < draft_.regions.size(); ++r) add_region(r, image);
-  if (!draft_.connections.empty()) add_connectivity(image);
+  if (!draft_.base.metadata) image.add(layout_.metadata().offset, as_byte_span(draft_.metadata));
+  for (std::uint32_t r = 0; r < draft_.regions.size(); ++r) {
+    if (!draft_.regions[r].kept) add_region(r, image);
+  }
+  if (!draft_.connections.empty() && !draft_.base.connectivity) add_connectivity(image);
 }
 
 void SectionImage::add_region(std::uint32_t r, FileImage& image) {

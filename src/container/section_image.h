@@ -1,5 +1,6 @@
 // What stands before a file's directory besides payloads: metadata, region headers and texts, the
-// tables of the connectivity section. As runs of an image. docs/format.md, "Region".
+// tables of the connectivity section. As runs of an image, without what is kept in place.
+// docs/format.md, "Region".
 #pragma once
 
 #include <deque>
@@ -24,7 +25,7 @@ class SectionImage {
   SectionImage& operator=(const SectionImage&) = delete;
 
   void add_to(FileImage& image);
-  /// One entry a region; docs/format.md, "Region index".
+  /// One entry a region, kept ones among them; docs/format.md, "Region index".
   std::span<const format::RegionIndexEntry> region_index() const noexcept { return index_; }
 
  private:

@@ -23,6 +23,12 @@ ShortName short_name(std::string_view full_name) {
   return out;
 }
 
+std::string short_name_string(std::string_view full_name) {
+  const ShortName bytes = short_name(full_name);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  return {text, strnlen(text, bytes.size())};
+}
+
 std::string_view short_name_text(const std::uint8_t (&bytes)[32]) noexcept {
   const auto* text = reinterpret_cast<const char*>(bytes);
   return {text, strnlen(text, sizeof bytes)};

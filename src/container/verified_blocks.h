@@ -28,9 +28,10 @@ class VerifiedBlocks {
   /// leaves themselves against the closing checksum. The extent lies before integrity_offset.
   /// @throws IntegrityError naming the first bad block.
   void ensure(std::uint64_t offset, std::uint64_t length);
+  /// Checks the leaves alone. @throws IntegrityError.
+  void ensure_leaves();
 
  private:
-  void ensure_leaves();
   bool is_done(std::uint64_t block) const noexcept;
   void check(std::uint64_t block);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "container/carried_tensor.h"
 #include "container/short_name.h"
 #include "interop/conversions.h"
 #include "thalia/error.h"
@@ -25,16 +26,6 @@ TensorSpec spec_of(const TensorView& tensor) {
           .wide_indices = tensor.wide_indices()};
 }
 
-RegionSpec spec_of(const RegionView& region) {
-  return {.name = std::string(region.name()),
-          .config_json = std::string(region.config_json()),
-          .metadata_json = std::string(region.metadata_json()),
-          .n_neurons = region.n_neurons(),
-          .n_inputs = region.n_inputs(),
-          .neuron_type = region.neuron_type(),
-          .homeostatic_updated = region.homeostatic_updated().value_or(0)};
-}
-
 // In the order of their bytes, which is that of their declaration.
 std::vector<TensorView> tensors_of(const RegionView& region) {
   std::vector<TensorView> tensors;
@@ -50,9 +41,7 @@ std::vector<TensorView> tensors_of(const RegionView& region) {
 class RegionNames {
  public:
   void add(std::string_view full_name) {
-    const container::ShortName bytes = container::short_name(full_name);
-    const auto* text = reinterpret_cast<const char*>(bytes.data());
-    full_names_.emplace(std::string(text, std::find(text, text + bytes.size(), '\0')), full_name);
+    full_names_.emplace(container::short_name_string(full_name), full_name);
   }
   const std::string* find(const std::string& stored) const {
     const auto found = full_names_.find(stored);
@@ -93,7 +82,7 @@ class Copy {
   // behind it are streamed instead, in the order of declaration, so that one of them at a time is
   // in memory.
   void copy_region(const RegionView& region) {
-    const RegionId id = writer_.add_region(spec_of(region));
+    const RegionId id = writer_.add_region(container::region_spec(region));
     names_.add(region.name());
     for (const TensorView& tensor : tensors_of(region)) {
       check_encoding(tensor);

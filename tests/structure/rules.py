@@ -34,6 +34,8 @@ PUBLIC_LAYERS = {
     "region.h": "container",
     "reader.h": "container",
     "writer.h": "container",
+    "append.h": "container",
+    "recover.h": "container",
     "verify.h": "container",
     "safetensors.h": "interop",
     "convert.h": "interop",

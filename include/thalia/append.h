@@ -1,0 +1,140 @@
+// Appender: regions added to, replaced in and removed from a .thalia file in place, with a crash
+// leaving the old state or the new one.
+//
+//   thalia::Appender appender("run.thalia");
+//   auto grown = appender.replace_region({.name = "cortex", .n_neurons = n});
+//   appender.add_tensor(grown, {.name = "w", .shape = {n, n}}, thalia::as_byte_span(weights));
+//   appender.commit();
+//
+// docs/format.md, "In-place append".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+#include "thalia/writer.h"
+
+namespace thalia {
+
+/// Checksum type, leaves and block size are the file's.
+struct AppendOptions {
+  // --- Affecting the file ---------------------------------------------------
+  /// As in SaveOptions, for the tensors that are added; in memory, all of them, until they are
+  /// written.
+  format::Codec compression = format::Codec::store;
+  int compression_level = 0;
+  std::uint32_t chunk_bytes = 1 << 20;
+  /// Seconds since 1970 for the header; nullopt: now.
+  std::optional<std::uint64_t> timestamp{};
+
+  // --- Affecting the work ---------------------------------------------------
+  /// `none` syncs nothing: after a power loss the file may need recover(), or be damaged. `data`
+  /// and `full` sync before the header is written and once more after.
+  Durability durability = Durability::full;
+  /// Wait while another appender, compact() or recover() holds the file; else that is an IoError.
+  bool wait = false;
+  /// Threads that hash and compress; 0: one a core.
+  unsigned threads = 0;
+  ReadLimits limits{};  ///< for the file that is appended to
+  /// Of the bytes that are written.
+  Progress progress{};
+  /// A stop that was requested ends commit() with CancelledError and the old state, up to the
+  /// moment when the header is written.
+  std::stop_token cancel{};
+};
+
+struct AppendResult {
+  std::uint64_t file_bytes = 0;
+  std::uint64_t appended_bytes = 0;  ///< written behind the old end, tables and padding among them
+  std::uint64_t dead_bytes = 0;      ///< of the whole file now; compact() gives them back
+  std::uint64_t generation = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  Digest256 closing_checksum;
+  double seconds = 0;       ///< of commit()
+  double sync_seconds = 0;  ///< of which waiting for the disk
+};
+
+/// Use: declare everything, then commit(). Externally synchronised. Payloads are borrowed until
+/// commit() returns.
+///
+/// Until commit() nothing is written: destroyed without it, an appender leaves the file byte for
+/// byte as it was. Readers need no lock: one that is open stays on its generation, whose bytes
+/// never change, and one that opens meanwhile gets the old one or the new.
+///
+/// Unchanged regions are not read. What is: the header, the tables, the one block of the tree in
+/// which old and new bytes meet, and the first bytes of regions that go; with checksum type sha256
+/// or crc32, which cover all that precedes them, the whole file, twice.
+class Appender {
+ public:
+  /// Locks the file (flock) until commit() or the end of the appender, and checks its header and
+  /// tables. @throws IoError, with EWOULDBLOCK where the file is locked; FormatError,
+  /// IntegrityError: recover() may help where the header is damaged; UnsupportedError for a delta
+  /// and for what a newer version wrote; UsageError for options out of bounds.
+  explicit Appender(const std::filesystem::path& path, const AppendOptions& options = {});
+  ~Appender();
+  Appender(Appender&&) noexcept;
+  Appender& operator=(Appender&&) noexcept;
+
+  /// What is not set stays. @throws UsageError (bad_argument) where it is no JSON object.
+  void set_metadata(std::string json);
+  void set_training_steps(std::uint64_t steps);
+
+  /// @throws UsageError (duplicate) where the file has a region of that name.
+  RegionId add_region(RegionSpec spec);
+  /// A new region, with tensors of its own, in the place of one of that name. Connections from and
+  /// to it stay. @throws UsageError (not_found).
+  RegionId replace_region(RegionSpec spec);
+  /// With its connections. @throws UsageError (not_found); (wrong_state) where a connection that
+  /// was added here names it.
+  void remove_region(std::string_view name);
+  /// Takes over a region of another file with its texts and tensors, compressed ones as they are
+  /// stored; replaces one of that name. The view's file has to stay open until commit() returns.
+  /// @throws IntegrityError, FormatError; UnsupportedError for an encoding that needs a base.
+  RegionId copy_region(const RegionView& region);
+
+  /// Declares a tensor of a region that was added or replaced here, with its logical bytes.
+  /// @throws UsageError as Writer::add_tensor.
+  TensorId add_tensor(RegionId region, TensorSpec spec, ByteSpan payload);
+  template <typename Index>
+  TensorId add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays);
+  template <typename Index>
+  TensorId add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays);
+
+  /// Any change of connections writes all of their matrices anew: they are one section of the file.
+  /// A connection is replaced by removing and adding it.
+  std::uint32_t add_connection(std::string_view source_region, std::string_view target_region);
+  TensorId add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  TensorId add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  /// @throws UsageError (not_found).
+  void remove_connection(std::string_view source_region, std::string_view target_region);
+
+  /// Writes what is new behind the file's end, syncs, overwrites the header, syncs. After an error
+  /// the old state holds and the file has its old length, with these exceptions: where the header
+  /// could not be written, nor put back, the file keeps what was appended and recover() restores
+  /// the one state or the other; where the last sync fails, the new state is in place and may be
+  /// lost with the power. An error leaves the appender without a file.
+  /// @throws IoError; UsageError (wrong_state) where the path names another file by now;
+  /// IntegrityError where what would be carried over is damaged; CancelledError.
+  AppendResult commit();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
+extern template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_t>);
+extern template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
+extern template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
+
+}  // namespace thalia

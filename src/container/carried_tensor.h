@@ -1,0 +1,46 @@
+// Tensors of an open file as tensors of a draft: left where they lie, or taken along as they are
+// stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "container/draft.h"
+#include "container/open_file.h"
+#include "thalia/region.h"
+
+namespace thalia::container {
+
+/// @throws UnsupportedError where the file has what a writer of this version could not keep: a
+/// newer minor version, feature bits, a base.
+void check_can_be_rewritten(const format::Header& header);
+
+/// What the directory says of tensor `number`, checked; no payload is read. Its draft region is for
+/// the caller to set. @throws FormatError, IntegrityError; UnsupportedError for an encoding that
+/// needs more than its payload.
+DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
+                            std::uint32_t number);
+
+/// The same with its stored bytes, in the mapping, to be stored elsewhere. They are verified as the
+/// file's options say; against the digests in the directory where these say nothing.
+DraftTensor tensor_to_carry(const detail::OpenFile& file, std::uint32_t region,
+                            std::uint32_t number);
+
+/// The numbers of a region's tensors in the order of their bytes, which is that of their
+/// declaration.
+std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region);
+
+/// A region's headers and texts; an empty object where it has no config.
+RegionSpec region_spec(const RegionView& region);
+
+/// The pair of names and matrices of a connection, from the file's stored form.
+struct StoredConnection {
+  std::string source;  ///< short names
+  std::string target;
+  std::uint32_t weights;  ///< numbers of tensors
+  std::uint32_t delays;   ///< DraftConnection::kNone where there are none
+};
+StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i);
+
+}  // namespace thalia::container

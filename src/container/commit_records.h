@@ -1,0 +1,37 @@
+// The copies of headers that every save and append leaves in a file. docs/format.md, "Recovery".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "io/mapped_file.h"
+#include "thalia/bytes.h"
+#include "thalia/error.h"
+#include "thalia/format/header.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+struct CommitRecord {
+  std::uint64_t offset;
+  format::Header header;
+  std::uint64_t damaged_blocks = 0;
+};
+
+struct RecordSearch {
+  std::uint64_t records = 0;  ///< that hold as a header
+  std::optional<CommitRecord> best;
+};
+
+/// Whether `error`, with which check_header() refused the first bytes of `file`, says that they are
+/// damaged: not that a limit was passed, or that the header is whole and another version's.
+bool may_be_recovered(const Error& error, ByteSpan file);
+
+/// Looks at every multiple of 64, from the end. Of the records whose closing checksum holds the
+/// best is the one with the highest generation among those without a damaged block or, where there
+/// is none, among all. Hashes the state of no more than 64 records, those of the highest
+/// generations.
+RecordSearch find_commit_record(const io::MappedFile& file, const ReadLimits& limits,
+                                unsigned threads);
+
+}  // namespace thalia::container
