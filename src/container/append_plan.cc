@@ -93,20 +93,13 @@ void AppendPlan::remove_connection(std::string_view source, std::string_view tar
 }
 
 std::uint32_t AppendPlan::copy_region(const detail::OpenFile& from, const RegionView& region) {
-  std::vector<DraftTensor> tensors;
-  for (const std::uint32_t number : tensors_by_offset(from, region.index()))
-    tensors.push_back(tensor_to_carry(from, region.index(), number));
+  std::vector<DraftTensor> tensors = region_to_carry(from, region);
   RegionSpec spec = region_spec(region);
   const auto there = file_->find_region(spec.name);
   const bool replaces = there && regions_[*there].fate == Fate::kept;
   const std::uint32_t id =
       replaces ? replace_region(std::move(spec)) : added_.add_region(std::move(spec));
-  for (DraftTensor& tensor : tensors) {
-    tensor.region = id;
-    added_.regions[id].tensor_names.insert(tensor.spec.name);
-    added_.regions[id].tensors.push_back(static_cast<std::uint32_t>(added_.tensors.size()));
-    added_.tensors.push_back(std::move(tensor));
-  }
+  add_carried(added_, id, std::move(tensors));
   return id;
 }
 
@@ -147,14 +140,6 @@ void AppendPlan::move_region(std::uint32_t added, Draft& out) {
   }
 }
 
-std::uint32_t AppendPlan::add_matrix(DraftTensor tensor, std::size_t connection, const char* what,
-                                     Draft& out) const {
-  tensor.region = kConnectivity;
-  tensor.spec.name = fmt::format("{}.{}", connection, what);
-  out.tensors.push_back(std::move(tensor));
-  return static_cast<std::uint32_t>(out.tensors.size() - 1);
-}
-
 // The section is one stretch: where it changes at all it is written anew.
 void AppendPlan::compose_connections(Draft& out) {
   const bool stays = added_.connections.empty() &&
@@ -171,24 +156,18 @@ void AppendPlan::compose_connections(Draft& out) {
   for (std::uint32_t i = 0; i < connections_.size(); ++i) {
     if (!connections_[i].kept) continue;
     const StoredConnection stored = stored_connection(*file_, i);
-    const std::size_t number = out.connections.size();
-    DraftConnection& connection = out.connections.emplace_back();
-    connection.source = stored.source;
-    connection.target = stored.target;
-    connection.weights = add_matrix(old_matrix(stored.weights), number, "weights", out);
-    if (stored.delays != DraftConnection::kNone)
-      connection.delays = add_matrix(old_matrix(stored.delays), number, "delays", out);
+    out.connections.push_back({.source = stored.source, .target = stored.target});
+    set_matrices(out, old_matrix(stored.weights),
+                 stored.delays == DraftConnection::kNone
+                     ? std::nullopt
+                     : std::optional(old_matrix(stored.delays)));
   }
   for (const DraftConnection& added : added_.connections) {
-    const std::size_t number = out.connections.size();
-    DraftConnection& connection = out.connections.emplace_back();
-    connection.source = added.source;
-    connection.target = added.target;
-    connection.weights =
-        add_matrix(std::move(added_.tensors[added.weights]), number, "weights", out);
-    if (added.delays != DraftConnection::kNone)
-      connection.delays =
-          add_matrix(std::move(added_.tensors[added.delays]), number, "delays", out);
+    out.connections.push_back({.source = added.source, .target = added.target});
+    set_matrices(out, std::move(added_.tensors[added.weights]),
+                 added.delays == DraftConnection::kNone
+                     ? std::nullopt
+                     : std::optional(std::move(added_.tensors[added.delays])));
   }
 }
 

@@ -59,8 +59,6 @@ class AppendPlan {
   void keep_region(std::uint32_t region, Draft& out) const;
   void move_region(std::uint32_t added, Draft& out);
   void compose_connections(Draft& out);
-  std::uint32_t add_matrix(DraftTensor tensor, std::size_t connection, const char* what,
-                           Draft& out) const;
 
   std::shared_ptr<const detail::OpenFile> file_;
   Draft added_;

@@ -54,6 +54,18 @@ std::vector<format::ChunkEntry> relative_chunks(const detail::OpenFile& file,
   return chunks;
 }
 
+// In the order of their bytes, which is that of their declaration.
+std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region) {
+  const format::DirectoryRegion& record = file.directory_region(region);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+  for (std::uint32_t i = record.first_tensor; i < record.first_tensor + record.tensor_count; ++i)
+    found.emplace_back(file.tensor_entry(i).stored_offset, i);
+  std::sort(found.begin(), found.end());
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [offset, number] : found) numbers.push_back(number);
+  return numbers;
+}
+
 // Calls make(view, entry) with a tensor whose entry is checked, and which is plain.
 template <typename Make>
 DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
@@ -142,17 +154,6 @@ RegionSpec region_spec(const RegionView& region) {
           .homeostatic_updated = region.homeostatic_updated().value_or(0)};
 }
 
-std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region) {
-  const format::DirectoryRegion& record = file.directory_region(region);
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
-  for (std::uint32_t i = record.first_tensor; i < record.first_tensor + record.tensor_count; ++i)
-    found.emplace_back(file.tensor_entry(i).stored_offset, i);
-  std::sort(found.begin(), found.end());
-  std::vector<std::uint32_t> numbers;
-  for (const auto& [offset, number] : found) numbers.push_back(number);
-  return numbers;
-}
-
 StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i) {
   const format::ConnectionEntry& entry = file.connection_entry(i);
   const std::uint32_t matrices = file.region_count();  // the directory's last region holds them
@@ -174,6 +175,35 @@ StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i
           .target = std::string(short_name_text(entry.target_region)),
           .weights = *weights,
           .delays = delays.value_or(DraftConnection::kNone)};
+}
+
+std::vector<DraftTensor> region_to_carry(const detail::OpenFile& file, const RegionView& region) {
+  std::vector<DraftTensor> tensors;
+  for (const std::uint32_t number : tensors_by_offset(file, region.index()))
+    tensors.push_back(tensor_to_carry(file, region.index(), number));
+  return tensors;
+}
+
+void add_carried(Draft& draft, std::uint32_t id, std::vector<DraftTensor> tensors) {
+  DraftRegion& region = draft.regions[id];
+  for (DraftTensor& tensor : tensors) {
+    tensor.region = id;
+    region.tensor_names.insert(tensor.spec.name);
+    region.tensors.push_back(static_cast<std::uint32_t>(draft.tensors.size()));
+    draft.tensors.push_back(std::move(tensor));
+  }
+}
+
+void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays) {
+  const std::size_t number = draft.connections.size() - 1;
+  const auto add = [&](DraftTensor tensor, const char* what) {
+    tensor.region = kConnectivity;
+    tensor.spec.name = fmt::format("{}.{}", number, what);
+    draft.tensors.push_back(std::move(tensor));
+    return static_cast<std::uint32_t>(draft.tensors.size() - 1);
+  };
+  draft.connections.back().weights = add(std::move(weights), "weights");
+  if (delays) draft.connections.back().delays = add(*std::move(delays), "delays");
 }
 
 }  // namespace thalia::container

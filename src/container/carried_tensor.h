@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,6 @@ DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
 DraftTensor tensor_to_carry(const detail::OpenFile& file, std::uint32_t region,
                             std::uint32_t number);
 
-/// The numbers of a region's tensors in the order of their bytes, which is that of their
-/// declaration.
-std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region);
-
 /// A region's headers and texts; an empty object where it has no config.
 RegionSpec region_spec(const RegionView& region);
 
@@ -42,5 +39,13 @@ struct StoredConnection {
   std::uint32_t delays;   ///< DraftConnection::kNone where there are none
 };
 StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i);
+
+/// The tensors of a region, and what adds them to one of a draft. To be read first, as reading may
+/// fail.
+std::vector<DraftTensor> region_to_carry(const detail::OpenFile& file, const RegionView& region);
+void add_carried(Draft& draft, std::uint32_t region, std::vector<DraftTensor> tensors);
+
+/// The matrices of the draft's last connection, under the names that its number gives them.
+void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays);
 
 }  // namespace thalia::container

@@ -35,6 +35,7 @@ PUBLIC_LAYERS = {
     "reader.h": "container",
     "writer.h": "container",
     "append.h": "container",
+    "compact.h": "container",
     "recover.h": "container",
     "verify.h": "container",
     "safetensors.h": "interop",

@@ -1,0 +1,47 @@
+// A file without what appends left behind. docs/format.md, "Compaction".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stop_token>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+
+namespace thalia {
+
+struct CompactOptions {
+  Durability durability = Durability::full;
+  /// Wait while an appender or recover() holds the file; else that is an IoError.
+  bool wait = false;
+  /// Threads that hash and write; 0: one a core.
+  unsigned threads = 0;
+  ReadLimits limits{};
+  std::stop_token cancel{};
+};
+
+struct CompactResult {
+  std::uint64_t input_bytes = 0;  ///< of the old file, debris included
+  std::uint64_t output_bytes = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  Digest256 closing_checksum;
+  double seconds = 0;
+};
+
+/// Writes the file anew, tensor by tensor as they are stored, and puts it in the old one's place as
+/// a save does: a crash leaves the one or the other, and open readers keep the old one. The new
+/// file is of generation 1 and has an identity of its own; timestamp, training steps, texts,
+/// checksum type and content hashes are the old one's. Every byte is verified on the way.
+///
+/// Holds the file's lock, so that no append is lost; a save over it meanwhile is not seen.
+/// @throws IoError, with EWOULDBLOCK where the file is locked; IntegrityError, FormatError;
+/// UnsupportedError for a delta, an encoding that needs a base, and what a newer version wrote;
+/// CancelledError. The old file is in place then.
+CompactResult compact(const std::filesystem::path& path, const CompactOptions& options = {});
+
+/// The same into another file, which is replaced where there is one; `input` stays as it is.
+CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const CompactOptions& options = {});
+
+}  // namespace thalia
