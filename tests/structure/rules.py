@@ -58,6 +58,7 @@ THIRD_PARTY = {
     r"openssl/": ("src/integrity/sha256.",),
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring",),
+    r"emmintrin\.h$": ("src/base/stream_copy.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
 }
