@@ -1,0 +1,66 @@
+#include "io/anonymous_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <string>
+
+#include "format/extent.h"
+#include "thalia/error.h"
+
+namespace thalia::io {
+namespace {
+
+constexpr std::uint64_t kHugePage = 2 << 20;
+
+std::uint64_t page_size() noexcept {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+[[noreturn]] void fail_mmap(std::uint64_t size, int errno_value) {
+  throw IoError("mmap", errno_value, {.field = "memory", .value = std::to_string(size) + " bytes"});
+}
+
+}  // namespace
+
+AnonymousMemory::AnonymousMemory(std::uint64_t size) {
+  if (size == 0) return;
+  if (size > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) fail_mmap(size, ENOMEM);
+  size = format::align_up(size, page_size());
+  // Address space for the alignment; pages outside are never touched and cost nothing.
+  mapping_ =
+      ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping_ == MAP_FAILED) fail_mmap(size, errno);
+  const std::uint64_t start =
+      format::align_up(reinterpret_cast<std::uintptr_t>(mapping_), kHugePage);
+  bytes_ = {reinterpret_cast<std::byte*>(start), size};
+  // Both only make it faster: a kernel without huge pages, or one that copies on fork, is correct.
+  ::madvise(bytes_.data(), size, MADV_HUGEPAGE);
+  ::madvise(bytes_.data(), size, MADV_DONTFORK);
+}
+
+AnonymousMemory::~AnonymousMemory() {
+  if (!bytes_.empty()) ::munmap(mapping_, bytes_.size() + kHugePage);
+}
+
+void AnonymousMemory::populate(std::uint64_t offset, std::uint64_t length) const noexcept {
+  const std::uint64_t page = page_size();
+  const std::uint64_t begin = offset / page * page;
+  const std::uint64_t end = format::align_up(offset + length, page);
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(bytes_.data() + begin, end - begin, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (std::uint64_t at = begin; at < end; at += page) {
+    volatile std::byte* const byte = bytes_.data() + at;
+    *byte = *byte;
+  }
+}
+
+std::uint64_t machine_memory() noexcept {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? static_cast<std::uint64_t>(pages) * page_size() : 0;
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,45 @@
+// Large memory from the operating system, in huge pages where it has them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+/// Zero bytes that become memory as they are touched, aligned to 2 MiB. A forked child has none of
+/// them: nothing is copied for it, neither at the fork nor on the parent's next write. Move-only.
+class AnonymousMemory {
+ public:
+  AnonymousMemory() noexcept = default;
+  /// Rounds up to whole pages; none for 0. @throws IoError (ENOMEM).
+  explicit AnonymousMemory(std::uint64_t size);
+
+  ~AnonymousMemory();
+  AnonymousMemory(AnonymousMemory&& other) noexcept { swap(other); }
+  AnonymousMemory& operator=(AnonymousMemory&& other) noexcept {
+    AnonymousMemory(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  MutableByteSpan bytes() const noexcept { return bytes_; }
+  std::uint64_t size() const noexcept { return bytes_.size(); }
+  /// Brings in the pages of an extent within, which nobody else writes to meanwhile; they keep what
+  /// they hold.
+  void populate(std::uint64_t offset, std::uint64_t length) const noexcept;
+
+ private:
+  void swap(AnonymousMemory& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(mapping_, other.mapping_);
+  }
+  MutableByteSpan bytes_;
+  void* mapping_ = nullptr;
+};
+
+/// Bytes of memory that the machine has; 0 where it does not say.
+std::uint64_t machine_memory() noexcept;
+
+}  // namespace thalia::io

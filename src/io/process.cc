@@ -1,0 +1,22 @@
+#include "io/process.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace thalia::io {
+
+std::int64_t process_id() noexcept {
+  return ::getpid();
+}
+
+void be_nice(int steps) noexcept {
+  if (steps == 0) return;
+  // On Linux PRIO_PROCESS with 0 is the calling thread, not the process.
+  errno = 0;
+  const int now = ::getpriority(PRIO_PROCESS, 0);
+  if (errno == 0) ::setpriority(PRIO_PROCESS, 0, now + steps);
+}
+
+}  // namespace thalia::io
