@@ -2,6 +2,7 @@
 #pragma once
 
 #include "thalia/append.h"
+#include "thalia/async_save.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"

@@ -21,6 +21,10 @@
 
 namespace thalia {
 
+namespace container {
+struct WriterAccess;
+}
+
 struct RegionId {
   std::uint32_t value;
 };
@@ -91,6 +95,7 @@ class Writer {
   SaveResult commit();
 
  private:
+  friend struct container::WriterAccess;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -136,18 +136,26 @@ void PayloadStore::advance_to(std::uint32_t id) {
   }
 }
 
-void PayloadStore::finish() {
+void PayloadStore::check_complete() const {
   for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
     const DraftTensor& tensor = draft_.tensors[i];
     if (tensor.streamed && (!streams_[i] || streams_[i]->written != tensor.logical_length))
       fail_incomplete(i);
   }
+}
+
+void PayloadStore::settle() {
+  if (pipeline_) pipeline_->finish();
+  if (lane_) lane_->drain();
+}
+
+void PayloadStore::finish() {
+  check_complete();
   if (compressing()) {
     advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
-    pipeline_->finish();
-    layout_.finish();
   }
-  if (lane_) lane_->drain();
+  settle();
+  if (compressing()) layout_.finish();
   lane_.reset();
 }
 

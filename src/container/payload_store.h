@@ -31,6 +31,12 @@ class PayloadStore {
   /// @throws UsageError (size_mismatch) naming a streamed tensor that is incomplete.
   void finish();
 
+  /// Every streamed payload is complete. @throws UsageError (size_mismatch) naming one that is not.
+  void check_complete() const;
+  /// Waits until nothing that was given is on its way: what is borrowed may move, and another
+  /// thread may go on. After check_complete(). @throws IoError, CancelledError.
+  void settle();
+
   const Layout& layout() const noexcept { return layout_; }
   /// After finish(): what is kept of payloads, and those that lie in the file.
   FileImage& image() noexcept { return image_; }

@@ -11,6 +11,7 @@
 #include "container/payload_store.h"
 #include "container/seal.h"
 #include "container/sparse_pieces.h"
+#include "container/writer_access.h"
 #include "io/atomic_file.h"
 
 namespace thalia {
@@ -63,6 +64,7 @@ class Writer::Impl {
 
   SaveResult commit() {
     return step([&] {
+      stop_if_cancelled(options_.cancel);
       const auto begun = started_.value_or(Clock::now());
       end_declarations();
       container::check_borrowed_indices(draft_, options_.threads);
@@ -72,6 +74,26 @@ class Writer::Impl {
       open_ = false;
       return result;
     });
+  }
+
+  container::Draft& settle() {
+    require_open();
+    try {
+      draft_.check_complete();
+      if (store_) store_->check_complete();
+    } catch (Error& error) {  // which the caller may still mend
+      error.add_path(file_.path().string());
+      throw;
+    }
+    if (store_) step([&] { store_->settle(); });
+    return draft_;
+  }
+  const SaveOptions& options() const { return options_; }
+
+  void set_work(container::BackgroundWork work) noexcept {
+    options_.threads = work.threads;
+    options_.progress = std::move(work.progress);
+    options_.cancel = std::move(work.cancel);
   }
 
  private:
@@ -173,5 +195,23 @@ void Writer::write(TensorId tensor, ByteSpan piece) {
 SaveResult Writer::commit() {
   return impl_->commit();
 }
+
+namespace container {
+
+Draft& WriterAccess::settle(Writer& writer) {
+  if (!writer.impl_)
+    throw UsageError(ErrorCode::wrong_state, "the writer was moved from or saved before");
+  return writer.impl_->settle();
+}
+
+const SaveOptions& WriterAccess::options(const Writer& writer) {
+  return writer.impl_->options();
+}
+
+void WriterAccess::set_work(Writer& writer, BackgroundWork work) noexcept {
+  writer.impl_->set_work(std::move(work));
+}
+
+}  // namespace container
 
 }  // namespace thalia

@@ -37,6 +37,7 @@ PUBLIC_LAYERS = {
     "append.h": "container",
     "compact.h": "container",
     "recover.h": "container",
+    "async_save.h": "container",
     "verify.h": "container",
     "safetensors.h": "interop",
     "convert.h": "interop",

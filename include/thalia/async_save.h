@@ -1,0 +1,139 @@
+// Saving while training goes on: the state is copied, and a background thread writes the copy.
+//
+//   thalia::AsyncSaver saver;
+//   thalia::Writer writer("run.thalia");
+//   …                                            // declare regions and tensors
+//   auto save = saver.save_async(std::move(writer));  // back after one copy of the state
+//   …                                            // change the tensors
+//   save.wait();                                 // or never: the file gets there
+//
+// docs/design.md, "Saving beside the training".
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "thalia/writer.h"
+
+namespace thalia {
+
+namespace detail {
+class SaveQueue;
+class SaveState;
+}  // namespace detail
+
+/// What becomes of the borrowed payloads while a save runs in the background.
+enum class Snapshot {
+  copy,      ///< copied before save_async() returns; the caller may change or free them then
+  borrowed,  ///< not copied; the caller leaves them as they are until the save is done
+};
+
+/// What a save does that finds another one unfinished.
+enum class WhenBusy {
+  wait,     ///< waits until the other is done, then takes its snapshot: one snapshot in memory
+  queue,    ///< takes its snapshot now and is written after the other
+  replace,  ///< cancels the other and every one that waits. Where saves follow each other faster
+            ///< than one takes, none is ever finished
+};
+
+class SaveHandle;
+
+struct AsyncSaveOptions {
+  WhenBusy when_busy = WhenBusy::wait;
+  /// With queue and replace: saves unfinished at a time, the one that is being written among them,
+  /// 1 to 1024. One more waits for the oldest. Each has a snapshot of its own.
+  unsigned max_unfinished = 2;
+  /// Bound on the memory of all snapshots together, 0: half of the machine's, since a state of more
+  /// leaves no room for its copy. A save waits while others have too much of it; one that alone
+  /// needs more is refused.
+  std::uint64_t max_snapshot_bytes = 0;
+  /// Threads that take the snapshot, while the caller waits; 0: one a core.
+  unsigned snapshot_threads = 0;
+  /// Threads that hash, compress and write where the writer's SaveOptions::threads is 0; 0: a
+  /// quarter of the cores, 1 to 4, which leaves the others to the training.
+  unsigned background_threads = 0;
+  /// Added to the nice value of the background threads, 0 to 19.
+  int niceness = 10;
+  /// Called on a background thread, or on the one that cancels, when a save has ended, well or not.
+  /// Must not call the saver. What it throws is an error of nobody's save: see wait_all().
+  std::function<void(const SaveHandle&)> on_done{};
+};
+
+struct SaveProgress {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< bytes; 0 until the first are written
+};
+
+/// One save, from save_async() on. A cheap copyable handle; it may outlive the saver, and the save
+/// goes on without it. Internally synchronised.
+class SaveHandle {
+ public:
+  SaveProgress progress() const noexcept;
+  /// Ended: well, with an error, or cancelled.
+  bool done() const noexcept;
+  /// Until done. @return what Writer::commit() would have. @throws what it would have, each time:
+  /// IoError, UsageError; CancelledError after cancel(), a replacement, or a stop through
+  /// SaveOptions::cancel.
+  SaveResult wait() const;
+  /// Until done, or for `time`. @return done().
+  bool wait_for(std::chrono::nanoseconds time) const;
+  /// Asks the save to end. One that has not begun ends at once, one that runs at its next extent or
+  /// chunk: the file at the path stays the old one. One past its last extent is finished. Returns
+  /// without waiting for it.
+  void cancel() const;
+  /// The error that wait() would throw; null where there is none, or not yet.
+  std::exception_ptr error() const noexcept;
+
+ private:
+  friend class AsyncSaver;
+  friend class detail::SaveQueue;
+  explicit SaveHandle(std::shared_ptr<detail::SaveState> state) : state_(std::move(state)) {}
+  std::shared_ptr<detail::SaveState> state_;
+};
+
+/// Owns one background thread, which writes the saves one after the other, and the memory for
+/// snapshots, which it keeps and uses again. Internally synchronised, but for the destructor.
+/// A save that is unfinished when the process ends leaves the file that was at the path, and where
+/// the file system has unnamed files nothing else; std::exit cancels the saves of a saver that is
+/// not destroyed by then. A forked child must not use it.
+class AsyncSaver {
+ public:
+  /// @throws UsageError for options out of bounds; IoError where no thread is to be had.
+  explicit AsyncSaver(AsyncSaveOptions options = {});
+  /// Waits for every save that was begun; cancel their handles for less. Errors of them that nobody
+  /// has asked for are lost: call wait_all() first, or give on_done.
+  ~AsyncSaver();
+  AsyncSaver(const AsyncSaver&) = delete;
+  AsyncSaver& operator=(const AsyncSaver&) = delete;
+
+  /// Takes over a writer whose payloads are borrowed or have been streamed, and commits it in the
+  /// background. SaveOptions::progress is called from there; SaveOptions::cancel and the handle's
+  /// cancel() both end it.
+  /// Where it throws, nothing was taken over: the writer can be committed or saved again.
+  /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
+  /// from, and for a connection without weights; (size_mismatch) for a streamed payload that is
+  /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError where there
+  /// is no memory, or streamed bytes cannot be written. What else commit() throws comes through the
+  /// handle.
+  SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy);
+
+  /// Has memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first ones
+  /// are as fast as all others. @throws as save_async().
+  void reserve(std::uint64_t bytes, unsigned snapshots = 1);
+
+  /// Waits until no save is unfinished. Then @throws the oldest error that no handle's wait() or
+  /// error() has reported, once; call it again for the next. The last 100 are kept. A cancelled
+  /// save is no error here.
+  void wait_all();
+
+  /// Memory held for snapshots, in use or kept for the next.
+  std::uint64_t snapshot_bytes() const noexcept;
+
+ private:
+  std::shared_ptr<detail::SaveQueue> queue_;
+};
+
+}  // namespace thalia
