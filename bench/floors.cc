@@ -192,6 +192,13 @@ void drop_from_cache(const std::filesystem::path& path) {
                   " pages stay in the cache: this folder cannot be read cold");
 }
 
+void touch_free_memory(const std::filesystem::path& folder, std::uint64_t bytes) {
+  const io::UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (!fd) fail("open", folder);
+  const std::vector<std::byte> zeros(kCallBytes);
+  for (std::uint64_t at = 0; at < bytes; at += kCallBytes) write_at(fd.get(), at, zeros, folder);
+}
+
 void settle(const std::filesystem::path& folder) {
   const io::UniqueFd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
   if (::syncfs(fd.get()) != 0) fail("syncfs", folder);

@@ -12,6 +12,7 @@
 //   open PATH TENSOR RUNS  opens, finds, touches; seconds of one run
 //   cold PATH              takes the file out of the page cache
 //   settle FOLDER          waits until the disk has nothing left to do
+//   touch FOLDER BYTES     leaves that much free memory as the page cache uses it, touched lately
 #include <chrono>
 #include <exception>
 #include <fstream>
@@ -137,6 +138,12 @@ class PeerSide {
     return 0;
   }
 
+  double touch(Words& words) {
+    const std::string folder = word(words);
+    touch_free_memory(folder, number(words));
+    return 0;
+  }
+
   PeerState state_;
   PeerLoader loader_;
   std::vector<TensorMemory> copy_;
@@ -148,7 +155,7 @@ const std::map<std::string, double (PeerSide::*)(PeerSide::Words&)> PeerSide::kC
     {"make", &PeerSide::make},       {"state", &PeerSide::state}, {"forget", &PeerSide::forget},
     {"save", &PeerSide::save},       {"load", &PeerSide::load},   {"open", &PeerSide::open},
     {"memory", &PeerSide::memory},   {"cold", &PeerSide::cold},   {"settle", &PeerSide::settle},
-    {"copy", &PeerSide::copy_state},
+    {"copy", &PeerSide::copy_state}, {"touch", &PeerSide::touch},
 };
 
 }  // namespace

@@ -135,10 +135,9 @@ class Session:
         return not self.options.only or any(word in name for word in self.options.only)
 
     def wants_large(self):
-        """Or might: the words may also speak of the size."""
-        return self.wants("") or any(
-            word in name or name in word for word in self.options.only for name in LARGE
-        )
+        """Before the exact size is known."""
+        what = f"{self.options.mib} MiB of {self.options.data}"
+        return any(self.wants(name + what) for name in LARGE)
 
     def race(self, race):
         if not self.wants(race.name):
@@ -155,9 +154,9 @@ class Session:
 
         self.ours("state", source)
         arrays = None if self.options.without_peers else read_state(source)
-        size = source.stat().st_size
+        size = source.stat().st_size // 4096 * 4096  # what a floor can write past the page cache
         source.unlink()
-        return Bench(self.ours, self.folder, arrays, self.options.peer), size
+        return Bench(self.ours, self.folder, arrays, size, self.options.peer)
 
     def large(self):
         source = self.folder / "source.safetensors"
@@ -169,16 +168,15 @@ class Session:
             count = max(1, (self.options.mib << 20) // TENSOR_BYTES)
             each = min(TENSOR_BYTES, self.options.mib << 20)
             self.ours("make", self.options.data, count, each, source)
-        bench, size = self.state(source)
-        size = size // 4096 * 4096  # what a floor can write past the page cache
-        what = f"{size / 2**20:.0f} MiB of {self.options.data}"
-        self.race(bench.save_durable(size, what))
-        self.race(bench.save_unsynced(size, what))
+        bench = self.state(source)
+        what = f"{bench.size / 2**20:.0f} MiB of {self.options.data}"
+        self.race(bench.save_durable(what))
+        self.race(bench.save_unsynced(what))
         extra = self.ours("memory", self.folder / "saved.thalia") / 2**20
         self.facts["extra memory of a durable save"] = f"{extra:.0f} MiB, the aim 128 at most"
-        if any(self.wants(race.name) for race in bench.loads(size, what)):
+        if any(self.wants(race.name) for race in bench.loads(what)):
             bench.make_files(self.say)
-            for race in bench.loads(size, what):
+            for race in bench.loads(what):
                 self.race(race)
         self.clear()
 
@@ -189,9 +187,9 @@ class Session:
             return
         source = self.folder / "source.safetensors"
         self.ours("make", "f32", count, SMALL_BYTES, source)
-        bench, size = self.state(source)
-        self.race(bench.save_small(size, what, durable=False))
-        self.race(bench.save_small(size, what, durable=True))
+        bench = self.state(source)
+        self.race(bench.save_small(what, durable=False))
+        self.race(bench.save_small(what, durable=True))
         self.clear()
 
     def opening(self):
@@ -201,7 +199,7 @@ class Session:
         for count in (1_000,) if self.options.smoke else (1_000, 10_000, 100_000, 1_000_000):
             if self.options.quick and count > 100_000:
                 continue
-            bench = Bench(self.ours, self.folder, arrays, [])
+            bench = Bench(self.ours, self.folder, arrays, 0, [])
             if self.wants("open"):
                 self.race(bench.open_one(count))
                 self.clear()

@@ -50,11 +50,14 @@ struct Work {
     return {"memcpy, one core", [=, this] { copy(payload(), *target); }};
   }
 
-  /// Each run starts without a file, and with a disk that has nothing left to do.
+  /// Each run starts without a file, with a disk that has nothing left to do, and with memory for
+  /// the page cache.
   void clear() const {
     std::filesystem::remove(folder / "a.thalia");
     std::filesystem::remove(folder / "b.raw");
-    if (!is_in_memory(parent)) settle(parent);
+    if (is_in_memory(parent)) return;
+    settle(parent);
+    touch_free_memory(parent, payload().size());
   }
 
   ScratchFolder folder;

@@ -16,8 +16,9 @@ TOUCHED = "a byte of every page is read"
 class Bench:
     """The state, both sides of it, and a folder for their files."""
 
-    def __init__(self, ours, folder, arrays, wanted):
+    def __init__(self, ours, folder, arrays, size, wanted):
         """arrays is None where only Thalia and the floors run; wanted picks peers by name."""
+        self.size = size
         self.ours = ours
         self.folder = folder
         self.arrays = arrays
@@ -42,6 +43,12 @@ class Bench:
     def _clear(self, path):
         disk.remove(path)
         self.ours("settle", self.folder)
+        self.ours("touch", self.folder, self.size)
+
+    def _warm(self, path):
+        gc.collect()
+        disk.warm(path)
+        self.ours("touch", self.folder, self.size)
 
     # --- Saving -----------------------------------------------------------------------------------
 
@@ -75,7 +82,7 @@ class Bench:
     def _savers(self):
         return [each for each in self._wanted if each.name and each is not peers.TorchMapped]
 
-    def save_durable(self, size, what):
+    def save_durable(self, what):
         raw = self.folder / "floor"
         ours = [
             self._our_save("Thalia", "full"),
@@ -83,29 +90,29 @@ class Bench:
         ]
         floor = Contestant(
             "floor: fio O_DIRECT io_uring, fsync",
-            lambda: disk.fio(raw, size, "write"),
+            lambda: disk.fio(raw, self.size, "write"),
             lambda: self._clear(raw),
             "floor",
         )
         others = [self._peer_save(kind, True) for kind in self._savers()]
         aims = {other.name: ("at least", 2.5) for other in others}
         aims |= {floor.name: ("at least", 0.9), ours[1].name: ("at least", 1.3)}
-        return Race(f"durable save, {what}", SYNCED, [*ours, floor, *others], size, aims)
+        return Race(f"durable save, {what}", SYNCED, [*ours, floor, *others], self.size, aims)
 
-    def save_unsynced(self, size, what):
+    def save_unsynced(self, what):
         others = [self._peer_save(kind, False) for kind in self._savers()]
         aims = {peers.Safetensors.name: ("at least", 1.0)}
         ours = self._our_save("Thalia", "none")
-        return Race(f"save, not durable, {what}", UNSYNCED, [ours, *others], size, aims)
+        return Race(f"save, not durable, {what}", UNSYNCED, [ours, *others], self.size, aims)
 
-    def save_small(self, size, what, durable):
+    def save_small(self, what, durable):
         """Of a state in many small tensors; only the peers that take those."""
         kinds = [k for k in self._savers() if k in (peers.TorchSave, peers.Safetensors)]
         ours = self._our_save("Thalia", "full" if durable else "none")
         others = [self._peer_save(kind, durable) for kind in kinds]
         name = f"{'durable save' if durable else 'save, not durable'}, {what}"
         aims = {peers.Safetensors.name: ("at least", 2.0)}
-        return Race(name, SYNCED if durable else UNSYNCED, [ours, *others], size, aims)
+        return Race(name, SYNCED if durable else UNSYNCED, [ours, *others], self.size, aims)
 
     # --- Loading ----------------------------------------------------------------------------------
 
@@ -129,13 +136,14 @@ class Bench:
         for each in disk.files_of(path):
             if each.stat().st_size:
                 self.ours("cold", each)
+        self.ours("touch", self.folder, self.size)
 
     def _our_load(self, name, into, verify, cold):
         path = self.folder / "state.thalia"
         return Contestant(
             name,
             lambda: self.ours("load", path, into, verify),
-            (lambda: self._cold(path)) if cold else (lambda: disk.warm(path)),
+            (lambda: self._cold(path)) if cold else (lambda: self._warm(path)),
             "ours",
         )
 
@@ -156,60 +164,60 @@ class Bench:
                 erase(self._expected, self.arrays)
             return seconds_of(lambda: peer.load(path, use))
 
-        prepare = (lambda: self._cold(path)) if cold else (lambda: disk.warm(path))
+        prepare = (lambda: self._cold(path)) if cold else (lambda: self._warm(path))
         return Contestant(kind.load_name, run, prepare)
 
     def _peer_loads(self, cold, fills_state):
         kinds = [kind for kind in self._wanted if hasattr(kind, "fills_state") == fills_state]
         return [self._peer_load(kind, cold) for kind in kinds]
 
-    def loads(self, size, what):
+    def loads(self, what):
         return [
-            self.load_cold_in_place(size, what),
-            self.load_cold_fresh(size, what),
-            self.load_warm_in_place(size, what),
-            self.load_warm_views(size, what),
+            self.load_cold_in_place(what),
+            self.load_cold_fresh(what),
+            self.load_warm_in_place(what),
+            self.load_warm_views(what),
         ]
 
-    def load_cold_in_place(self, size, what):
+    def load_cold_in_place(self, what):
         """Into memory that was written to before, as a server's buffers."""
         ours = self._our_load("Thalia", "target", "off", True)
         verified = self._our_load("Thalia, verified", "target", "on", True)
         path = self.folder / "state.thalia"
         floor = Contestant(
             "floor: fio O_DIRECT io_uring",
-            lambda: disk.fio(path, size, "read"),
+            lambda: disk.fio(path, self.size, "read"),
             lambda: self._cold(path),
             "floor",
         )
         aims = {floor.name: ("at least", 0.9), verified.name: ("at most", 1.05)}
         contestants = [ours, verified, floor, *self._peer_loads(True, True)]
         name = f"cold load into memory that is there, {what}"
-        return Race(name, COLD + "every byte is copied", contestants, size, aims)
+        return Race(name, COLD + "every byte is copied", contestants, self.size, aims)
 
-    def load_cold_fresh(self, size, what):
+    def load_cold_fresh(self, what):
         """To memory that is allocated on the way, and as a mapping."""
         ours = self._our_load("Thalia, copies", "fresh", "off", True)
         views = self._our_load("Thalia, views", "views", "off", True)
         mapped = (peers.Safetensors.load_name, peers.TorchMapped.load_name, views.name)
         aims = {name: ("at least", 2.0) for name in mapped}
         contestants = [ours, views, *self._peer_loads(True, False)]
-        return Race(f"cold load, {what}", COLD + TOUCHED, contestants, size, aims)
+        return Race(f"cold load, {what}", COLD + TOUCHED, contestants, self.size, aims)
 
-    def load_warm_in_place(self, size, what):
+    def load_warm_in_place(self, what):
         ours = self._our_load("Thalia", "target", "off", False)
         verified = self._our_load("Thalia, verified", "target", "on", False)
         aims = {verified.name: ("at most", 1.25)}
         contestants = [ours, verified, *self._peer_loads(False, True)]
         name = f"warm load into memory that is there, {what}"
-        return Race(name, WARM + "every byte is copied", contestants, size, aims)
+        return Race(name, WARM + "every byte is copied", contestants, self.size, aims)
 
-    def load_warm_views(self, size, what):
+    def load_warm_views(self, what):
         ours = self._our_load("Thalia, views", "views", "off", False)
         verified = self._our_load("Thalia, views, verified", "views", "on", False)
         aims = {peers.Safetensors.load_name: ("at least", 1.0)}
         contestants = [ours, verified, *self._peer_loads(False, False)]
-        return Race(f"warm load, {what}", WARM + TOUCHED, contestants, size, aims)
+        return Race(f"warm load, {what}", WARM + TOUCHED, contestants, self.size, aims)
 
     # --- Opening ----------------------------------------------------------------------------------
 

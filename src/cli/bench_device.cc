@@ -138,6 +138,18 @@ void BenchFolder::settle() const {
   if (::syncfs(folder.get()) != 0) fail("syncfs", path_);
 }
 
+void BenchFolder::touch_free_memory(std::uint64_t bytes) const {
+  const std::filesystem::path path = path_ / "touched";
+  const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  ::unlink(path.c_str());
+  const std::vector<std::byte> zeros(kCallBytes);
+  for (std::uint64_t at = 0; at < bytes; at += kCallBytes) {
+    whole("pwrite", path, at, kCallBytes, [&](std::size_t done) {
+      return ::pwrite(file.get(), zeros.data(), kCallBytes - done, static_cast<off_t>(at + done));
+    });
+  }
+}
+
 void write_raw(const std::filesystem::path& path, ByteSpan bytes, bool direct,
                const std::stop_token& stop) {
   const File file(path, O_WRONLY | O_CREAT | O_TRUNC | (direct ? O_DIRECT : 0));

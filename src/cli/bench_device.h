@@ -47,6 +47,8 @@ class BenchFolder {
   bool allows_direct() const noexcept { return allows_direct_; }
   /// Waits until the disk has nothing left to do. @throws IoError
   void settle() const;
+  /// Writes that much through the page cache, and drops it again. @throws IoError
+  void touch_free_memory(std::uint64_t bytes) const;
 
  private:
   std::filesystem::path path_;
