@@ -6,6 +6,7 @@
 //   state SAFETENSORS      holds copies of these tensors from now on
 //   forget                 holds nothing any more
 //   save PATH SYNC IO      the state; SYNC none or full, IO automatic, buffered or direct
+//   background PATH        a durable save beside the training; seconds until that goes on
 //   memory PATH            saves the state durably; bytes of memory that this took at most
 //   copy                   copies the state into memory that was written to before
 //   load PATH INTO VERIFY  INTO views, fresh or target; VERIFY off or on
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@
 #include "floors.h"
 #include "paired.h"
 #include "peer_state.h"
+#include "thalia/async_save.h"
 #include "thalia/reader.h"
 
 namespace {
@@ -86,6 +89,7 @@ class PeerSide {
   double forget(Words&) {
     state_ = PeerState();
     copy_.clear();
+    saver_.reset();
     loader_.forget();
     return 0;
   }
@@ -98,6 +102,20 @@ class PeerSide {
                                          : IoMode::automatic;
     return seconds_of(
         1, [&] { state_.writer(path, {.durability = durability, .io = mode}).commit(); });
+  }
+  double background(Words& words) {
+    const std::string path = word(words);
+    if (!saver_) {
+      saver_.emplace();
+      std::uint64_t bytes = 0;
+      for (const PeerTensor& tensor : state_.tensors()) bytes += tensor.memory.bytes().size();
+      saver_->reserve(bytes);
+    }
+    Writer writer = state_.writer(path, {});
+    std::optional<SaveHandle> save;
+    const double seconds = seconds_of(1, [&] { save = saver_->save_async(std::move(writer)); });
+    save->wait();
+    return seconds;
   }
   double memory(Words& words) {
     const std::string path = word(words);
@@ -147,15 +165,24 @@ class PeerSide {
   PeerState state_;
   PeerLoader loader_;
   std::vector<TensorMemory> copy_;
+  std::optional<AsyncSaver> saver_;
 
   static const std::map<std::string, double (PeerSide::*)(Words&)> kCommands;
 };
 
 const std::map<std::string, double (PeerSide::*)(PeerSide::Words&)> PeerSide::kCommands{
-    {"make", &PeerSide::make},       {"state", &PeerSide::state}, {"forget", &PeerSide::forget},
-    {"save", &PeerSide::save},       {"load", &PeerSide::load},   {"open", &PeerSide::open},
-    {"memory", &PeerSide::memory},   {"cold", &PeerSide::cold},   {"settle", &PeerSide::settle},
-    {"copy", &PeerSide::copy_state}, {"touch", &PeerSide::touch},
+    {"make", &PeerSide::make},
+    {"state", &PeerSide::state},
+    {"forget", &PeerSide::forget},
+    {"save", &PeerSide::save},
+    {"load", &PeerSide::load},
+    {"open", &PeerSide::open},
+    {"memory", &PeerSide::memory},
+    {"cold", &PeerSide::cold},
+    {"settle", &PeerSide::settle},
+    {"copy", &PeerSide::copy_state},
+    {"background", &PeerSide::background},
+    {"touch", &PeerSide::touch},
 };
 
 }  // namespace

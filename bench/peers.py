@@ -30,6 +30,7 @@ SMALL_BYTES = 4096
 LARGE = (  # beginnings of the names of the races over the large state
     "durable save, ",
     "save, not durable, ",
+    "save in the background, ",
     "cold load into memory that is there, ",
     "cold load, ",
     "warm load into memory that is there, ",
@@ -172,6 +173,7 @@ class Session:
         what = f"{bench.size / 2**20:.0f} MiB of {self.options.data}"
         self.race(bench.save_durable(what))
         self.race(bench.save_unsynced(what))
+        self.race(bench.save_background(what))
         extra = self.ours("memory", self.folder / "saved.thalia") / 2**20
         self.facts["extra memory of a durable save"] = f"{extra:.0f} MiB, the aim 128 at most"
         if any(self.wants(race.name) for race in bench.loads(what)):

@@ -114,6 +114,19 @@ class Bench:
         aims = {peers.Safetensors.name: ("at least", 2.0)}
         return Race(name, SYNCED if durable else UNSYNCED, [ours, *others], self.size, aims)
 
+    def save_background(self, what):
+        """How long the caller stands still."""
+        path = self.folder / "saved.thalia"
+        ours = Contestant(
+            "Thalia", lambda: self.ours("background", path), lambda: self._clear(path), "ours"
+        )
+        floor = Contestant("floor: memcpy, one core", lambda: self.ours("copy"), kind="floor")
+        aims = {floor.name: ("at least", round(1 / 1.1, 2))}
+        conditions = (
+            "the time until the caller goes on; both into memory that was written to before"
+        )
+        return Race(f"save in the background, {what}", conditions, [ours, floor], self.size, aims)
+
     # --- Loading ----------------------------------------------------------------------------------
 
     def make_files(self, say):

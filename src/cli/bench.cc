@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/stop_on_signal.h"
+#include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
@@ -74,8 +76,10 @@ class Bench {
         bytes_(arguments.size / 4096 * 4096),
         weights_(bytes_),
         target_(bytes_),
+        saver_({.snapshot_threads = arguments_.threads}),
         bar_("bench") {
     fill_with_weights(weights_.bytes(), arguments_.threads);
+    saver_.reserve(bytes_);
     declare();
   }
 
@@ -113,6 +117,7 @@ class Bench {
     BenchRow row;
     std::function<void()> run;
     Cache cache = Cache::warm;
+    std::function<void()> after = nullptr;  ///< not timed
   };
 
   void declare() {
@@ -130,6 +135,11 @@ class Bench {
          [this] { save({.compression = format::Codec::zstd, .durability = Durability::full}); }},
         {{"save, not durable", kMemoryCopy, ""},
          [this] { save({.durability = Durability::none}); }},
+        {{"save in the background, durable", kMemoryCopy,
+          "the time until the caller goes on; the file is written afterwards"},
+         [this] { background_ = saver_.save_async(writer({.durability = Durability::full})); },
+         Cache::warm,
+         [this] { background_->wait(); }},
     };
     reads_ = {
         {{kRawRead, "", denied},
@@ -150,6 +160,7 @@ class Bench {
       step.run();
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
       step.row.seconds.push_back(taken.count());
+      if (step.after) step.after();
       ++done_;
       bar_.update(done_ * bytes_, total());
     };
@@ -186,7 +197,9 @@ class Bench {
     folder_.settle();
   }
 
-  void save(SaveOptions options) {
+  void save(const SaveOptions& options) { writer(options).commit(); }
+
+  Writer writer(SaveOptions options) {
     options.threads = arguments_.threads;
     options.cancel = stop_;
     Writer writer(file(), options);
@@ -200,7 +213,7 @@ class Bench {
                          .shape = {part.size() / sizeof(float)}},
                         part);
     }
-    writer.commit();
+    return writer;
   }
 
   void load() {
@@ -234,6 +247,8 @@ class Bench {
   std::uint64_t bytes_;  ///< of the state: whole pages
   PageMemory weights_;
   PageMemory target_;
+  AsyncSaver saver_;
+  std::optional<SaveHandle> background_;
   ProgressBar bar_;
   std::vector<Step> writes_, reads_;
   std::uint64_t done_ = 0;  ///< runs

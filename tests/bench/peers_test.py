@@ -1,6 +1,6 @@
 """The parts of bench/peers.py that need no peers.
 
-peers_test.py BENCH_FOLDER
+    peers_test.py BENCH_FOLDER
 """
 
 import importlib

@@ -49,7 +49,10 @@ class Ended(unittest.TestCase):
             )
             self.assertEqual(os.listdir(folder), [])
         self.assertEqual(result.returncode, 3)
-        self.assertRegex(result.stderr, rb"\Athalia: [^\n]*raw: [^\n]*\(errno 27\)\n\Z")
+        self.assertRegex(
+            result.stderr,
+            rb"\Athalia: \./thalia-bench-[^\n]*at offset 1048576: pwrite failed: [^\n]*\(errno 27\)\n\Z",
+        )
 
 
 if __name__ == "__main__":
