@@ -21,13 +21,12 @@ enum class Durability {
   full,  ///< and fsync of the directory: after a return, the new file even through a power loss
 };
 
-/// How a save's bytes reach the file.
+/// How bytes get between a file and memory.
 enum class IoMode {
-  automatic,  ///< direct for a durable save of 8 MiB and more to a disk that allows it, else
-              ///< buffered
-  buffered,   ///< through the page cache, with early write-back for a durable save
-  direct,  ///< past it: O_DIRECT writes over io_uring from aligned buffers; falls back to buffered
-           ///< where denied
+  automatic,  ///< of a save: direct where it is durable, of 8 MiB and more, and to a disk that
+              ///< allows it, else buffered. Of a stream: StreamOptions::io says it
+  buffered,   ///< through the page cache; a durable save starts early to write it back
+  direct,     ///< past it: O_DIRECT over io_uring, with aligned buffers; falls back where denied
 };
 
 /// Called now and then while a long operation runs, never concurrently with itself; done <= total,

@@ -79,6 +79,7 @@ class Reader {
   std::uint64_t resident_bytes() const;
 
  private:
+  friend class StreamReader;
   explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
   std::shared_ptr<const detail::OpenFile> file_;
 };

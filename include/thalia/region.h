@@ -67,6 +67,7 @@ class RegionView {
  private:
   friend class Appender;
   friend class Reader;
+  friend class StreamReader;
   friend class detail::OpenFile;
   RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index);
 

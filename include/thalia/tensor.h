@@ -145,6 +145,7 @@ class TensorView {
  private:
   friend class RegionView;
   friend class Reader;
+  friend class StreamReader;
   friend class detail::OpenFile;
   TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
              const format::TensorEntry* entry);

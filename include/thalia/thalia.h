@@ -11,6 +11,7 @@
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"
+#include "thalia/stream.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"
 #include "thalia/writer.h"

@@ -6,20 +6,20 @@
 
 namespace thalia::container {
 
+void check_option(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  if (value < low || value > high) {
+    fail_argument(ErrorCode::bad_argument, name, std::to_string(value),
+                  fmt::format("{} to {}", low, high));
+  }
+}
+
 void check_options(const SaveOptions& options) {
-  const auto between = [](const char* field, std::uint64_t value, std::uint64_t low,
-                          std::uint64_t high) {
-    if (value < low || value > high) {
-      fail_argument(ErrorCode::bad_argument, field, std::to_string(value),
-                    fmt::format("{} to {}", low, high));
-    }
-  };
-  between("checksum", static_cast<std::uint32_t>(options.checksum), 0, 3);
-  between("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);
-  between("block_log2", options.block_log2, format::kMinBlockLog2, format::kMaxBlockLog2);
-  between("chunk_bytes", options.chunk_bytes, 4096, 1u << 30);
-  between("queue_depth", options.queue_depth, 1, 1024);
-  between("memory_bytes", options.memory_bytes, 4 << 20, UINT64_MAX);
+  check_option("checksum", static_cast<std::uint32_t>(options.checksum), 0, 3);
+  check_option("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);
+  check_option("block_log2", options.block_log2, format::kMinBlockLog2, format::kMaxBlockLog2);
+  check_option("chunk_bytes", options.chunk_bytes, 4096, 1u << 30);
+  check_option("queue_depth", options.queue_depth, 1, 1024);
+  check_option("memory_bytes", options.memory_bytes, 4 << 20, UINT64_MAX);
   if (options.chunk_bytes % 4096 != 0) {
     fail_argument(ErrorCode::bad_argument, "chunk_bytes", std::to_string(options.chunk_bytes),
                   "a multiple of 4096");

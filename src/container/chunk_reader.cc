@@ -56,7 +56,10 @@ void ChunkReader::check_entries() const {
 
 void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   const format::ChunkEntry& chunk = checked_entry(i);
-  const ByteSpan stored = file_.verified(chunk.offset, chunk.stored_length);
+  decode_stored(chunk, file_.verified(chunk.offset, chunk.stored_length), out);
+}
+
+void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out) {
   if (const std::uint32_t crc = integrity::crc32(stored); crc != chunk.crc32) {
     throw IntegrityError(ErrorCode::checksum_mismatch, "the chunk is not the one that was written",
                          {.section = "payload",

@@ -9,6 +9,10 @@
 
 namespace thalia::container {
 
+/// Decodes a chunk whose entry was checked into exactly its raw_length bytes, after a check of the
+/// CRC-32 of its stored bytes. @throws FormatError, IntegrityError, UnsupportedError.
+void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out);
+
 /// Borrowed file and entry; immutable, any number of threads.
 class ChunkReader {
  public:

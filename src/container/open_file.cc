@@ -8,6 +8,7 @@
 #include "container/checked_headers.h"
 #include "container/closing_checksum.h"
 #include "container/commit_records.h"
+#include "container/fail_payload.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
@@ -122,13 +123,7 @@ void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   const integrity::ContentDigest digest = integrity::content_digest(
       bytes_.subspan(entry.stored_offset, entry.stored_length), options_.threads);
   if (digest.crc32 != entry.crc32) {
-    throw IntegrityError(ErrorCode::checksum_mismatch,
-                         "the payload is not the one that was written",
-                         {.section = "payload",
-                          .field = "crc32",
-                          .offset = std::uint64_t{entry.stored_offset},
-                          .value = fmt::format("{:#010x}", digest.crc32),
-                          .bound = fmt::format("{:#010x}", std::uint32_t{entry.crc32})});
+    container::fail_payload_crc(entry.stored_offset, digest.crc32, entry.crc32);
   }
   done.store(true, std::memory_order_release);
 }

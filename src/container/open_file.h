@@ -49,6 +49,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Part of a tensor's payload, verified as the options and the checksum type say.
   ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
                             std::uint64_t length) const;
+  /// What is known of the block tree; null where the file has none.
+  container::VerifiedBlocks* blocks() const noexcept { return blocks_ ? &*blocks_ : nullptr; }
   /// A JSON text, checked once more each time it is asked for.
   std::string_view json(format::Extent extent, std::string_view section) const;
   /// Checks every byte. @throws IntegrityError.

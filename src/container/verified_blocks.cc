@@ -50,20 +50,32 @@ bool VerifiedBlocks::is_done(std::uint64_t block) const noexcept {
   return (bits_[block / 64].load(std::memory_order_acquire) >> (block % 64)) & 1;
 }
 
+void fail_block(const format::Header& header, std::uint64_t block) {
+  const std::uint64_t begin = block << header.integrity_block_log2;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + (1ull << header.integrity_block_log2),
+                                                    header.integrity_offset);
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch,
+      fmt::format("bytes [{}, {}) are not the ones that were written; verify tells which part of "
+                  "them is damaged",
+                  begin, end),
+      {.offset = begin});
+}
+
 void VerifiedBlocks::check(std::uint64_t block) {
-  if (!integrity::block_matches(file_, block, header_, leaves_)) {
-    const std::uint64_t begin = block << header_.integrity_block_log2;
-    const std::uint64_t end = std::min<std::uint64_t>(
-        begin + (1ull << header_.integrity_block_log2), header_.integrity_offset);
-    throw IntegrityError(
-        ErrorCode::checksum_mismatch,
-        fmt::format(
-            "bytes [{}, {}) are not the ones that were written; verify tells which part of them "
-            "is damaged",
-            begin, end),
-        {.offset = begin});
-  }
+  if (!integrity::block_matches(file_, block, header_, leaves_)) fail_block(header_, block);
+  note(block);
+}
+
+void VerifiedBlocks::note(std::uint64_t block) noexcept {
   bits_[block / 64].fetch_or(1ull << (block % 64), std::memory_order_release);
+}
+
+ByteSpan VerifiedBlocks::leaves(std::uint64_t first, std::uint64_t count) {
+  ensure_leaves();
+  const std::uint64_t length =
+      integrity::leaf_length(static_cast<format::LeafAlgorithm>(header_.leaf_algorithm));
+  return leaves_.subspan(first * length, count * length);
 }
 
 void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {

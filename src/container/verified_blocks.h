@@ -17,6 +17,9 @@ namespace thalia::container {
 /// read a disk at a fraction of its speed.
 inline constexpr std::uint64_t kReadAheadBytes = 16 << 20;
 
+/// @throws IntegrityError for a block whose bytes do not have its leaf.
+[[noreturn]] void fail_block(const format::Header& header, std::uint64_t block);
+
 /// For files with a block tree. Internally synchronised: two threads may check one block twice,
 /// never skip it.
 class VerifiedBlocks {
@@ -30,6 +33,11 @@ class VerifiedBlocks {
   void ensure(std::uint64_t offset, std::uint64_t length);
   /// Checks the leaves alone. @throws IntegrityError.
   void ensure_leaves();
+
+  /// The leaves of `count` blocks, checked against the closing checksum. @throws IntegrityError.
+  ByteSpan leaves(std::uint64_t first, std::uint64_t count);
+  /// Notes that the bytes of a block, read another way, had its leaf.
+  void note(std::uint64_t block) noexcept;
 
  private:
   bool is_done(std::uint64_t block) const noexcept;

@@ -40,6 +40,9 @@ class LeafHasher {
 void hash_block(ByteSpan file, std::uint64_t block, const format::Header& header,
                 MutableByteSpan out);
 
+/// True where `bytes`, all of block `block`, have the leaf `leaf`. Of the header as hash_block().
+bool leaf_matches(ByteSpan bytes, std::uint64_t block, const format::Header& header, ByteSpan leaf);
+
 /// True where block `block` of `file` (at least integrity_offset bytes) has the leaf that `leaves`
 /// says.
 bool block_matches(ByteSpan file, std::uint64_t block, const format::Header& header,

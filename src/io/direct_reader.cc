@@ -21,17 +21,15 @@ std::unique_ptr<DirectReader> DirectReader::create(const ReadFile& file, ReadWay
 
 DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
                            std::size_t buffer_bytes)
-    : file_(file),
-      memory_(depth * buffer_bytes),
-      buffer_bytes_(buffer_bytes),
-      slots_(depth),
-      ring_(std::move(ring)) {
+    : file_(file), buffer_bytes_(buffer_bytes), slots_(depth), ring_(std::move(ring)) {
+  if (file_.direct_fd < 0) return;
+  memory_.emplace(depth * buffer_bytes);
   if (ring_) {
     std::vector<MutableByteSpan> buffers;
     for (unsigned i = 0; i < depth; ++i)
-      buffers.push_back(memory_.bytes().subspan(i * buffer_bytes, buffer_bytes));
+      buffers.push_back(memory_->bytes().subspan(i * buffer_bytes, buffer_bytes));
     registered_ = ring_->register_buffers(buffers);
-  } else if (file_.direct_fd >= 0) {
+  } else {
     pool_.emplace(depth);
   }
 }
@@ -39,25 +37,32 @@ DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsi
 DirectReader::~DirectReader() = default;
 
 void DirectReader::start(std::uint64_t offset, std::size_t length, Source source) {
+  if (through_cache(source)) {
+    if (!cached_) cached_.emplace(buffer_bytes_);
+    return note(offset, cached_->bytes().first(length), source);
+  }
   const std::size_t slot = next_slot();
-  const MutableByteSpan buffer = memory_.bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
-  slots_[slot] = {.offset = offset, .bytes = buffer.first(length), .source = source};
-  submit(buffer.first(format::align_up(length, kDirectAlignment)),
+  const MutableByteSpan buffer = memory_->bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
+  submit(offset, buffer.first(length), buffer.first(format::align_up(length, kDirectAlignment)),
          registered_ ? static_cast<int>(slot) : -1);
 }
 
 void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Source source) {
-  slots_[next_slot()] = {.offset = offset, .bytes = out, .source = source};
-  submit(out, -1);
+  if (through_cache(source)) return note(offset, out, source);
+  submit(offset, out, out, -1);
 }
 
-void DirectReader::submit(MutableByteSpan padded, int buffer) {
+void DirectReader::note(std::uint64_t offset, MutableByteSpan bytes, Source source) {
+  if (source == Source::disk) start_readahead(file_.fd, offset, bytes.size());
+  slots_[next_slot()] = {.offset = offset, .bytes = bytes, .ended = true};
+  ++count_;
+}
+
+void DirectReader::submit(std::uint64_t offset, MutableByteSpan bytes, MutableByteSpan padded,
+                          int buffer) {
   const std::size_t slot = next_slot();
-  const std::uint64_t offset = slots_[slot].offset;
-  if (file_.direct_fd < 0) slots_[slot].source = Source::page_cache;
-  if (slots_[slot].source == Source::page_cache) {
-    slots_[slot].ended = true;
-  } else if (ring_) {
+  slots_[slot] = {.offset = offset, .bytes = bytes};
+  if (ring_) {
     const int error = ring_->read(file_.direct_fd, offset, padded, buffer, slot);
     if (error != 0) throw_errno("io_uring_submit", file_.path, offset, error);
   } else {

@@ -28,6 +28,7 @@ struct ReadFile {
 /// Externally synchronised: one a thread. Extents of one file may be read by several DirectReaders.
 class DirectReader {
  public:
+  /// Where an extent is believed to be.
   enum class Source { disk, page_cache };
 
   /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
@@ -40,8 +41,8 @@ class DirectReader {
   bool full() const noexcept { return count_ == slots_.size(); }
   bool empty() const noexcept { return count_ == 0; }
 
-  /// Starts to read an extent into a buffer of its own, or notes to read it from the page cache
-  /// when its turn comes. Not full(). From the disk, `offset` is a multiple of kDirectAlignment.
+  /// Starts to read an extent into a buffer, or notes to read it through the page cache when its
+  /// turn comes. Not full(). From the disk, `offset` is a multiple of kDirectAlignment.
   /// @throws IoError.
   void start(std::uint64_t offset, std::size_t length, Source source);
   /// The same into the caller's memory, in use until release(). From the disk, offset and length
@@ -59,20 +60,24 @@ class DirectReader {
   struct Slot {
     std::uint64_t offset = 0;
     MutableByteSpan bytes;
-    Source source = Source::disk;
     bool ended = false;
     std::int64_t result = 0;
   };
   DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
                std::size_t buffer_bytes);
   std::size_t next_slot() const noexcept { return (first_ + count_) % slots_.size(); }
-  void submit(MutableByteSpan padded, int buffer);
+  bool through_cache(Source source) const noexcept {
+    return source == Source::page_cache || file_.direct_fd < 0;
+  }
+  void note(std::uint64_t offset, MutableByteSpan bytes, Source source);
+  void submit(std::uint64_t offset, MutableByteSpan bytes, MutableByteSpan padded, int buffer);
   void reap();
 
   ReadFile file_;
-  AlignedBuffer memory_;
   std::size_t buffer_bytes_;
-  std::vector<Slot> slots_;  ///< a circle; slot i has buffer i
+  std::optional<AlignedBuffer> memory_;  ///< for direct reads: a buffer a slot
+  std::optional<AlignedBuffer> cached_;  ///< for reads through the page cache, one at a time
+  std::vector<Slot> slots_;              ///< a circle
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   bool registered_ = false;

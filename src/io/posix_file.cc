@@ -89,6 +89,11 @@ double sync_file(int fd, bool with_metadata, const std::filesystem::path& path) 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
+  static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
+                                    POSIX_FADV_WILLNEED));
+}
+
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path) {
   const std::uint64_t wanted_end = offset + out.size();

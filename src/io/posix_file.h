@@ -32,6 +32,9 @@ void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcep
 /// fsync, or fdatasync without metadata. @return seconds that it took. @throws IoError.
 double sync_file(int fd, bool with_metadata, const std::filesystem::path& path);
 
+/// Asks the kernel to start reading an extent into the page cache. Best effort.
+void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+
 /// @throws IoError; FormatError (truncated) where the file ends first.
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);

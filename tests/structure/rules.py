@@ -33,6 +33,7 @@ PUBLIC_LAYERS = {
     "tensor.h": "container",
     "region.h": "container",
     "reader.h": "container",
+    "stream.h": "container",
     "writer.h": "container",
     "append.h": "container",
     "compact.h": "container",

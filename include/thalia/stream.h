@@ -1,0 +1,161 @@
+// StreamReader: many tensors, or all, from the file into memory as fast as the disk gives them,
+// handed out one by one as they arrive.
+//
+//   thalia::Reader reader = thalia::Reader::open("model.thalia");
+//   for (thalia::StreamedTensor& tensor : thalia::StreamReader(reader))
+//     upload(tensor.tensor.name(), tensor.bytes);
+//
+// A mapping reads what is touched, page by page; a stream knows what comes next and keeps the disk
+// busy. docs/design.md, "Streaming".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+/// In which order tensors are handed out.
+enum class StreamOrder {
+  as_asked,      ///< the first one asked for is read and comes first
+  file,          ///< as they lie in the file, which is the fastest
+  as_completed,  ///< read as they lie in the file, handed out once they are there
+};
+
+struct StreamOptions {
+  /// automatic: past the page cache, but for extents that are in it already; a few hundred KiB
+  /// through it. direct: past it; where that is denied, through it. StreamResult says what was
+  /// done.
+  IoMode io = IoMode::automatic;
+  StreamOrder order = StreamOrder::as_asked;
+  /// Where a tensor's logical bytes go: exactly logical_bytes() of writable memory, in use until
+  /// the tensor was handed out or the stream is destroyed; an empty span for the stream's own
+  /// memory. Called once for each tensor that has bytes, when its turn to be read comes, from a
+  /// thread of the stream, never concurrently with itself. It may wait for memory to become free;
+  /// meanwhile what was asked for before it is still handed out. Memory on a multiple of 4096 (on
+  /// most disks 512) is read into without a copy.
+  std::function<MutableByteSpan(const TensorView&)> destination{};
+  /// Bound on the stream's memory: buffers, and tensors in its own memory that were read ahead or
+  /// handed out and still live; at least 4 MiB. While next() waits, what was handed out does not
+  /// count: the caller could not let go of it. Nor does what a single tensor or compressed chunk
+  /// needs beyond.
+  std::uint64_t memory_bytes = 128ull << 20;
+  /// Reads in flight, all threads together, 1 to 1024.
+  unsigned queue_depth = 16;
+  /// Threads that read, check, copy and decode; 0: one a core.
+  unsigned threads = 0;
+  /// Bytes of the file read, of those to read. Called from threads of the stream.
+  Progress progress{};
+  /// Once a stop is requested, from any thread, next() ends with CancelledError.
+  std::stop_token cancel{};
+};
+
+/// One tensor that has arrived, whole and checked.
+struct StreamedTensor {
+  TensorView tensor;
+  std::size_t index = 0;           ///< its place among those asked for
+  MutableByteSpan bytes{};         ///< the logical bytes
+  std::shared_ptr<void> memory{};  ///< keeps `bytes` alive; empty where they are the caller's
+};
+
+struct StreamResult {
+  std::uint64_t tensors = 0;     ///< handed out
+  std::uint64_t bytes_read = 0;  ///< of the file
+  double seconds = 0;            ///< from the first read to the last tensor handed out
+  IoMode io = IoMode::buffered;  ///< direct where some of it was read past the page cache
+  std::string io_fallback{};     ///< why it is not what was asked for; empty where it is
+};
+
+/// Reads tensors of an open file in large extents, checks each as ReadOptions::verification says
+/// (blocks of the block tree as they pass; without a tree, CRC-32s), decodes on all threads and
+/// hands them out. The mapping's payload pages are not touched. Externally synchronised; the
+/// tensors handed out may be used and dropped on any thread.
+///
+/// Reading starts with the constructor. An error of any thread is thrown by next(), with tensor and
+/// region; from then on nothing is handed out, and no memory is written to any more.
+///
+/// The tables are read as the Reader reads them. A file that shrinks after the constructor has
+/// returned is a FormatError (truncated).
+class StreamReader {
+ public:
+  /// Everything, connections included, as it lies in the file; as_asked is the file's order.
+  /// @throws UsageError for options out of bounds or tensors of another Reader; FormatError,
+  /// IntegrityError, UnsupportedError, IoError.
+  explicit StreamReader(const Reader& reader, const StreamOptions& options = {});
+  /// Some regions: as_asked, one region after the other, the tensors of each as they lie in the
+  /// file.
+  StreamReader(const Reader& reader, std::span<const RegionView> regions,
+               const StreamOptions& options = {});
+  /// Some tensors, in any order, even repeatedly. Neighbours in the file that are asked for soon
+  /// after each other are read together.
+  StreamReader(const Reader& reader, std::span<const TensorView> tensors,
+               const StreamOptions& options = {});
+  /// Ends what runs and waits for it: the callers' memory is not written to afterwards.
+  ~StreamReader();
+  StreamReader(StreamReader&&) noexcept;
+  StreamReader& operator=(StreamReader&&) noexcept;
+
+  /// Waits for the next tensor; nullopt once all were handed out.
+  /// @throws IoError, FormatError, IntegrityError, UnsupportedError, CancelledError, what
+  /// `destination` or `progress` threw; the same again at each further call.
+  std::optional<StreamedTensor> next();
+
+  /// next() until the end. What `callback` throws ends the stream first.
+  void for_each(const std::function<void(StreamedTensor)>& callback);
+
+  /// An input range over what next() returns; a tensor is dropped when the next is asked for,
+  /// unless it was moved from.
+  class Iterator {
+   public:
+    using value_type = StreamedTensor;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    StreamedTensor& operator*() const noexcept { return *stream_->current_; }
+    StreamedTensor* operator->() const noexcept { return &*stream_->current_; }
+    Iterator& operator++() {
+      stream_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept {
+      return it.at_end();
+    }
+
+   private:
+    friend class StreamReader;
+    bool at_end() const noexcept { return !stream_->current_; }
+    explicit Iterator(StreamReader& stream) : stream_(&stream) {}
+    StreamReader* stream_ = nullptr;
+  };
+  Iterator begin() {
+    advance();
+    return Iterator(*this);
+  }
+  static std::default_sentinel_t end() noexcept { return {}; }
+
+  /// Complete once next() has returned nullopt or thrown.
+  StreamResult result() const;
+
+ private:
+  class Impl;
+  void advance() {
+    current_.reset();  // its memory first: the next one may need it
+    current_ = next();
+  }
+  std::unique_ptr<Impl> impl_;
+  std::optional<StreamedTensor> current_;
+};
+
+}  // namespace thalia

@@ -1,0 +1,175 @@
+#include "container/stream_session.h"
+
+#include <algorithm>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "format/extent.h"
+#include "io/aligned_buffer.h"
+
+namespace thalia::container {
+namespace {
+
+// Memory of the stream's own, which counts until the caller lets go of it.
+class StreamMemory {
+ public:
+  StreamMemory(std::shared_ptr<StreamBoard> board, std::uint64_t bytes)
+      : board_(std::move(board)),
+        admitted_(bytes),
+        buffer_(format::align_up(bytes, io::kDirectAlignment)) {}
+  ~StreamMemory() { board_->release(admitted_); }
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+
+  std::byte* data() const noexcept { return buffer_.bytes().data(); }
+
+ private:
+  std::shared_ptr<StreamBoard> board_;
+  std::uint64_t admitted_;
+  io::AlignedBuffer buffer_;
+};
+
+// The order in which tensors are handed out, by their numbers in the plan; empty tensors have
+// nothing to wait for. Empty: as they are completed.
+std::vector<std::size_t> delivery_order(const StreamPlan& plan, StreamOrder order) {
+  if (order == StreamOrder::as_completed) return {};
+  std::vector<std::size_t> delivery(plan.tensors.size());
+  std::iota(delivery.begin(), delivery.end(), std::size_t{0});
+  const auto before = [&](std::size_t a, std::size_t b) {
+    const StreamTensor& first = plan.tensors[a];
+    const StreamTensor& second = plan.tensors[b];
+    return order == StreamOrder::file ? first.offset < second.offset : first.index < second.index;
+  };
+  std::stable_sort(delivery.begin(), delivery.end(), before);
+  return delivery;
+}
+
+}  // namespace
+
+StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                             const StreamOptions& options)
+    : file_(std::move(file)),
+      plan_(std::move(plan)),
+      options_(options),
+      way_(*file_, plan_, options_),
+      board_(std::make_shared<StreamBoard>(
+          options_.memory_bytes - std::min(options_.memory_bytes, way_.buffer_bytes()),
+          std::max(options_.queue_depth, way_.workers()), delivery_order(plan_, options_.order),
+          plan_.tensors.size())),
+      payloads_(plan_.tensors.size()),
+      work_{*file_, plan_, way_, *board_, payloads_, options_.progress},
+      begun_(std::chrono::steady_clock::now()) {
+  for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
+    board_->complete_tensor(i);
+  on_cancel_.emplace(options_.cancel, [this] { cancel(); });
+  start_threads();
+}
+
+StreamSession::~StreamSession() {
+  stop();
+}
+
+void StreamSession::stop() noexcept {
+  board_->stop();
+  threads_.clear();
+}
+
+void StreamSession::cancel() noexcept {
+  try {
+    file_->named([&] { stop_if_cancelled(options_.cancel); });
+  } catch (...) {
+    board_->fail(std::current_exception());
+  }
+}
+
+void StreamSession::start_threads() {
+  try {
+    threads_.emplace_back([this] { feed(); });
+    for (unsigned i = 0; i < way_.workers(); ++i)
+      threads_.emplace_back([this] { run_stream_worker(work_); });
+  } catch (const std::system_error& error) {
+    // One to feed and one to work are enough.
+    if (threads_.size() > 1) return;
+    stop();
+    throw IoError("pthread_create", error.code().value(), {.path = way_.source().path.string()});
+  }
+}
+
+// Hands out units in the plan's order, each once its tensors have memory.
+void StreamSession::feed() noexcept {
+  try {
+    std::size_t begun = 0;
+    for (std::size_t i = 0; i < plan_.units.size(); ++i) {
+      const StreamUnit& unit = plan_.units[i];
+      for (begun = std::max(begun, unit.first_tensor); begun < unit.last_tensor; ++begun)
+        if (!work_.named(begun, [&] { return begin(begun); })) return;
+      if (!board_->push(i)) return;
+    }
+    board_->close();
+  } catch (...) {
+    board_->fail(std::current_exception());
+  }
+}
+
+bool StreamSession::begin(std::size_t tensor) {
+  const StreamTensor& facts = plan_.tensors[tensor];
+  MutableByteSpan out = caller_memory(facts);
+  std::shared_ptr<StreamMemory> memory;
+  if (out.empty()) {
+    const std::uint64_t most = file_->options().limits.max_allocation_bytes;
+    if (facts.logical_bytes > most)
+      fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
+    if (!board_->admit(facts.logical_bytes)) return false;
+    memory = std::make_shared<StreamMemory>(board_, facts.logical_bytes);
+    out = {memory->data(), facts.logical_bytes};
+  }
+  payloads_[tensor] = std::make_unique<StreamPayload>(plan_, facts, out, std::move(memory));
+  return true;
+}
+
+MutableByteSpan StreamSession::caller_memory(const StreamTensor& tensor) const {
+  if (!options_.destination) return {};
+  const MutableByteSpan out = options_.destination(tensor.view);
+  if (!out.empty() && out.size() != tensor.logical_bytes) {
+    fail_argument(ErrorCode::size_mismatch, "destination", fmt::format("{} bytes", out.size()),
+                  std::to_string(tensor.logical_bytes));
+  }
+  return out;
+}
+
+std::optional<StreamedTensor> StreamSession::next() {
+  const bool all = result_.tensors == plan_.tensors.size();
+  const auto admitted = [&](std::size_t tensor) {
+    const auto& payload = payloads_[tensor];
+    return payload && payload->memory() ? std::uint64_t{payload->out().size()} : 0;
+  };
+  const auto number = all ? std::nullopt : board_->wait_next(admitted);
+  if (!number) {
+    stop();
+    if (all) return std::nullopt;
+    if (const std::exception_ptr error = board_->error()) std::rethrow_exception(error);
+    throw UsageError(ErrorCode::wrong_state, "the stream was ended before");
+  }
+  const StreamTensor& facts = plan_.tensors[*number];
+  StreamedTensor item{.tensor = facts.view, .index = facts.index};
+  if (const auto payload = std::move(payloads_[*number])) {
+    item.bytes = payload->out();
+    item.memory = payload->memory();
+  }
+  ++result_.tensors;
+  result_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  return item;
+}
+
+StreamResult StreamSession::result() const {
+  StreamResult result = result_;
+  result.bytes_read = work_.bytes_read.load();
+  result.io = work_.read_directly.load() ? IoMode::direct : IoMode::buffered;
+  result.io_fallback = way_.fallback();
+  return result;
+}
+
+}  // namespace thalia::container

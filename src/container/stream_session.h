@@ -1,0 +1,59 @@
+// A stream at work: the threads, what they share, and what the caller takes from them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "container/open_file.h"
+#include "container/stream_board.h"
+#include "container/stream_payload.h"
+#include "container/stream_plan.h"
+#include "container/stream_way.h"
+#include "container/stream_worker.h"
+#include "thalia/stream.h"
+
+namespace thalia::container {
+
+/// Externally synchronised. Destroyed, it ends the threads and waits for them.
+class StreamSession {
+ public:
+  /// Starts reading. @throws IoError where no thread is to be had.
+  StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                const StreamOptions& options);
+  ~StreamSession();
+  StreamSession(const StreamSession&) = delete;
+  StreamSession& operator=(const StreamSession&) = delete;
+
+  std::optional<StreamedTensor> next();
+  /// Ends the threads and waits for them: no memory is written to afterwards.
+  void stop() noexcept;
+  StreamResult result() const;
+
+ private:
+  void start_threads();
+  void feed() noexcept;
+  bool begin(std::size_t tensor);
+  bool place(std::size_t tensor);
+  MutableByteSpan caller_memory(const StreamTensor& tensor) const;
+  void cancel() noexcept;
+
+  const std::shared_ptr<const detail::OpenFile> file_;
+  const StreamPlan plan_;
+  const StreamOptions options_;
+  const StreamWay way_;
+  const std::shared_ptr<StreamBoard> board_;
+  std::vector<std::unique_ptr<StreamPayload>> payloads_;
+  StreamWork work_;
+  const std::chrono::steady_clock::time_point begun_;
+  StreamResult result_;
+  std::optional<std::stop_callback<std::function<void()>>> on_cancel_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace thalia::container

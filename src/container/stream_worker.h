@@ -1,0 +1,47 @@
+// One thread of a stream: reads units, checks their blocks and hands the bytes to the tensors.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "container/open_file.h"
+#include "container/stream_board.h"
+#include "container/stream_payload.h"
+#include "container/stream_plan.h"
+#include "container/stream_way.h"
+#include "container/tensor_reading.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// What the threads of a stream share.
+struct StreamWork {
+  const detail::OpenFile& file;
+  const StreamPlan& plan;
+  const StreamWay& way;
+  StreamBoard& board;
+  const std::vector<std::unique_ptr<StreamPayload>>& payloads;  ///< of admitted tensors
+  const Progress& progress;
+
+  std::mutex progress_mutex{};
+  std::uint64_t progress_bytes = 0;
+  std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<bool> read_directly{false};
+
+  /// Runs `action`; an error that passes gets the names of file, region and tensor. The names are
+  /// the plan's: the file may have lost its own.
+  template <typename Action>
+  decltype(auto) named(std::size_t tensor, Action action) const {
+    const StreamTensor& facts = plan.tensors[tensor];
+    return with_names(file, plan.region_name(facts), plan.tensor_name(facts), action);
+  }
+};
+
+/// Takes units from the board until there are none or the stream has ended; an error of its own
+/// ends it. When it returns, no read of it is in flight.
+void run_stream_worker(StreamWork& work) noexcept;
+
+}  // namespace thalia::container
