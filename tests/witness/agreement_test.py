@@ -22,7 +22,7 @@ from checkpoint import Checkpoint
 
 HERE = pathlib.Path(__file__).resolve().parent
 WRITE_SAMPLES, PART = sys.argv[1:3]
-PLAIN_FILES = 15  # at least; so that an empty folder does not pass
+PLAIN_FILES = 19  # at least; so that an empty folder does not pass
 
 
 def setUpModule():

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "integrity/sha256.h"
+#include "thalia/append.h"
+#include "thalia/reader.h"
 
 namespace witness {
 namespace {
@@ -229,6 +231,52 @@ void Sample::add_connection_matrix(std::uint32_t connection, TensorSpec spec, bo
 
 void Sample::finish() {
   write_expectation(writer_.commit());
+}
+
+void Sample::finish_by_appends() {
+  SaveResult result = writer_.commit();
+  const std::filesystem::path whole = path_.string() + ".whole";
+  std::filesystem::rename(path_, whole);
+  const Bytes old_payload = noise(9000, 99);
+  {
+    Writer old(path_, options_);
+    for (const std::string& name : {regions_[0].name, std::string("gone")}) {
+      old.add_tensor(old.add_region({.name = name, .n_neurons = 77}),
+                     {.name = "old", .dtype = DType::u8, .shape = {old_payload.size()}},
+                     old_payload);
+    }
+    const std::uint32_t connection = old.add_connection("gone", regions_[0].name);
+    old.add_connection_weights(connection, {.dtype = DType::u8, .shape = {old_payload.size()}},
+                               old_payload);
+    old.commit();
+  }
+  const Reader reader = Reader::open(whole);
+  const AppendOptions appending{.timestamp = options_.timestamp, .durability = Durability::none};
+  {
+    Appender first(path_, appending);
+    first.remove_region("gone");
+    first.copy_region(reader.region(0));
+    first.commit();
+  }
+  Appender second(path_, appending);
+  second.set_metadata(metadata_);
+  second.set_training_steps(training_steps_);
+  for (std::uint32_t r = 1; r < reader.region_count(); ++r) second.copy_region(reader.region(r));
+  for (const auto& [source, target] : connections_) second.add_connection(source, target);
+  for (const auto& tensor : tensors_) {
+    if (!tensor->region.empty()) continue;
+    const auto connection = static_cast<std::uint32_t>(std::stoul(tensor->spec.name));
+    if (tensor->spec.role == Role::weights) {
+      second.add_connection_weights(connection, tensor->spec, tensor->payload);
+    } else {
+      second.add_connection_delays(connection, tensor->spec, tensor->payload);
+    }
+  }
+  const AppendResult appended = second.commit();
+  std::filesystem::remove(whole);
+  result.file_bytes = appended.file_bytes;
+  result.closing_checksum = appended.closing_checksum;
+  write_expectation(result);
 }
 
 void Sample::describe(JsonWriter& json, const Noted& tensor) {

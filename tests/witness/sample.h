@@ -58,6 +58,9 @@ class Sample {
   void delays(std::uint32_t connection, thalia::TensorSpec spec);
   /// Commits, and writes down what was said.
   void finish();
+  /// The same as a file that came to be by two appends: the first region replaced another, one is
+  /// gone, the rest was added. There is at least one region, and no matrix is compressed.
+  void finish_by_appends();
 
  private:
   struct Noted {

@@ -2,6 +2,7 @@
 // Usage: write_samples FOLDER
 #include <exception>
 #include <iostream>
+#include <tuple>
 
 #include "sample.h"
 
@@ -253,6 +254,37 @@ void streamed(const path& folder) {
   }
 }
 
+void appended(const path& folder) {
+  using format::ChecksumType;
+  for (const auto& [name, type, codec] :
+       {std::tuple("appended", ChecksumType::block_tree, format::Codec::store),
+        std::tuple("appended_none", ChecksumType::none, format::Codec::store),
+        std::tuple("appended_sha256", ChecksumType::sha256, format::Codec::store),
+        std::tuple("appended_crc32", ChecksumType::crc32, format::Codec::store),
+        std::tuple("appended_zstd", ChecksumType::block_tree, format::Codec::zstd)}) {
+    SaveOptions options = plain_options();
+    options.checksum = type;
+    options.compression = codec;
+    options.chunk_bytes = 4096;
+    options.block_log2 = 12;
+    Sample sample(folder, name, options);
+    sample.metadata(R"({"appended":true})");
+    sample.training_steps(12);
+    const RegionId first = sample.region({.name = "first", .n_neurons = 9});
+    sample.dense(first, {.name = "w", .shape = {60, 50}});
+    sample.dense(first,
+                 {.name = "s", .dtype = DType::f16, .shape = {9}, .role = Role::homeostatic});
+    const RegionId second = sample.region({.name = "second", .metadata_json = R"({"of":"two"})"});
+    sample.dense(second, {.name = "ones", .shape = {4000}}, Bytes(16'000, std::byte{1}));
+    sample.csr(second, {.name = "csr", .shape = {30, 40}}, csr_matrix(30, 40), true);
+    sample.weights(sample.connection("first", "second"), {.dtype = DType::f16, .shape = {3, 3}});
+    const std::uint32_t back = sample.connection("second", "first");
+    sample.weights(back, {.dtype = DType::f32, .shape = {9}});
+    sample.delays(back, {.dtype = DType::u8, .shape = {9}});
+    sample.finish_by_appends();
+  }
+}
+
 void write_all(const path& folder) {
   nothing_at_all(folder);
   example(folder);
@@ -269,6 +301,7 @@ void write_all(const path& folder) {
   compressed(folder, format::Codec::zstd, "zstd");
   compressed(folder, format::Codec::lz4, "lz4");
   streamed(folder);
+  appended(folder);
 }
 
 }  // namespace
