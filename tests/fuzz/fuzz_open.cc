@@ -1,14 +1,12 @@
 // Opens, walks and verifies any bytes as a .thalia file: as they are, and with their checksums
 // made anew, so that what stands behind a checksum is reached too.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <span>
 #include <string>
 
 #include "fuzz/fuzz_target.h"
+#include "fuzz/memory_file.h"
 #include "support/damage.h"
 #include "thalia/error.h"
 #include "thalia/verify.h"
@@ -17,25 +15,6 @@ using namespace thalia;
 using namespace thalia::test;
 
 namespace {
-
-// One file in memory, under a path that can be opened.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) { FUZZ_REQUIRE(fd_ >= 0); }
-  ~MemoryFile() { ::close(fd_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::string put(std::span<const char> bytes) {
-    FUZZ_REQUIRE(::ftruncate(fd_, 0) == 0);
-    FUZZ_REQUIRE(::pwrite(fd_, bytes.data(), bytes.size(), 0) ==
-                 static_cast<ssize_t>(bytes.size()));
-    return "/proc/self/fd/" + std::to_string(fd_);
-  }
-
- private:
-  int fd_;
-};
 
 // True where verify has no complaint within the limits.
 bool is_sound(const std::string& path) {
