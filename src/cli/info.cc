@@ -104,6 +104,9 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
          fmt::format("of which {} behind the end: the debris of an interrupted append",
                      exact_bytes(disk_bytes - reader.file_bytes())));
   }
+  if (const std::uint64_t dead = reader.dead_bytes(); dead > 0)
+    line(out, "",
+         fmt::format("of which {} dead since an append: compact frees them", exact_bytes(dead)));
   line(out, "in memory", exact_bytes(totals.logical_bytes));
   line(out, "regions", grouped(reader.region_count()));
   line(out, "tensors", grouped(reader.tensor_count()));
@@ -135,6 +138,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.begin_object().member("path", as_utf8(reader.path().string()));
   json.member("format", "thalia").member("version", version_text(header));
   json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
+  json.member("dead_bytes", reader.dead_bytes());
   json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
   json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
   json.member("connections", reader.connection_count()).key("dtypes");

@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract append compact recover bench version help'
   local save='--compression --level --checksum --leaves --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -55,6 +55,8 @@ _thalia() {
     --regions)
       if [[ $command == convert ]]; then
         _thalia_words 'auto none' "$word"
+      elif [[ $command == append ]]; then
+        _thalia_lines "$(_thalia_first_column "${COMP_WORDS[3]}")" "$word"
       else
         _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
       fi
@@ -69,6 +71,8 @@ _thalia() {
       verify) options='--quick --threads --json' ;;
       convert) options="--from --to --regions $save" ;;
       extract) options="--regions $save" ;;
+      append) options='--regions --wait --threads --json' ;;
+      compact | recover) options='--wait --threads --json' ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac
     _thalia_words "$options --help" "$word"

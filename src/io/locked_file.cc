@@ -12,9 +12,10 @@ namespace {
 void lock(int fd, bool wait, const std::filesystem::path& path) {
   if (retry_interrupted([&] { return ::flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB); }) == 0)
     return;
-  throw_errno(
-      errno == EWOULDBLOCK ? "lock, which another append, compact or recover holds," : "flock",
-      path);
+  throw_errno(errno == EWOULDBLOCK
+                  ? "taking the lock, which another append, compact or recover holds,"
+                  : "flock",
+              path);
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+// Names of regions on the command line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalia::cli {
+
+/// The names in `list`, separated by commas, as the file at `path` has them: as they are typed
+/// where it has such a region, else with escapes undone. @throws what opening the file throws.
+std::vector<std::string> region_names(std::string_view list, const std::string& path);
+
+}  // namespace thalia::cli
