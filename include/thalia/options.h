@@ -77,6 +77,15 @@ enum class Verification {
   at_open,         ///< the whole file, before open returns
 };
 
+/// How a reader gets at a file's bytes. Views, look-ups and checks are the same.
+enum class Access {
+  mapped,  ///< in place: nothing is copied, and all readers of a file share one copy, the page
+           ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
+  copied,  ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
+           ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
+           ///< (truncated) or an IoError, and bytes once handed out never change
+};
+
 /// Bounds checked before anything that a file claims is allocated or walked. Exceeding one throws
 /// FormatError with code limit_exceeded, naming the limit and how far it was passed.
 struct ReadLimits {
@@ -90,6 +99,7 @@ struct ReadLimits {
 };
 
 struct ReadOptions {
+  Access access = Access::mapped;
   Verification verification = Verification::on_first_touch;
   ReadLimits limits{};
   /// Where the header does not hold, read the file as the commit record says that recover() would

@@ -1,5 +1,5 @@
-// Reader: a mapped .thalia file. Opening reads the header and the directory's first bytes, and
-// allocates nothing in proportion to regions or tensors.
+// Reader: an open .thalia file, mapped or copied. Opening reads the header and the directory's
+// first bytes, and allocates nothing in proportion to regions or tensors.
 //
 //   thalia::Reader reader = thalia::Reader::open("run.thalia");
 //   std::span<const float> w = reader.region("cortex").at("w_rec").as<float>();   // a view into
@@ -32,7 +32,10 @@ struct ConnectionView {
 
 /// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
 ///
-/// The file is mapped: if another process shrinks it, touching a view raises SIGBUS. Files are
+/// The file is mapped, unless ReadOptions::access says otherwise: if another process shrinks it, or
+/// its disk fails, touching a view raises SIGBUS. With Access::copied nothing of it is mapped: it
+/// is read when views are asked for, and what goes wrong then is an error of that call, IoError or
+/// FormatError (truncated), with path and offset; "in the mapping" means in that memory. Files are
 /// replaced by rename, which leaves open readers on the old bytes, and appended to in place, which
 /// leaves them on the generation that they opened.
 class Reader {
@@ -71,11 +74,11 @@ class Reader {
   std::optional<ConnectionView> find_connection(std::string_view source,
                                                 std::string_view target) const;
 
-  /// Checks every byte against the checksum now. @throws IntegrityError on the first block that
-  /// differs.
+  /// Checks every byte against the checksum now; of a copied file, all of it is in memory then.
+  /// @throws IntegrityError on the first block that differs.
   void verify_all() const;
-  /// Bytes of the file that are in this process's page tables: what was touched so far, in whole
-  /// pages.
+  /// Bytes of the file that are in this process's page tables, or were copied: what was touched so
+  /// far, in whole pages or pieces of 64 KiB.
   std::uint64_t resident_bytes() const;
 
  private:

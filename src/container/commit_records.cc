@@ -84,10 +84,10 @@ bool may_be_recovered(const Error& error, ByteSpan file) {
   return !header_crc_holds(*reinterpret_cast<const format::Header*>(file.data()));
 }
 
-RecordSearch find_commit_record(const io::MappedFile& mapping, const ReadLimits& limits,
+RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& limits,
                                 unsigned threads) {
   RecordSearch out;
-  const ByteSpan file = mapping.bytes();
+  const ByteSpan file = mapping.touched(0, mapping.bytes().size());
   std::vector<CommitRecord> candidates;
   if (file.size() < 2 * sizeof(format::Header)) return out;
   std::uint64_t offset =

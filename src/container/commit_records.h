@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
 #include "thalia/format/header.h"
@@ -31,7 +31,7 @@ bool may_be_recovered(const Error& error, ByteSpan file);
 /// best is the one with the highest generation among those without a damaged block or, where there
 /// is none, among all. Hashes the state of no more than 64 records, those of the highest
 /// generations.
-RecordSearch find_commit_record(const io::MappedFile& file, const ReadLimits& limits,
+RecordSearch find_commit_record(const io::FileBytes& file, const ReadLimits& limits,
                                 unsigned threads);
 
 }  // namespace thalia::container

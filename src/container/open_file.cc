@@ -1,9 +1,11 @@
 #include "container/open_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/checked_headers.h"
 #include "container/closing_checksum.h"
@@ -14,6 +16,7 @@
 #include "format/validate_header.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
+#include "io/posix_file.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -29,12 +32,15 @@ namespace {
 // since it was mapped. Another look finds the new header whole.
 constexpr int kLooks = 3;
 
+// What a thread reads at a time of a copied file; below it, starting another takes longer.
+constexpr std::uint64_t kSharedCopy = 4 << 20;
+
 bool may_be_an_append(const Error& error) {
   return error.context().section == "header" &&
          (error.code() == ErrorCode::checksum_mismatch || error.code() == ErrorCode::truncated);
 }
 
-format::Header checked_header(const io::MappedFile& mapping, const ReadOptions& options) {
+format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& options) {
   const ByteSpan all = mapping.bytes();
   const format::Header header = format::overlay<format::Header>(all, 0, "header");
   try {
@@ -53,7 +59,7 @@ format::Header checked_header(const io::MappedFile& mapping, const ReadOptions& 
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
   try {
-    const auto file = over(io::MappedFile::open(path), options);
+    const auto file = over(io::FileBytes::open(path, options.access), options);
     if (options.verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
@@ -62,7 +68,7 @@ std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path
   }
 }
 
-std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::MappedFile> mapping,
+std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileBytes> mapping,
                                                const ReadOptions& options) {
   for (int look = 1;; ++look) {
     try {
@@ -70,13 +76,15 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::MappedF
     } catch (const Error& error) {
       if (look == kLooks || !may_be_an_append(error)) throw;
     }
-    mapping = io::MappedFile::open(mapping->path());
+    mapping = io::FileBytes::open(mapping->path(), mapping->access());
   }
 }
 
-OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOptions& options)
+OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
+  options_.access = mapping_->access();
   const ByteSpan all = mapping_->bytes();
+  mapping_->touch(0, std::min(all.size(), sizeof(format::Header)));
   if (all.size() < sizeof(format::Header)) {
     format::Header start{};  // a short file may still say that it is none of ours
     if (all.size() >= offsetof(format::Header, minor_version)) {
@@ -88,17 +96,42 @@ OpenFile::OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOpti
   }
   header_ = checked_header(*mapping_, options_);
   bytes_ = all.first(header_.file_length);
+  touch(header_.directory_offset, sizeof(format::DirectoryHeader));
+  touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
   if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
     blocks_.emplace(*mapping_, header_, options_.threads);
   }
 }
 
+void OpenFile::copy_in(std::uint64_t offset, std::uint64_t length) const {
+  named([&] {
+    if (length <= kSharedCopy) return mapping_->touch(offset, length);
+    const std::uint64_t extents = (length + kSharedCopy - 1) / kSharedCopy;
+    parallel_for(extents, options_.threads, [&](std::size_t i) {
+      const std::uint64_t begin = i * kSharedCopy;
+      mapping_->touch(offset + begin, std::min(kSharedCopy, length - begin));
+    });
+  });
+}
+
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
   if (blocks_ && options_.verification == Verification::on_first_touch) {
     named([&] { blocks_->ensure(offset, length); });
+  } else {
+    touch(offset, length);
   }
   return bytes_.subspan(offset, length);
+}
+
+void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
+  if (options_.access == Access::copied) {
+    if (options_.verification == Verification::off)
+      return io::pread_all(mapping_->fd(), offset, out, mapping_->path());
+    if (blocks_ && options_.verification == Verification::on_first_touch)
+      return named([&] { blocks_->read(offset, out); });
+  }
+  std::memcpy(out.data(), verified(offset, out.size()).data(), out.size());
 }
 
 ByteSpan OpenFile::verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
@@ -121,7 +154,7 @@ void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
   if (done.load(std::memory_order_acquire)) return;
   const integrity::ContentDigest digest = integrity::content_digest(
-      bytes_.subspan(entry.stored_offset, entry.stored_length), options_.threads);
+      unverified(entry.stored_offset, entry.stored_length), options_.threads);
   if (digest.crc32 != entry.crc32) {
     container::fail_payload_crc(entry.stored_offset, digest.crc32, entry.crc32);
   }
@@ -159,8 +192,8 @@ void OpenFile::verify_for_append() const {
 }
 
 void OpenFile::verify_whole_checksum() const {
-  const ByteSpan covered = bytes_.first(header_.file_length - format::kChecksumLength);
-  const ByteSpan stored = bytes_.subspan(covered.size());
+  const ByteSpan covered = unverified(0, header_.file_length - format::kChecksumLength);
+  const ByteSpan stored = unverified(covered.size(), format::kChecksumLength);
   const ByteSpan rest = covered.subspan(sizeof(format::Header));
   const Digest256 expected =
       container::whole_file_checksum(header_, [&](const auto& visit) { visit(rest); });

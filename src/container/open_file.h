@@ -1,4 +1,4 @@
-// A mapped .thalia file as readers, regions and views share it: checked access to every structure,
+// An open .thalia file as readers, regions and views share it: checked access to every structure,
 // nothing copied.
 #pragma once
 
@@ -12,10 +12,12 @@
 
 #include "container/verified_blocks.h"
 #include "format/extent.h"
-#include "io/mapped_file.h"
+#include "format/overlay.h"
+#include "io/file_bytes.h"
 #include "thalia/error.h"
 #include "thalia/format/chunk.h"
 #include "thalia/format/connectivity.h"
+#include "thalia/format/constants.h"
 #include "thalia/format/directory.h"
 #include "thalia/format/header.h"
 #include "thalia/format/region.h"
@@ -25,27 +27,46 @@
 
 namespace thalia::detail {
 
-/// Immutable but for what it remembers of checks; any number of threads. Everything it returns but
-/// the header lies in the mapping.
+/// Immutable but for what it remembers of checks and reads; any number of threads. Everything it
+/// returns but the header lies in the mapping, or in the memory that the file is copied into.
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   /// Checks the header and the directory's header, and the whole file where the options say so.
   static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
                                               const ReadOptions& options);
-  /// Over a file that is mapped already. Where an append changed the header meanwhile, the file is
-  /// mapped anew. @throws as the constructor.
-  static std::shared_ptr<const OpenFile> over(std::shared_ptr<const io::MappedFile> mapping,
+  /// Over a file whose bytes are at hand already, whatever the options say of access. Where an
+  /// append changed the header meanwhile, the file is opened anew. @throws as the constructor.
+  static std::shared_ptr<const OpenFile> over(std::shared_ptr<const io::FileBytes> mapping,
                                               const ReadOptions& options);
 
-  const io::MappedFile& mapping() const noexcept { return *mapping_; }
+  const io::FileBytes& mapping() const noexcept { return *mapping_; }
   const ReadOptions& options() const noexcept { return options_; }
   const format::Header& header() const noexcept { return header_; }
   const format::DirectoryHeader& directory() const noexcept { return *directory_; }
-  /// The bytes that count: up to header().file_length.
-  ByteSpan bytes() const noexcept { return bytes_; }
-
+  /// Bytes that count, those up to header().file_length, as they lie in the file: not verified.
+  /// @throws IoError, FormatError, of a copied file.
+  ByteSpan unverified(std::uint64_t offset, std::uint64_t length) const {
+    touch(offset, length);
+    return bytes_.subspan(offset, length);
+  }
+  ByteSpan closing_checksum() const noexcept { return bytes_.last(format::kChecksumLength); }
+  /// Structures, not verified. @throws FormatError (truncated) beyond the bytes that count.
+  template <typename T>
+  std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
+                                std::string_view section) const {
+    const auto found = format::overlay_array<T>(bytes_, offset, count, section);
+    touch(offset, count * sizeof(T));
+    return found;
+  }
+  template <typename T>
+  const T& structure(std::uint64_t offset, std::string_view section) const {
+    return structures<T>(offset, 1, section).front();
+  }
   /// [offset, offset + length), which lies before the integrity table, verified as the options say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
+  /// The same bytes into memory of the caller's; of a copied file, past the memory that it has for
+  /// itself where it can be.
+  void read_verified(std::uint64_t offset, MutableByteSpan out) const;
   /// Part of a tensor's payload, verified as the options and the checksum type say.
   ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
                             std::uint64_t length) const;
@@ -100,15 +121,19 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
     }
   }
 
-  OpenFile(std::shared_ptr<const io::MappedFile> mapping, const ReadOptions& options);
+  OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options);
 
  private:
+  void touch(std::uint64_t offset, std::uint64_t length) const {
+    if (options_.access == Access::copied) copy_in(offset, length);
+  }
+  void copy_in(std::uint64_t offset, std::uint64_t length) const;
   template <typename T>
   const T& table_entry(std::uint64_t table, std::uint64_t i) const;
   void verify_tensor_once(const format::TensorEntry& entry) const;
   void verify_whole_checksum() const;
 
-  std::shared_ptr<const io::MappedFile> mapping_;
+  std::shared_ptr<const io::FileBytes> mapping_;
   ReadOptions options_;
   ByteSpan bytes_;
   // A copy: an append in place overwrites the one in the file, and this one goes on describing what

@@ -36,7 +36,7 @@ std::string_view Reader::metadata_json() const {
 
 Digest256 Reader::closing_checksum() const noexcept {
   Digest256 out;
-  std::memcpy(out.bytes, file_->bytes().last(format::kChecksumLength).data(), sizeof out.bytes);
+  std::memcpy(out.bytes, file_->closing_checksum().data(), sizeof out.bytes);
   return out;
 }
 

@@ -128,8 +128,8 @@ class Worker {
       // Damage in a gap that was read through is none of the caller's concern.
       while (tensor < unit.last_tensor && plan_.tensors[tensor].end() <= begin) ++tensor;
       if (tensor == unit.last_tensor || plan_.tensors[tensor].offset >= next) continue;
-      const bool sound = integrity::leaf_matches(bytes.subspan(begin - part.begin, next - begin),
-                                                 block, header_, leaf_of(unit, block));
+      const bool sound = integrity::bytes_match(bytes.subspan(begin - part.begin, next - begin),
+                                                block, header_, leaf_of(unit, block));
       conclude(sound, block, tensor);
     }
   }

@@ -63,7 +63,7 @@ void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry
     if (from + kReadAhead < end)
       file.mapping().advise(from + kReadAhead, std::min(to - from, end - from - kReadAhead),
                             io::Advice::will_need);
-    std::memcpy(out.data() + (from - begin), file.verified(from, to - from).data(), to - from);
+    file.read_verified(from, out.subspan(from - begin, to - from));
   });
 }
 

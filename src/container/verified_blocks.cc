@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "integrity/block_tree.h"
+#include "io/posix_file.h"
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
@@ -17,7 +18,7 @@ void VerifiedBlocks::Free::operator()(void* memory) const noexcept {
   std::free(memory);
 }
 
-VerifiedBlocks::VerifiedBlocks(const io::MappedFile& mapping, const format::Header& header,
+VerifiedBlocks::VerifiedBlocks(const io::FileBytes& mapping, const format::Header& header,
                                unsigned threads)
     : mapping_(mapping),
       file_(mapping.bytes().first(header.file_length)),
@@ -34,6 +35,7 @@ VerifiedBlocks::VerifiedBlocks(const io::MappedFile& mapping, const format::Head
 
 void VerifiedBlocks::ensure_leaves() {
   std::call_once(leaves_once_, [&] {
+    mapping_.touch(header_.integrity_offset, header_.file_length - header_.integrity_offset);
     const Digest256 expected = integrity::closing_checksum(header_, leaves_);
     const ByteSpan stored = file_.subspan(header_.file_length - format::kChecksumLength);
     if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
@@ -50,6 +52,11 @@ bool VerifiedBlocks::is_done(std::uint64_t block) const noexcept {
   return (bits_[block / 64].load(std::memory_order_acquire) >> (block % 64)) & 1;
 }
 
+std::uint64_t VerifiedBlocks::end_of(std::uint64_t block) const noexcept {
+  return std::min<std::uint64_t>((block + 1) << header_.integrity_block_log2,
+                                 header_.integrity_offset);
+}
+
 void fail_block(const format::Header& header, std::uint64_t block) {
   const std::uint64_t begin = block << header.integrity_block_log2;
   const std::uint64_t end = std::min<std::uint64_t>(begin + (1ull << header.integrity_block_log2),
@@ -63,8 +70,30 @@ void fail_block(const format::Header& header, std::uint64_t block) {
 }
 
 void VerifiedBlocks::check(std::uint64_t block) {
-  if (!integrity::block_matches(file_, block, header_, leaves_)) fail_block(header_, block);
+  const std::uint64_t begin = block << header_.integrity_block_log2;
+  const ByteSpan bytes = mapping_.touched(begin, end_of(block) - begin);
+  if (!integrity::leaf_matches(bytes, block, header_, leaves_)) fail_block(header_, block);
   note(block);
+}
+
+void VerifiedBlocks::read(std::uint64_t offset, MutableByteSpan out) {
+  while (!out.empty()) {
+    const std::uint64_t block = offset >> header_.integrity_block_log2;
+    const std::uint64_t length = std::min<std::uint64_t>(end_of(block) - offset, out.size());
+    const bool whole =
+        offset == block << header_.integrity_block_log2 && offset + length == end_of(block);
+    if (whole && !is_done(block)) {
+      ensure_leaves();
+      io::pread_all(mapping_.fd(), offset, out.first(length), mapping_.path());
+      if (!integrity::leaf_matches(out.first(length), block, header_, leaves_))
+        fail_block(header_, block);
+    } else {
+      ensure(offset, length);
+      std::memcpy(out.data(), file_.data() + offset, length);
+    }
+    out = out.subspan(length);
+    offset += length;
+  }
 }
 
 void VerifiedBlocks::note(std::uint64_t block) noexcept {

@@ -1,4 +1,4 @@
-// Remembers which parts of a mapped file have been checked against its checksum, and checks the
+// Remembers which parts of a file have been checked against its checksum, and checks the
 // rest when asked. docs/format.md, "Block tree".
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "thalia/bytes.h"
 #include "thalia/format/header.h"
 
@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kReadAheadBytes = 16 << 20;
 class VerifiedBlocks {
  public:
   /// Checks the mapping up to header.file_length; both are borrowed.
-  VerifiedBlocks(const io::MappedFile& mapping, const format::Header& header, unsigned threads);
+  VerifiedBlocks(const io::FileBytes& mapping, const format::Header& header, unsigned threads);
 
   /// Checks the blocks of [offset, offset + length) that were not checked before, and once the
   /// leaves themselves against the closing checksum. The extent lies before integrity_offset.
@@ -34,16 +34,21 @@ class VerifiedBlocks {
   /// Checks the leaves alone. @throws IntegrityError.
   void ensure_leaves();
 
+  /// Reads an extent of a copied file: whole blocks into `out`, where they are checked and nowhere
+  /// remembered, and the ends of others by way of the file's own memory.
+  /// @throws as ensure(); IoError, FormatError.
+  void read(std::uint64_t offset, MutableByteSpan out);
   /// The leaves of `count` blocks, checked against the closing checksum. @throws IntegrityError.
   ByteSpan leaves(std::uint64_t first, std::uint64_t count);
   /// Notes that the bytes of a block, read another way, had its leaf.
   void note(std::uint64_t block) noexcept;
 
  private:
+  std::uint64_t end_of(std::uint64_t block) const noexcept;
   bool is_done(std::uint64_t block) const noexcept;
   void check(std::uint64_t block);
 
-  const io::MappedFile& mapping_;
+  const io::FileBytes& mapping_;
   ByteSpan file_;
   const format::Header& header_;
   unsigned threads_;

@@ -9,7 +9,6 @@
 #include "container/region_facts.h"
 #include "container/short_name.h"
 #include "container/verify_region.h"
-#include "format/overlay.h"
 #include "thalia/format/connectivity.h"
 
 namespace thalia::container {
@@ -104,8 +103,7 @@ class ConsistencyCheck {
 
   void check_connections() const {
     const std::uint64_t start = file_.header().connectivity_offset;
-    const auto& header =
-        format::overlay<format::ConnectivityHeader>(file_.bytes(), start, "connectivity");
+    const auto& header = file_.structure<format::ConnectivityHeader>(start, "connectivity");
     const Place place("connectivity", start);
     place.equal(AT(ConnectivityHeader, zero_04), header.zero_04, 0);
     place.zero(AT(ConnectivityHeader, zero_08), header.zero_08);

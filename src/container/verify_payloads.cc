@@ -70,7 +70,7 @@ class PayloadCheck {
     const auto encoding = static_cast<Encoding>(entry.encoding);
     if (!is_plain(encoding)) return;  // its logical bytes are not in this file alone
     std::vector<std::uint64_t> decoded;
-    ByteSpan logical = file_.bytes().subspan(entry.stored_offset, entry.stored_length);
+    ByteSpan logical = file_.unverified(entry.stored_offset, entry.stored_length);
     if (entry.chunk_count != 0) {
       if (entry.logical_length > options_.limits.max_allocation_bytes) {
         fail_limit("payload", "max_allocation_bytes", entry.logical_length,
@@ -186,10 +186,9 @@ class PayloadCheck {
 std::vector<std::uint64_t> verify_block_tree(const detail::OpenFile& file,
                                              const VerifyOptions& options, Findings& findings) {
   const format::Header& header = file.header();
-  const ByteSpan leaves = file.bytes().subspan(header.integrity_offset, header.integrity_length);
+  const ByteSpan leaves = file.unverified(header.integrity_offset, header.integrity_length);
   const Digest256 expected = integrity::closing_checksum(header, leaves);
-  if (std::memcmp(expected.bytes, file.bytes().last(format::kChecksumLength).data(),
-                  sizeof expected.bytes) != 0) {
+  if (std::memcmp(expected.bytes, file.closing_checksum().data(), sizeof expected.bytes) != 0) {
     findings.add({.section = "checksum",
                   .offset = header.file_length - format::kChecksumLength,
                   .length = format::kChecksumLength,
@@ -205,7 +204,10 @@ std::vector<std::uint64_t> verify_block_tree(const detail::OpenFile& file,
     const std::uint64_t ahead = block_begin(header, block) + kReadAheadBytes;
     file.mapping().advise(ahead, block_end(header, block) - block_begin(header, block),
                           io::Advice::will_need);
-    const bool matches = integrity::block_matches(file.bytes(), block, header, leaves);
+    const bool matches = integrity::leaf_matches(
+        file.unverified(block_begin(header, block),
+                        block_end(header, block) - block_begin(header, block)),
+        block, header, leaves);
     const std::lock_guard lock(mutex);
     if (!matches) bad.push_back(block);
     done += block_end(header, block) - block_begin(header, block);

@@ -1,7 +1,6 @@
 #include "container/verify_region.h"
 
 #include "base/fail.h"
-#include "format/overlay.h"
 #include "thalia/format/constants.h"
 #include "thalia/format/region.h"
 #include "thalia/format/state.h"
@@ -95,7 +94,7 @@ class RegionCheck {
                 fmt::format("remainder {} when divided by {}, {} bytes before {}", remainder,
                             format::kAlignment, sizeof(T), tensors.begin - start_));
     }
-    return format::overlay<T>(file_.bytes(), at, "region");
+    return file_.structure<T>(at, "region");
   }
 
   void check_homeostatic(std::uint64_t at) const {

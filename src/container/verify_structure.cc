@@ -9,7 +9,6 @@
 #include "container/directory_builder.h"
 #include "container/draft.h"
 #include "container/short_name.h"
-#include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
@@ -105,8 +104,8 @@ class StructureCheck {
     findings_.check([&] {
       const std::uint64_t at =
           file_.header().directory_offset + file_.directory().region_order_offset;
-      const auto order = format::overlay_array<format::le32>(
-          file_.bytes(), at, file_.directory().region_count, "directory");
+      const auto order =
+          file_.structures<format::le32>(at, file_.directory().region_count, "directory");
       for (std::size_t i = 0; i < order.size(); ++i) {
         if (order[i] >= order.size() ||
             (i > 0 && !(region_name(order[i - 1]) < region_name(order[i])))) {
@@ -218,7 +217,7 @@ class StructureCheck {
   }
 
   void check_payload_header(const format::TensorEntry& entry, std::uint64_t header_at) {
-    const auto& header = format::overlay<format::TensorHeader>(file_.bytes(), header_at, "payload");
+    const auto& header = file_.structure<format::TensorHeader>(header_at, "payload");
     DraftTensor expected;
     std::uint64_t extents[Shape::kMaxRank];
     for (unsigned d = 0; d < entry.ndim; ++d) extents[d] = entry.shape[d];
@@ -290,7 +289,7 @@ class StructureCheck {
       for (std::uint64_t at = end;
            at < format::align_up(end, 8) && at < file_.header().directory_length; ++at) {
         const std::uint64_t absolute = file_.header().directory_offset + at;
-        if (file_.bytes()[absolute] != std::byte{0}) {
+        if (file_.unverified(absolute, 1).front() != std::byte{0}) {
           findings_.add({.section = "padding",
                          .offset = absolute,
                          .length = 1,
@@ -304,7 +303,7 @@ class StructureCheck {
     const format::Header& header = file_.header();
     const std::uint64_t at = header.integrity_offset - sizeof header;
     cover(at, sizeof header, "header");
-    const auto& record = format::overlay<format::Header>(file_.bytes(), at, "header");
+    const auto& record = file_.structure<format::Header>(at, "header");
     if (std::memcmp(&record, &header, sizeof header) != 0) {
       findings_.add({.section = "header",
                      .offset = at,

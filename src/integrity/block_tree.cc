@@ -67,15 +67,16 @@ void LeafHasher::finish(MutableByteSpan out) {
 
 namespace {
 
-ByteSpan block_of(ByteSpan file, std::uint64_t block, const Header& header) {
+ByteSpan bytes_of_block(ByteSpan file, std::uint64_t block, const Header& header) {
   const std::uint64_t end_of_blocks = header.integrity_offset;
-  const std::uint64_t block_bytes = std::uint64_t{1} << header.integrity_block_log2;
   const std::uint64_t start = block << header.integrity_block_log2;
   assert(start < end_of_blocks && end_of_blocks <= file.size());
-  return file.subspan(start, std::min(block_bytes, end_of_blocks - start));
+  return file.subspan(
+      start, std::min(std::uint64_t{1} << header.integrity_block_log2, end_of_blocks - start));
 }
 
-void hash_bytes(ByteSpan bytes, std::uint64_t block, const Header& header, MutableByteSpan out) {
+void hash_bytes_of_block(ByteSpan bytes, std::uint64_t block, const Header& header,
+                         MutableByteSpan out) {
   if (block != 0 && leaf_algorithm(header) == LeafAlgorithm::xxh3_128)
     return write_digest(xxh3_128(bytes), out);
 
@@ -93,19 +94,22 @@ void hash_bytes(ByteSpan bytes, std::uint64_t block, const Header& header, Mutab
 }  // namespace
 
 void hash_block(ByteSpan file, std::uint64_t block, const Header& header, MutableByteSpan out) {
-  hash_bytes(block_of(file, block, header), block, header, out);
+  hash_bytes_of_block(bytes_of_block(file, block, header), block, header, out);
 }
 
-bool leaf_matches(ByteSpan bytes, std::uint64_t block, const Header& header, ByteSpan leaf) {
+bool bytes_match(ByteSpan bytes, std::uint64_t block, const Header& header, ByteSpan leaf) {
   std::array<std::byte, sizeof(Digest256)> computed;
-  hash_bytes(bytes, block, header, MutableByteSpan(computed).first(leaf.size()));
+  hash_bytes_of_block(bytes, block, header, MutableByteSpan(computed).first(leaf.size()));
   return std::equal(leaf.begin(), leaf.end(), computed.begin());
 }
 
 bool block_matches(ByteSpan file, std::uint64_t block, const Header& header, ByteSpan leaves) {
+  return leaf_matches(bytes_of_block(file, block, header), block, header, leaves);
+}
+
+bool leaf_matches(ByteSpan bytes, std::uint64_t block, const Header& header, ByteSpan leaves) {
   const std::uint64_t length = leaf_length(leaf_algorithm(header));
-  return leaf_matches(block_of(file, block, header), block, header,
-                      leaves.subspan(block * length, length));
+  return bytes_match(bytes, block, header, leaves.subspan(block * length, length));
 }
 
 Digest256 closing_checksum(const Header& header, ByteSpan leaves) {

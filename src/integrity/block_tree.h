@@ -41,12 +41,17 @@ void hash_block(ByteSpan file, std::uint64_t block, const format::Header& header
                 MutableByteSpan out);
 
 /// True where `bytes`, all of block `block`, have the leaf `leaf`. Of the header as hash_block().
-bool leaf_matches(ByteSpan bytes, std::uint64_t block, const format::Header& header, ByteSpan leaf);
+bool bytes_match(ByteSpan bytes, std::uint64_t block, const format::Header& header, ByteSpan leaf);
 
 /// True where block `block` of `file` (at least integrity_offset bytes) has the leaf that `leaves`
 /// says.
 bool block_matches(ByteSpan file, std::uint64_t block, const format::Header& header,
                    ByteSpan leaves);
+
+/// The same of a block that lies somewhere by itself: `bytes` are all it has before
+/// integrity_offset.
+bool leaf_matches(ByteSpan bytes, std::uint64_t block, const format::Header& header,
+                  ByteSpan leaves);
 
 /// SHA-256("THALIA-TREE-1" ‖ leaf_algorithm u8 ‖ block_log2 u8 ‖ integrity_offset u64 ‖ header ‖
 /// leaves).

@@ -7,7 +7,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
-#include <limits>
 #include <string>
 
 #include "io/posix_error.h"
@@ -34,15 +33,13 @@ int madvise_value(Advice advice) noexcept {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   UniqueFd fd = open_for_reading(path);
-  const std::uint64_t size = file_size(fd.get(), path);
-  if (size > std::numeric_limits<std::size_t>::max()) throw_errno("mmap", path, {}, EFBIG);
-  std::shared_ptr<MappedFile> file(new MappedFile(path));
+  const std::size_t size = addressable_size(fd.get(), path);
+  std::shared_ptr<MappedFile> file(new MappedFile(path, std::move(fd)));
   if (size > 0) {
-    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file->fd(), 0);
     if (address == MAP_FAILED) throw_errno("mmap", path);
-    file->bytes_ = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
+    file->bytes_ = {static_cast<const std::byte*>(address), size};
   }
-  file->fd_ = std::move(fd);
   return file;
 }
 

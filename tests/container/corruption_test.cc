@@ -39,8 +39,11 @@ void check_every_flip(const std::string& bytes, std::uint64_t begin, std::uint64
       const VerifyReport report = verify_damaged(file.path());
       if (report.ok()) BOOST_ERROR("byte " << offset << " ^ " << mask << " was not reported");
       walk_file(file.path(), Verification::off);
-      if (walk_file(file.path(), Verification::on_first_touch).errors == 0)
-        BOOST_ERROR("byte " << offset << " ^ " << mask << " was handed out");
+      const Walk walk = walk_file(file.path(), Verification::on_first_touch);
+      if (walk.errors == 0) BOOST_ERROR("byte " << offset << " ^ " << mask << " was handed out");
+      const Walk copied = walk_file(file.path(), Verification::on_first_touch, Access::copied);
+      if (copied.errors != walk.errors || copied.first_error != walk.first_error)
+        BOOST_ERROR("byte " << offset << " ^ " << mask << " copied: " << copied.first_error);
       file.flip(offset, mask);
     }
   }

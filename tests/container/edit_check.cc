@@ -44,6 +44,9 @@ void check_edits(const std::string& bytes, Readers readers, const std::vector<Ed
     BOOST_TEST(
         (walk_file(file.path(), Verification::on_first_touch).errors == 0) == (walk.errors == 0),
         edit.name);
+    const Walk copied = walk_file(file.path(), Verification::off, Access::copied);
+    BOOST_TEST(copied.errors == walk.errors, edit.name);
+    BOOST_TEST(copied.first_error == walk.first_error, edit.name);
   }
 }
 

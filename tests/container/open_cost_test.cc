@@ -85,8 +85,9 @@ void save_tensors(const std::filesystem::path& path, unsigned count) {
   writer.commit();
 }
 
-Cost cost_of_opening(const std::filesystem::path& path, Verification verification) {
-  return cost_of([&] { Reader::open(path, {.verification = verification, .threads = 1}); });
+Cost cost_of_opening(const std::filesystem::path& path, Access access, Verification verification) {
+  return cost_of(
+      [&] { Reader::open(path, {.access = access, .verification = verification, .threads = 1}); });
 }
 
 }  // namespace
@@ -98,13 +99,15 @@ BOOST_AUTO_TEST_CASE(opening_allocates_the_same_for_10_and_100000_tensors) {
   // Paths of one length, so that their copies are of one length too.
   save_tensors(folder / "few", 10);
   save_tensors(folder / "all", 100'000);
-  for (const Verification verification : {Verification::off, Verification::on_first_touch}) {
-    const Cost few = cost_of_opening(folder / "few", verification);
-    const Cost all = cost_of_opening(folder / "all", verification);
-    BOOST_TEST(few.allocations == all.allocations);
-    BOOST_TEST(few.bytes == all.bytes);
-    BOOST_TEST(few.allocations < 20u);
-    BOOST_TEST(few.bytes < 2048u);
+  for (const Access access : {Access::mapped, Access::copied}) {
+    for (const Verification verification : {Verification::off, Verification::on_first_touch}) {
+      const Cost few = cost_of_opening(folder / "few", access, verification);
+      const Cost all = cost_of_opening(folder / "all", access, verification);
+      BOOST_TEST(few.allocations == all.allocations);
+      BOOST_TEST(few.bytes == all.bytes);
+      BOOST_TEST(few.allocations < 20u);
+      BOOST_TEST(few.bytes < 8192u);
+    }
   }
 }
 
@@ -120,6 +123,16 @@ BOOST_AUTO_TEST_CASE(finding_a_tensor_allocates_the_same_for_10_and_100000_tenso
   const Cost all = cost("all");
   BOOST_TEST(few.allocations == all.allocations);
   BOOST_TEST(few.bytes == all.bytes);
+}
+
+BOOST_AUTO_TEST_CASE(opening_a_copy_reads_a_few_pieces) {
+  const TemporaryFolder folder;
+  save_tensors(folder / "all", 100'000);
+  const Reader reader =
+      Reader::open(folder / "all", {.access = Access::copied, .verification = Verification::off});
+  BOOST_TEST(reader.resident_bytes() <= 4u * (64 << 10));  // header, directory, tail
+  reader.region("region.500").at("tensor.50007").as<float>();
+  BOOST_TEST(reader.resident_bytes() <= 48u * (64 << 10));
 }
 
 BOOST_AUTO_TEST_CASE(opening_touches_a_few_pages) {

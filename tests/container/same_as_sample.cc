@@ -175,9 +175,13 @@ std::string check_round_trip(const Sample& sample, const SaveOptions& options) {
                                      << finding.offset << ": " << finding.message);
   }
   BOOST_TEST(report.tensors == result.tensors);
-  const Reader reader = Reader::open(path);
-  BOOST_TEST(bool(reader.closing_checksum() == result.closing_checksum));
-  check_same(reader, sample);
+  for (const ReadOptions& read :
+       {ReadOptions{}, ReadOptions{.access = Access::copied},
+        ReadOptions{.access = Access::copied, .verification = Verification::off}}) {
+    const Reader reader = Reader::open(path, read);
+    BOOST_TEST(bool(reader.closing_checksum() == result.closing_checksum));
+    check_same(reader, sample);
+  }
   return bytes;
 }
 

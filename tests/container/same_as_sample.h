@@ -11,7 +11,8 @@ namespace thalia::test {
 void check_same(const Reader& reader, const Sample& sample);
 void check_same(const TensorView& view, const SampleTensor& tensor);
 
-/// Saves, checks that verify finds nothing, opens with verification and compares. @return the
+/// Saves, checks that verify finds nothing, opens it mapped and copied and
+/// compares. @return the
 /// file's bytes.
 std::string check_round_trip(const Sample& sample, const SaveOptions& options = steady_options());
 

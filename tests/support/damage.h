@@ -87,6 +87,7 @@ ReadLimits tight_limits();
 /// Opens the file and reads header, regions, texts, connections and tensors through every view.
 /// Lets nothing pass but FormatError, IntegrityError and UnsupportedError, which it counts: a
 /// UsageError would blame the caller for a damaged file.
-Walk walk_file(const std::filesystem::path& path, Verification verification);
+Walk walk_file(const std::filesystem::path& path, Verification verification,
+               Access access = Access::mapped);
 
 }  // namespace thalia::test

@@ -11,8 +11,9 @@ constexpr std::uint64_t kMostBytes = 1 << 20;  // that are asked for at once
 
 class Walker {
  public:
-  Walk walk(const std::filesystem::path& path, Verification verification) {
-    const ReadOptions options{.verification = verification, .limits = tight_limits(), .threads = 1};
+  Walk walk(const std::filesystem::path& path, Verification verification, Access access) {
+    const ReadOptions options{
+        .access = access, .verification = verification, .limits = tight_limits(), .threads = 1};
     attempt([&] {
       const Reader reader = Reader::open(path, options);
       walk_reader(reader);
@@ -132,8 +133,8 @@ ReadLimits tight_limits() {
   return limits;
 }
 
-Walk walk_file(const std::filesystem::path& path, Verification verification) {
-  return Walker().walk(path, verification);
+Walk walk_file(const std::filesystem::path& path, Verification verification, Access access) {
+  return Walker().walk(path, verification, access);
 }
 
 }  // namespace thalia::test

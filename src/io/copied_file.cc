@@ -1,0 +1,83 @@
+#include "io/copied_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+
+namespace thalia::io {
+
+void CopiedFile::Free::operator()(void* memory) const noexcept {
+  std::free(memory);
+}
+
+CopiedFile::CopiedFile(std::filesystem::path path, UniqueFd fd)
+    : FileBytes(Access::copied, std::move(path), std::move(fd)) {}
+
+std::shared_ptr<const CopiedFile> CopiedFile::open(const std::filesystem::path& path) {
+  UniqueFd fd = open_for_reading(path);
+  const std::size_t size = addressable_size(fd.get(), path);
+  std::shared_ptr<CopiedFile> file(new CopiedFile(path, std::move(fd)));
+  if (size == 0) return file;
+  void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) throw_errno("mmap", path);
+  file->bytes_ = {static_cast<const std::byte*>(address), size};
+  // A huge page for a piece would make look-ups cost thirty times their memory.
+  ::madvise(address, size, MADV_NOHUGEPAGE);
+  static_assert(sizeof(std::atomic<std::uint16_t>) == sizeof(std::uint16_t));
+  file->filled_.reset(static_cast<std::atomic<std::uint16_t>*>(
+      std::calloc(size / (kGroupPieces * kCopiedPiece) + 1, sizeof(std::uint16_t))));
+  if (!file->filled_) throw std::bad_alloc();
+  return file;
+}
+
+CopiedFile::~CopiedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void CopiedFile::fill(std::uint64_t offset, std::uint64_t length) const {
+  if (length == 0) return;
+  const std::uint64_t first = offset / kCopiedPiece;
+  const std::uint64_t last = (offset + length - 1) / kCopiedPiece;
+  for (std::uint64_t group = first / kGroupPieces; group <= last / kGroupPieces; ++group) {
+    const std::uint64_t begin = group * kGroupPieces;
+    const auto from = static_cast<unsigned>(std::max(first, begin) - begin);
+    const auto to = static_cast<unsigned>(std::min(last, begin + kGroupPieces - 1) - begin);
+    const unsigned wanted = ((2u << to) - 1) & ~((1u << from) - 1);
+    if ((wanted & ~filled_[group].load(std::memory_order_acquire)) != 0) fill_group(group, wanted);
+  }
+}
+
+void CopiedFile::fill_group(std::uint64_t group, unsigned wanted) const {
+  const std::lock_guard lock(locks_[group % locks_.size()]);
+  unsigned missing = wanted & ~filled_[group].load(std::memory_order_relaxed);
+  while (missing != 0) {  // a run of pieces at a time
+    const auto from = static_cast<unsigned>(std::countr_zero(missing));
+    const auto count = static_cast<unsigned>(std::countr_one(missing >> from));
+    const std::uint64_t begin = (group * kGroupPieces + from) * kCopiedPiece;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(count * kCopiedPiece, bytes_.size() - begin);
+    // The memory is ours and writable; bytes_ shows it to everybody else.
+    pread_all(fd(), begin, {const_cast<std::byte*>(bytes_.data()) + begin, length}, path());
+    const unsigned run = ((1u << count) - 1) << from;
+    filled_[group].fetch_or(static_cast<std::uint16_t>(run), std::memory_order_release);
+    resident_ += length;
+    missing &= ~run;
+  }
+}
+
+void CopiedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept {
+  if (advice != Advice::will_need || offset >= bytes_.size()) return;
+  ::posix_fadvise(fd(), static_cast<off_t>(offset),
+                  static_cast<off_t>(std::min<std::uint64_t>(length, bytes_.size() - offset)),
+                  POSIX_FADV_WILLNEED);
+}
+
+}  // namespace thalia::io

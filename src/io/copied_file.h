@@ -1,0 +1,50 @@
+// A regular file's bytes in memory of our own, read piece by piece on their first touch: what the
+// file becomes later, and what its disk refuses, is an error and never a signal.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+
+#include "io/file_bytes.h"
+
+namespace thalia::io {
+
+/// Bytes read at least, and counted as resident: small enough for a look-up, large enough that the
+/// call costs less than the copy.
+inline constexpr std::uint64_t kCopiedPiece = 64 << 10;
+
+/// Reserves address space for the whole file; only pieces that were touched cost memory. Internally
+/// synchronised: each piece is read once, whatever many threads touch it.
+class CopiedFile final : public FileBytes {
+ public:
+  /// @throws IoError, with ENOMEM where the system does not let more be reserved than it has
+  /// (vm.overcommit_memory 2); UsageError (bad_argument) where the path is no regular file.
+  static std::shared_ptr<const CopiedFile> open(const std::filesystem::path& path);
+  ~CopiedFile() override;
+
+  void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept override;
+  std::uint64_t resident_bytes() const override { return resident_.load(); }
+
+ private:
+  CopiedFile(std::filesystem::path path, UniqueFd fd);
+  void fill(std::uint64_t offset, std::uint64_t length) const override;
+  // The pieces of `wanted`, a bit each, that group `group` does not have yet.
+  void fill_group(std::uint64_t group, unsigned wanted) const;
+
+  // Pieces are filled under the lock of their group: nothing is written twice, so what was handed
+  // out never changes.
+  static constexpr unsigned kGroupPieces = 16;
+  mutable std::array<std::mutex, 64> locks_;
+  struct Free {
+    void operator()(void* memory) const noexcept;
+  };
+  // One bit a piece, from calloc: zero pages cost nothing until a piece is filled.
+  std::unique_ptr<std::atomic<std::uint16_t>[], Free> filled_;
+  mutable std::atomic<std::uint64_t> resident_ = 0;
+};
+
+}  // namespace thalia::io

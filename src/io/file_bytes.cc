@@ -1,0 +1,24 @@
+#include "io/file_bytes.h"
+
+#include <limits>
+
+#include "io/copied_file.h"
+#include "io/mapped_file.h"
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+
+namespace thalia::io {
+
+std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& path, Access access) {
+  if (access == Access::copied) return CopiedFile::open(path);
+  return MappedFile::open(path);
+}
+
+std::size_t addressable_size(int fd, const std::filesystem::path& path) {
+  const std::uint64_t size = file_size(fd, path);
+  // Half of it: the other is the kernel's, and rounding up to pages must not wrap.
+  if (size > std::numeric_limits<std::size_t>::max() / 2) throw_errno("mmap", path, {}, EFBIG);
+  return static_cast<std::size_t>(size);
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,65 @@
+// A regular file's bytes at addresses that stay: mapped, or copied as they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "io/unique_fd.h"
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+
+namespace thalia::io {
+
+enum class Advice { will_need, dont_need, sequential, random };
+
+/// As long as the file was when it was opened. Any number of threads.
+class FileBytes {
+ public:
+  /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
+  static std::shared_ptr<const FileBytes> open(const std::filesystem::path& path, Access access);
+  virtual ~FileBytes() = default;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+
+  Access access() const noexcept { return access_; }
+  const std::filesystem::path& path() const noexcept { return path_; }
+  /// Open for reading: the file that was opened, whatever its path names by now.
+  int fd() const noexcept { return fd_.get(); }
+
+  /// The whole file; empty where it is. Of a copied file only extents that were touched hold its
+  /// bytes, which then change no more.
+  ByteSpan bytes() const noexcept { return bytes_; }
+  /// Makes an extent, which lies in the file, readable. Does nothing to a mapped file.
+  /// @throws IoError; FormatError (truncated) where the file has become shorter.
+  void touch(std::uint64_t offset, std::uint64_t length) const {
+    if (access_ == Access::copied) fill(offset, length);
+  }
+  ByteSpan touched(std::uint64_t offset, std::uint64_t length) const {
+    touch(offset, length);
+    return bytes_.subspan(offset, length);
+  }
+
+  /// Best effort, for the pages that the extent touches; for dont_need only pages wholly inside it,
+  /// and only of a mapped file: of a copied one they are the only copy.
+  virtual void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept = 0;
+  /// Bytes that this object has in memory, in whole pages or, of a copied file, pieces.
+  virtual std::uint64_t resident_bytes() const = 0;
+
+ protected:
+  FileBytes(Access access, std::filesystem::path path, UniqueFd fd)
+      : access_(access), path_(std::move(path)), fd_(std::move(fd)) {}
+  virtual void fill(std::uint64_t offset, std::uint64_t length) const = 0;
+  ByteSpan bytes_;
+
+ private:
+  Access access_;
+  std::filesystem::path path_;
+  UniqueFd fd_;
+};
+
+/// The size of an open file, which fits the address space. @throws IoError.
+std::size_t addressable_size(int fd, const std::filesystem::path& path);
+
+}  // namespace thalia::io
