@@ -41,12 +41,16 @@ struct SaveOptions {
   /// Blocks of the tree are 2^block_log2 bytes, 12 to 30.
   unsigned block_log2 = format::kDefaultBlockLog2;
   /// `store`: payloads raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each
-  /// a standard frame.
-  format::Codec compression = format::Codec::store;
+  /// a standard frame. nullopt: automatic, which tries a sample of the borrowed payloads and the
+  /// target, and compresses where that makes the save faster; SaveResult tells what it chose.
+  std::optional<format::Codec> compression = format::Codec::store;
   /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
   int compression_level = 0;
   /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
   std::uint32_t chunk_bytes = 1 << 20;
+  /// Also SHA-256 of the whole file, computed while it is written: SaveResult::sha256, and
+  /// NAME.sha256 beside the file, for `sha256sum -c`. The file is in place before that one is.
+  bool sha256 = false;
   /// Seconds since 1970 for the header; nullopt: now.
   std::optional<std::uint64_t> timestamp{};
   /// Identity of the file; nullopt: random. With a fixed timestamp and uuid, equal input gives

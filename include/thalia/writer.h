@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,10 +39,12 @@ struct SaveResult {
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
   Digest256 closing_checksum;
-  double seconds = 0;            ///< from the first byte written to the return of commit()
-  double sync_seconds = 0;       ///< of which waiting for the disk
-  IoMode io = IoMode::buffered;  ///< buffered or direct: what the save used
-  std::string io_fallback;       ///< why it is not what was asked for; empty where it is
+  std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
+  double seconds = 0;                 ///< from the first byte written to the return of commit()
+  double sync_seconds = 0;            ///< of which waiting for the disk
+  format::Codec compression = format::Codec::store;  ///< as asked for, or as chosen
+  IoMode io = IoMode::buffered;                      ///< buffered or direct: what the save used
+  std::string io_fallback;  ///< why it is not what was asked for; empty where it is
 };
 
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A

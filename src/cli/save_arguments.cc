@@ -14,9 +14,10 @@ using format::ChecksumType;
 using format::Codec;
 using format::LeafAlgorithm;
 
-constexpr std::array kCompressions{Choice<Codec>{"none", Codec::store},
-                                   Choice<Codec>{"zstd", Codec::zstd},
-                                   Choice<Codec>{"lz4", Codec::lz4}};
+constexpr std::array kCompressions{Choice<std::optional<Codec>>{"none", Codec::store},
+                                   Choice<std::optional<Codec>>{"zstd", Codec::zstd},
+                                   Choice<std::optional<Codec>>{"lz4", Codec::lz4},
+                                   Choice<std::optional<Codec>>{"auto", std::nullopt}};
 constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none},
                                 Choice<ChecksumType>{"sha256", ChecksumType::sha256},
                                 Choice<ChecksumType>{"crc32", ChecksumType::crc32},
@@ -25,7 +26,7 @@ constexpr std::array kLeaves{Choice<LeafAlgorithm>{"xxh3_128", LeafAlgorithm::xx
                              Choice<LeafAlgorithm>{"sha256", LeafAlgorithm::sha256}};
 
 // 0 asks for the codec's default.
-void check_level(Codec codec, int level) {
+void check_level(std::optional<Codec> codec, int level) {
   const int most = codec == Codec::zstd ? 22 : codec == Codec::lz4 ? 12 : 0;
   if (level < 0 || level > most) {
     throw UsageError(
@@ -39,8 +40,10 @@ void check_level(Codec codec, int level) {
 }  // namespace
 
 void SaveArguments::declare(CLI::App& app) {
-  app.add_option("--compression", compression,
-                 "none (the default: readers map payloads in place), zstd or lz4")
+  app.add_option(
+         "--compression", compression,
+         "none (the default: readers map payloads in place), zstd, lz4, or auto: what makes "
+         "the save faster")
       ->option_text("CODEC");
   app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");
@@ -49,6 +52,7 @@ void SaveArguments::declare(CLI::App& app) {
   app.add_option("--leaves", leaves,
                  "Digests of the block tree: xxh3_128 (the default), or sha256 against tampering")
       ->option_text("KIND");
+  app.add_flag("--sha256", sha256, "Also write OUT.sha256, for sha256sum -c");
   app.add_option("--threads", threads, "Threads that hash and compress; 0, the default: one a core")
       ->option_text("N");
   app.add_option("--max-header", max_header_bytes,
@@ -64,6 +68,7 @@ ConvertOptions SaveArguments::options() const {
   options.save.compression_level = level;
   options.save.checksum = choose("--checksum", checksum, kChecksums);
   options.save.leaves = choose("--leaves", leaves, kLeaves);
+  options.save.sha256 = sha256;
   options.save.threads = threads;
   options.read.threads = threads;
   options.max_safetensors_header_bytes = max_header_bytes;

@@ -17,6 +17,7 @@ struct SaveArguments {
   std::string leaves = "xxh3_128";
   unsigned threads = 0;
   std::uint64_t max_header_bytes = 100'000'000;
+  bool sha256 = false;
   bool json = false;
 
   void declare(CLI::App& app);

@@ -33,7 +33,7 @@ _thalia_tensors() {
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract append compact recover bench version help'
-  local save='--compression --level --checksum --leaves --threads --max-header --json'
+  local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     _thalia_words "$commands --help --version" "$word"
@@ -42,7 +42,7 @@ _thalia() {
   case $before in
     --format) _thalia_words 'text json npy raw' "$word"; return ;;
     --from | --to) _thalia_words 'thalia safetensors' "$word"; return ;;
-    --compression) _thalia_words 'none zstd lz4' "$word"; return ;;
+    --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
     --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;

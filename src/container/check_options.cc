@@ -24,12 +24,14 @@ void check_options(const SaveOptions& options) {
     fail_argument(ErrorCode::bad_argument, "chunk_bytes", std::to_string(options.chunk_bytes),
                   "a multiple of 4096");
   }
-  if (options.compression != format::Codec::store && options.compression != format::Codec::zstd &&
-      options.compression != format::Codec::lz4) {
-    fail_argument(ErrorCode::bad_argument, "compression",
-                  std::to_string(static_cast<int>(options.compression)), "store, zstd or lz4");
+  // An automatic compression brings its own level.
+  const format::Codec codec = options.compression.value_or(format::Codec::store);
+  if (codec != format::Codec::store && codec != format::Codec::zstd &&
+      codec != format::Codec::lz4) {
+    fail_argument(ErrorCode::bad_argument, "compression", std::to_string(static_cast<int>(codec)),
+                  "store, zstd or lz4");
   }
-  const auto [lowest, highest, standard] = codec::level_range(options.compression);
+  const auto [lowest, highest, standard] = codec::level_range(codec);
   if (options.compression_level != 0 &&
       (options.compression_level < lowest || options.compression_level > highest)) {
     fail_argument(ErrorCode::bad_argument, "compression_level",

@@ -117,7 +117,7 @@ void ChunkPipeline::encode(Job& job) {
     }
     chunk.entry = {};
     chunk.entry.codec = static_cast<std::uint8_t>(
-        codec::encode_chunk(options_.compression, options_.compression_level, raw, chunk.stored));
+        codec::encode_chunk(*options_.compression, options_.compression_level, raw, chunk.stored));
     chunk.entry.filter = static_cast<std::uint8_t>(format::Filter::none);
     chunk.entry.raw_length = chunk.length;
     chunk.entry.stored_length = static_cast<std::uint32_t>(chunk.stored.size());

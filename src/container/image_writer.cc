@@ -92,6 +92,7 @@ class ImageWriter {
   void release(std::uint64_t extent, Worker& worker) {
     if (waiting_[extent].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     extents_.write(extent, worker.lane);
+    if (late_.written) late_.written(extent);
   }
 
   ExtentWriter& extents_;

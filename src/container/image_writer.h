@@ -23,6 +23,8 @@ struct LateBytes {
   std::uint64_t tables_offset;
   /// All tensors are digested: completes those bytes. Called once.
   std::function<void()> complete_tables;
+  /// An extent is written. Called by any thread, once an extent; may be empty.
+  std::function<void(std::uint64_t extent)> written{};
 };
 
 /// Writes all extents on the threads that the options say. @throws IoError, CancelledError.

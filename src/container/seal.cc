@@ -9,6 +9,7 @@
 #include "container/closing_checksum.h"
 #include "container/directory_builder.h"
 #include "container/extent_writer.h"
+#include "container/file_digest.h"
 #include "container/file_image.h"
 #include "container/header_builder.h"
 #include "container/image_writer.h"
@@ -43,11 +44,16 @@ class Seal {
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     image_.sort();
     extents_.set_end(header_.integrity_offset);
+    if (options_.sha256) {
+      digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
+    }
     PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
     write_image(extents_, payloads, late_bytes(), options_, progress_);
     checksum_ = closing_checksum(extents_.leaves());
     image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
+    std::optional<Digest256> sha256;
+    if (digest_) sha256 = digest_->finish(header_.file_length);
     written_header_ = header_;
     file_.prepare();
     const std::optional<double> synced = extents_.finish(header_.file_length);
@@ -59,6 +65,8 @@ class Seal {
     result.regions = header_.num_regions;
     result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
     result.closing_checksum = checksum_;
+    result.sha256 = sha256;
+    result.compression = *options_.compression;
     result.io = extents_.io();
     result.io_fallback = extents_.io_fallback();
     return result;
@@ -72,12 +80,14 @@ class Seal {
   }
 
   LateBytes late_bytes() {
-    return {
+    LateBytes late{
         .header_offset = [this](std::uint32_t i) { return header_offset(draft_.tensors[i]); },
         .complete_header =
             [this](std::uint32_t i) { payload_headers_[i] = payload_header(draft_.tensors[i]); },
         .tables_offset = header_.directory_offset,
         .complete_tables = [this] { directory_.set_digests(draft_); }};
+    if (digest_) late.written = [this](std::uint64_t e) { digest_->extent_is_final(e); };
+    return late;
   }
 
   void add_payload(std::uint32_t i) {
@@ -147,6 +157,7 @@ class Seal {
   Digest256 checksum_{};
   std::vector<format::TensorHeader> payload_headers_;
   Directory directory_;
+  std::optional<FileDigest> digest_;  ///< destroyed first: its thread reads the rest
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include "base/fail.h"
 #include "container/borrowed_indices.h"
 #include "container/check_options.h"
+#include "container/compression_probe.h"
 #include "container/draft.h"
+#include "container/file_digest.h"
 #include "container/payload_store.h"
 #include "container/seal.h"
 #include "container/sparse_pieces.h"
@@ -70,8 +72,10 @@ class Writer::Impl {
       container::check_borrowed_indices(draft_, options_.threads);
       store_->finish();
       SaveResult result = container::seal_file(file_, draft_, *store_, options_);
-      result.seconds = seconds_since(begun);
       open_ = false;
+      if (result.sha256)
+        container::write_sha256_file(file_.path(), *result.sha256, options_.durability);
+      result.seconds = seconds_since(begun);
       return result;
     });
   }
@@ -108,6 +112,7 @@ class Writer::Impl {
     if (store_) return;
     started_ = Clock::now();
     draft_.check_complete();
+    container::settle_compression(options_, draft_, file_.fd(), file_.path());
     store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
   }
 

@@ -35,9 +35,14 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
          const ConvertOptions& options, ConvertResult& result) {
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
-  if (to == FileFormat::safetensors && options.save.compression != format::Codec::store) {
+  if (to == FileFormat::safetensors &&
+      options.save.compression.value_or(format::Codec::store) != format::Codec::store) {
     fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",
                   "safetensors files are not compressed");
+  }
+  if (to == FileFormat::safetensors && options.save.sha256) {
+    fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
+                  "it is written beside .thalia files");
   }
   if (from == FileFormat::safetensors) {
     if (to == FileFormat::thalia) {

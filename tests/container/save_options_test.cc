@@ -1,10 +1,13 @@
 // Every option that shapes the file: checksums, leaves, blocks, compression; and the ways in which
 // payloads come in.
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "boost_test.h"
 #include "container/same_as_sample.h"
+#include "integrity/sha256.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -226,6 +229,40 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
   verify(folder / "f", verifying);
   BOOST_TEST(last > 0u);
   BOOST_TEST(last == end);
+}
+
+BOOST_AUTO_TEST_CASE(sha256_of_the_file_stands_beside_it) {
+  const TemporaryFolder folder;
+  for (const Codec codec : {Codec::store, Codec::lz4}) {
+    for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
+      for (const ChecksumType checksum : {ChecksumType::block_tree, ChecksumType::sha256}) {
+        SaveOptions options = steady_options();
+        options.compression = codec;
+        options.io = io;
+        options.checksum = checksum;
+        options.sha256 = true;
+        options.threads = 2;
+        const SaveResult result = save(folder / "f", chunked_sample(), options);
+        BOOST_TEST_REQUIRE(result.sha256.has_value());
+        const Digest256 expected = integrity::sha256(bytes_of(read_file(folder / "f")));
+        BOOST_TEST(std::ranges::equal(result.sha256->bytes, expected.bytes));
+        BOOST_TEST(read_file(folder / "f.sha256").substr(64) == "  f\n");
+        const std::string check =
+            "cd " + folder.path().string() + " && sha256sum --check --strict --status f.sha256";
+        BOOST_TEST(std::system(check.c_str()) == 0);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sha256_file_escapes_names_as_sha256sum_does) {
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.sha256 = true;
+  save(folder / "back\\slash\nline", small_sample(), options);
+  const std::string check =
+      "cd " + folder.path().string() + " && sha256sum --check --strict --status *.sha256";
+  BOOST_TEST(std::system(check.c_str()) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_save_leaves_the_old_file) {
