@@ -9,11 +9,10 @@
 //   background PATH        a durable save beside the training; seconds until that goes on
 //   memory PATH            saves the state durably; bytes of memory that this took at most
 //   copy                   copies the state into memory that was written to before
-//   load PATH INTO VERIFY  INTO views, fresh or target; VERIFY off or on
-//   open PATH TENSOR RUNS  opens, finds, touches; seconds of one run
-//   cold PATH              takes the file out of the page cache
-//   settle FOLDER          waits until the disk has nothing left to do
-//   touch FOLDER BYTES     leaves that much free memory as the page cache uses it, touched lately
+//   load PATH HOW VERIFY   HOW views, copy, stream, copy_in_place or stream_in_place; VERIFY off or
+//   on open PATH TENSOR RUNS  opens, finds, touches; seconds of one run cold PATH takes the file
+//   out of the page cache settle FOLDER          waits until the disk has nothing left to do touch
+//   FOLDER BYTES     leaves that much free memory as the page cache uses it, touched lately
 #include <chrono>
 #include <exception>
 #include <fstream>
@@ -135,11 +134,14 @@ class PeerSide {
     });
   }
   double load(Words& words) {
-    const std::string path = word(words), into = word(words);
-    return loader_.load(path,
-                        into == "views"   ? LoadInto::views
-                        : into == "fresh" ? LoadInto::fresh
-                                          : LoadInto::target,
+    static const std::map<std::string, Load> kWays{{"views", Load::views},
+                                                   {"copy", Load::copy},
+                                                   {"stream", Load::stream},
+                                                   {"copy_in_place", Load::copy_in_place},
+                                                   {"stream_in_place", Load::stream_in_place}};
+    const std::string path = word(words);
+    const Load how = kWays.at(word(words));
+    return loader_.load(path, how,
                         word(words) == "on" ? Verification::on_first_touch : Verification::off);
   }
   double open(Words& words) {

@@ -1,7 +1,9 @@
 #include "peer_state.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "floors.h"
@@ -9,6 +11,7 @@
 #include "scratch.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/stream.h"
 
 namespace thalia::bench {
 namespace {
@@ -59,29 +62,48 @@ Writer PeerState::writer(const std::filesystem::path& path, const SaveOptions& o
   return writer;
 }
 
-double PeerLoader::load(const std::filesystem::path& path, LoadInto into,
-                        Verification verification) {
+TensorMemory TensorMemory::pages(std::size_t size) {
+  constexpr std::size_t kHugePage = 2 << 20;
+  TensorMemory memory(size, std::align_val_t{size < kHugePage ? 4096 : kHugePage});
+  if (size >= kHugePage) ::madvise(memory.memory_.get(), size, MADV_HUGEPAGE);
+  return memory;
+}
+
+double PeerLoader::load(const std::filesystem::path& path, Load how, Verification verification) {
+  const bool in_place = how == Load::copy_in_place || how == Load::stream_in_place;
+  const bool streams = how == Load::stream || how == Load::stream_in_place;
   std::vector<TensorMemory> fresh;
-  std::vector<TensorMemory>& memory = into == LoadInto::target ? target_ : fresh;
-  if (into == LoadInto::target && target_.empty()) {
+  if (in_place && target_.empty()) {
     const Reader reader = Reader::open(path, {.verification = Verification::off});
     const RegionView region = reader.region("model");
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-      const MutableByteSpan bytes = target_.emplace_back(region.tensor(i).logical_bytes()).bytes();
-      std::memset(bytes.data(), 0, bytes.size());
+      target_.push_back(TensorMemory::pages(region.tensor(i).logical_bytes()));
+      std::ranges::fill(target_.back().bytes(), std::byte{0});
     }
   }
+  std::size_t next = 0;
+  const auto memory_for = [&](const TensorView& tensor) -> MutableByteSpan {
+    if (in_place) return target_[next++].bytes();
+    fresh.push_back(TensorMemory::pages(tensor.logical_bytes()));
+    return fresh.back().bytes();
+  };
+
   const auto start = std::chrono::steady_clock::now();
   const Reader reader = Reader::open(path, {.verification = verification});
   const RegionView region = reader.region("model");
-  for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-    const TensorView tensor = region.tensor(i);
-    if (into == LoadInto::views) {
-      touch_pages(tensor.bytes());
-      continue;
+  if (streams) {
+    StreamReader stream(reader, {&region, 1}, {.destination = memory_for});
+    while (stream.next()) {
     }
-    if (into == LoadInto::fresh) fresh.emplace_back(tensor.logical_bytes());
-    tensor.read(memory[i].bytes());
+  } else {
+    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+      const TensorView tensor = region.tensor(i);
+      if (how == Load::views) {
+        touch_pages(tensor.bytes());
+      } else {
+        tensor.read(memory_for(tensor));
+      }
+    }
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -16,17 +16,22 @@
 
 namespace thalia::bench {
 
-/// Memory as tensors of the usual frameworks have it: aligned to 64 bytes, its pages untouched.
+/// Memory whose pages are untouched.
 class TensorMemory {
  public:
-  explicit TensorMemory(std::size_t size)
-      : memory_(static_cast<std::byte*>(::operator new(size, kAlignment))), size_(size) {}
+  /// Aligned to 64 bytes, as tensors of the usual frameworks are.
+  explicit TensorMemory(std::size_t size) : TensorMemory(size, std::align_val_t{64}) {}
+  /// On a page, as a server's pinned buffers are; in huge pages where there are any.
+  static TensorMemory pages(std::size_t size);
   MutableByteSpan bytes() const { return {memory_.get(), size_}; }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  TensorMemory(std::size_t size, std::align_val_t alignment)
+      : memory_(static_cast<std::byte*>(::operator new(size, alignment)), Free{alignment}),
+        size_(size) {}
   struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+    std::align_val_t alignment;
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t size_;
@@ -58,16 +63,19 @@ class PeerState {
   std::vector<PeerTensor> tensors_;
 };
 
-enum class LoadInto {
-  views,   ///< nowhere: a byte of each page of the views is read
-  fresh,   ///< memory allocated for it
-  target,  ///< memory that was written to before
+enum class Load {
+  views,          ///< a byte of each page of the views is read
+  copy,           ///< TensorView::read() into memory allocated for it
+  stream,         ///< StreamReader into memory allocated for it
+  copy_in_place,  ///< the same two into memory that was written to before
+  stream_in_place,
 };
 
-/// Loads .thalia files; the target's memory is kept from one to the next.
+/// Loads .thalia files; memory that was written to before is kept from one to the next.
 class PeerLoader {
  public:
-  double load(const std::filesystem::path& path, LoadInto into, Verification verification);
+  /// Seconds.
+  double load(const std::filesystem::path& path, Load how, Verification verification);
   void forget() { target_.clear(); }
 
  private:

@@ -194,8 +194,9 @@ class Bench:
 
     def load_cold_in_place(self, what):
         """Into memory that was written to before, as a server's buffers."""
-        ours = self._our_load("Thalia", "target", "off", True)
-        verified = self._our_load("Thalia, verified", "target", "on", True)
+        ours = self._our_load("Thalia, stream", "stream_in_place", "off", True)
+        verified = self._our_load("Thalia, stream, verified", "stream_in_place", "on", True)
+        copies = self._our_load("Thalia, copies", "copy_in_place", "off", True)
         path = self.folder / "state.thalia"
         floor = Contestant(
             "floor: fio O_DIRECT io_uring",
@@ -204,24 +205,26 @@ class Bench:
             "floor",
         )
         aims = {floor.name: ("at least", 0.9), verified.name: ("at most", 1.05)}
-        contestants = [ours, verified, floor, *self._peer_loads(True, True)]
+        contestants = [ours, verified, copies, floor, *self._peer_loads(True, True)]
         name = f"cold load into memory that is there, {what}"
         return Race(name, COLD + "every byte is copied", contestants, self.size, aims)
 
     def load_cold_fresh(self, what):
         """To memory that is allocated on the way, and as a mapping."""
-        ours = self._our_load("Thalia, copies", "fresh", "off", True)
+        ours = self._our_load("Thalia, stream", "stream", "off", True)
+        copies = self._our_load("Thalia, copies", "copy", "off", True)
         views = self._our_load("Thalia, views", "views", "off", True)
         mapped = (peers.Safetensors.load_name, peers.TorchMapped.load_name, views.name)
         aims = {name: ("at least", 2.0) for name in mapped}
-        contestants = [ours, views, *self._peer_loads(True, False)]
+        contestants = [ours, copies, views, *self._peer_loads(True, False)]
         return Race(f"cold load, {what}", COLD + TOUCHED, contestants, self.size, aims)
 
     def load_warm_in_place(self, what):
-        ours = self._our_load("Thalia", "target", "off", False)
-        verified = self._our_load("Thalia, verified", "target", "on", False)
+        ours = self._our_load("Thalia, copies", "copy_in_place", "off", False)
+        verified = self._our_load("Thalia, copies, verified", "copy_in_place", "on", False)
+        stream = self._our_load("Thalia, stream", "stream_in_place", "off", False)
         aims = {verified.name: ("at most", 1.25)}
-        contestants = [ours, verified, *self._peer_loads(False, True)]
+        contestants = [ours, verified, stream, *self._peer_loads(False, True)]
         name = f"warm load into memory that is there, {what}"
         return Race(name, WARM + "every byte is copied", contestants, self.size, aims)
 

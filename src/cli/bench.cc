@@ -19,6 +19,7 @@
 #include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
+#include "thalia/stream.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 
@@ -145,6 +146,7 @@ class Bench {
         {{kRawRead, "", denied},
          [this, direct] { read_raw(file(), target_.bytes(), direct, stop_); },
          Cache::cold},
+        {{"load, cold, stream, verified", kRawRead, ""}, [this] { stream(); }, Cache::cold},
         {{"load, cold, verified", kRawRead, ""}, [this] { load(); }, Cache::cold},
         {{"load, warm, verified", kMemoryCopy, ""}, [this] { load(); }},
         {{"verify, warm", kMemoryCopy, ""}, [this] { verify_file(); }},
@@ -225,6 +227,20 @@ class Bench {
       const TensorView tensor = region.tensor(i);
       tensor.read(out.first(tensor.logical_bytes()));
       out = out.subspan(tensor.logical_bytes());
+    }
+  }
+
+  void stream() {
+    const Reader reader = Reader::open(file(), {.threads = arguments_.threads});
+    MutableByteSpan out = target_.bytes();
+    const auto next = [&](const TensorView& tensor) {
+      const MutableByteSpan part = out.first(tensor.logical_bytes());
+      out = out.subspan(part.size());
+      return part;
+    };
+    StreamReader stream(reader,
+                        {.destination = next, .threads = arguments_.threads, .cancel = stop_});
+    while (stream.next()) {
     }
   }
 
