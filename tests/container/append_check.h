@@ -4,10 +4,21 @@
 #include <filesystem>
 #include <string>
 
+#include "support/files.h"
 #include "support/sample.h"
 #include "thalia/append.h"
 
 namespace thalia::test {
+
+/// A file in a folder of its own.
+struct SavedFile {
+  explicit SavedFile(const Sample& sample, const SaveOptions& options = steady_options())
+      : path(folder / "f.thalia") {
+    save(path, sample, options);
+  }
+  TemporaryFolder folder;
+  std::filesystem::path path;
+};
 
 /// Nothing waits for the disk, one thread, a fixed time.
 AppendOptions steady_append();

@@ -2,17 +2,11 @@
 #include "thalia/append.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <optional>
-#include <thread>
 
 #include "boost_test.h"
 #include "container/append_check.h"
 #include "container/same_as_sample.h"
-#include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -32,15 +26,6 @@ SampleRegion large_region(const std::string& name, std::uint64_t bytes, std::uin
            dense_tensor("state", DType::f32, {10}, Role::region_state, seed)}};
 }
 
-struct File {
-  explicit File(const Sample& sample, const SaveOptions& options = steady_options())
-      : path(folder / "f.thalia") {
-    save(path, sample, options);
-  }
-  TemporaryFolder folder;
-  std::filesystem::path path;
-};
-
 format::Header header_of(const std::string& bytes) {
   format::Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -52,7 +37,7 @@ format::Header header_of(const std::string& bytes) {
 BOOST_AUTO_TEST_SUITE(append)
 
 BOOST_AUTO_TEST_CASE(replaced_removed_and_added_regions_are_what_readers_find) {
-  const File file(small_sample());
+  const SavedFile file(small_sample());
   append_change(file.path, steady_append());
   check_state(file.path, changed_sample(), 2);
 }
@@ -65,7 +50,7 @@ BOOST_AUTO_TEST_CASE(every_checksum_type_and_leaf_holds_after_an_append) {
         SaveOptions options = steady_options();
         options.checksum = type;
         options.leaves = leaves;
-        const File file(small_sample(), options);
+        const SavedFile file(small_sample(), options);
         append_change(file.path, steady_append());
         check_state(file.path, changed_sample(), 2);
       }
@@ -75,7 +60,7 @@ BOOST_AUTO_TEST_CASE(every_checksum_type_and_leaf_holds_after_an_append) {
 
 BOOST_AUTO_TEST_CASE(appends_follow_appends) {
   Sample sample = varied_sample();
-  const File file(sample);
+  const SavedFile file(sample);
   for (std::uint64_t i = 0; i < 6; ++i) {
     const SampleRegion grown = large_region("grown", 3000 * (i + 1), i);
     Appender appender(file.path, steady_append());
@@ -101,7 +86,7 @@ BOOST_AUTO_TEST_CASE(blocks_in_which_old_and_new_bytes_meet_get_new_leaves) {
         options.block_log2 = log2;
         Sample sample = small_sample();
         sample.regions.push_back(large_region("old", bytes, 1));
-        const File file(sample, options);
+        const SavedFile file(sample, options);
         const std::string before = read_file(file.path);
         sample.regions.push_back(large_region("new", 10'000 - bytes, 2));
         Appender appender(file.path, steady_append());
@@ -128,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_old_end_on_a_block_boundary_leaves_every_leaf) {
   // The size of a payload at which the blocks end where the integrity table begins.
   for (std::uint64_t bytes = 64; bytes < 8192; bytes += 64) {
     Sample sample = {.regions = {large_region("old", bytes, 1)}};
-    const File file(sample, options);
+    const SavedFile file(sample, options);
     const std::string before = read_file(file.path);
     if (header_of(before).integrity_offset % 4096 != 0) continue;
     Appender appender(file.path, steady_append());
@@ -148,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_old_end_on_a_block_boundary_leaves_every_leaf) {
 BOOST_AUTO_TEST_CASE(damage_in_a_region_that_stays_is_neither_read_nor_hidden) {
   Sample sample = small_sample();
   sample.regions.push_back(large_region("old", 50'000, 1));
-  const File file(sample);
+  const SavedFile file(sample);
   std::string bytes = read_file(file.path);
   const std::uint64_t offset =
       Reader::open(file.path).region("old").at("large").stored_offset() + 20'000;
@@ -162,7 +147,7 @@ BOOST_AUTO_TEST_CASE(damage_in_a_region_that_stays_is_neither_read_nor_hidden) {
 }
 
 BOOST_AUTO_TEST_CASE(refuses_to_carry_over_what_is_damaged) {
-  const auto refused = [](const File& file, std::uint64_t offset) {
+  const auto refused = [](const SavedFile& file, std::uint64_t offset) {
     std::string bytes = read_file(file.path);
     bytes[offset] ^= 1;
     write_file(file.path, bytes);
@@ -173,7 +158,7 @@ BOOST_AUTO_TEST_CASE(refuses_to_carry_over_what_is_damaged) {
   sample.regions.push_back(large_region("old", 50'000, 1));
   for (const int where : {0, 1, 2, 3}) {
     BOOST_TEST_CONTEXT("place " << where) {
-      const File file(sample);
+      const SavedFile file(sample);
       const format::Header header = header_of(read_file(file.path));
       const std::uint64_t block = header.integrity_offset / 4096 * 4096;
       const std::uint64_t places[] = {header.integrity_offset, header.file_length - 1,
@@ -183,13 +168,13 @@ BOOST_AUTO_TEST_CASE(refuses_to_carry_over_what_is_damaged) {
   }
   SaveOptions options = steady_options();
   options.checksum = ChecksumType::crc32;
-  const File file(sample, options);
+  const SavedFile file(sample, options);
   refused(file, Reader::open(file.path).region("old").at("large").stored_offset() + 20'000);
 }
 
 BOOST_AUTO_TEST_CASE(connections_change_one_by_one) {
   Sample sample = varied_sample();
-  const File file(sample);
+  const SavedFile file(sample);
   const SampleConnection self{"cortex", "cortex", csr_tensor("", DType::f32, {40, 40}, false, 9),
                               std::nullopt};
   {
@@ -228,7 +213,7 @@ BOOST_AUTO_TEST_CASE(compressed_tensors_are_added_kept_and_moved) {
     options.compression = codec;
     options.chunk_bytes = 4096;
     Sample sample = varied_sample();
-    const File file(sample, options);
+    const SavedFile file(sample, options);
     AppendOptions appending = steady_append();
     appending.compression = codec;
     appending.chunk_bytes = 4096;
@@ -253,9 +238,9 @@ BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
     SaveOptions options = steady_options();
     options.compression = codec;
     options.chunk_bytes = 4096;
-    const File from(varied_sample(), options);
+    const SavedFile from(varied_sample(), options);
     Sample sample = small_sample();
-    const File file(sample);
+    const SavedFile file(sample);
     {
       const Reader reader = Reader::open(from.path);
       Appender appender(file.path, steady_append());
@@ -274,8 +259,8 @@ BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
 
 BOOST_AUTO_TEST_CASE(a_damaged_region_of_another_file_is_refused) {
   for (const Verification mode : {Verification::off, Verification::on_first_touch}) {
-    const File from(varied_sample());
-    const File file(small_sample());
+    const SavedFile from(varied_sample());
+    const SavedFile file(small_sample());
     std::string bytes = read_file(from.path);
     bytes[Reader::open(from.path).tensor("ramp").stored_offset() + 100] ^= 4;
     write_file(from.path, bytes);
@@ -290,7 +275,7 @@ BOOST_AUTO_TEST_CASE(an_open_reader_stays_on_its_generation) {
        {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32}) {
     SaveOptions options = steady_options();
     options.checksum = type;
-    const File file(small_sample(), options);
+    const SavedFile file(small_sample(), options);
     const Reader old = Reader::open(file.path);
     append_change(file.path, steady_append());
     BOOST_TEST(old.header().generation == 1u);
@@ -300,7 +285,7 @@ BOOST_AUTO_TEST_CASE(an_open_reader_stays_on_its_generation) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_written_before_commit) {
-  const File file(small_sample());
+  const SavedFile file(small_sample());
   const std::string before = read_file(file.path);
   {
     const std::vector<std::byte> payload(100'000);
@@ -313,7 +298,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_before_commit) {
 }
 
 BOOST_AUTO_TEST_CASE(debris_is_written_over_and_cut) {
-  const File file(small_sample());
+  const SavedFile file(small_sample());
   const std::string before = read_file(file.path);
   for (const std::size_t debris : {1u, 64u, 5'000u, 200'000u}) {
     write_file(file.path, before + std::string(debris, '\xA5'));
@@ -327,7 +312,7 @@ BOOST_AUTO_TEST_CASE(debris_is_written_over_and_cut) {
 BOOST_AUTO_TEST_CASE(dead_bytes_are_those_of_what_went) {
   Sample sample = small_sample();
   sample.regions.push_back(large_region("old", 300'000, 1));
-  const File file(sample);
+  const SavedFile file(sample);
   BOOST_TEST(Reader::open(file.path).dead_bytes() == 0u);
   Appender appender(file.path, steady_append());
   appender.remove_region("old");
@@ -335,122 +320,6 @@ BOOST_AUTO_TEST_CASE(dead_bytes_are_those_of_what_went) {
   BOOST_TEST(result.dead_bytes == Reader::open(file.path).dead_bytes());
   BOOST_TEST(result.dead_bytes > 300'000u);
   BOOST_TEST(result.dead_bytes < 320'000u);
-}
-
-BOOST_AUTO_TEST_CASE(names_are_checked_against_the_file) {
-  const File file(small_sample());
-  Appender appender(file.path, steady_append());
-  BOOST_CHECK_EXCEPTION(appender.add_region({.name = "a"}), UsageError,
-                        has_code(ErrorCode::duplicate));
-  BOOST_CHECK_EXCEPTION(appender.replace_region({.name = "x"}), UsageError,
-                        has_code(ErrorCode::not_found));
-  BOOST_CHECK_EXCEPTION(appender.remove_region("x"), UsageError, has_code(ErrorCode::not_found));
-  BOOST_CHECK_EXCEPTION(appender.replace_region({.name = "a", .config_json = "["}), UsageError,
-                        has_code(ErrorCode::bad_argument));
-  BOOST_CHECK_EXCEPTION(appender.add_connection("a", "x"), UsageError,
-                        has_code(ErrorCode::not_found));
-  BOOST_CHECK_EXCEPTION(appender.add_connection("a", "b"), UsageError,
-                        has_code(ErrorCode::duplicate));
-  appender.replace_region({.name = "a"});
-  BOOST_CHECK_EXCEPTION(appender.replace_region({.name = "a"}), UsageError,
-                        has_code(ErrorCode::not_found));
-  appender.add_connection("b", "a");
-  BOOST_CHECK_EXCEPTION(appender.remove_region("b"), UsageError, has_code(ErrorCode::wrong_state));
-  BOOST_CHECK_EXCEPTION(appender.commit(), UsageError, has_code(ErrorCode::wrong_state));
-  BOOST_CHECK_EXCEPTION(appender.commit(), UsageError, has_code(ErrorCode::wrong_state));
-}
-
-BOOST_AUTO_TEST_CASE(a_file_is_appended_to_by_one_at_a_time) {
-  const File file(small_sample());
-  {
-    Appender first(file.path, steady_append());
-    BOOST_CHECK_EXCEPTION(Appender(file.path, steady_append()), IoError, [&](const IoError& error) {
-      return error.errno_value() == EWOULDBLOCK &&
-             std::string(error.what()).find(file.path.string()) == 0;
-    });
-    first.commit();
-    append_change(file.path, steady_append());  // the first let go of it
-  }
-  check_state(file.path, changed_sample(), 3);
-}
-
-BOOST_AUTO_TEST_CASE(an_appender_that_waits_appends_to_what_the_other_left) {
-  const File file(small_sample());
-  std::optional<Appender> first(std::in_place, file.path, steady_append());
-  std::thread second([&] {
-    AppendOptions waiting = steady_append();
-    waiting.wait = true;
-    Appender appender(file.path, waiting);
-    appender.set_training_steps(22);
-    appender.commit();
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  first->set_training_steps(11);
-  first->commit();
-  second.join();
-  Sample sample = small_sample();
-  sample.training_steps = 22;
-  check_state(file.path, sample, 3);
-}
-
-BOOST_AUTO_TEST_CASE(a_file_that_was_replaced_meanwhile_is_not_lost) {
-  const File file(small_sample());
-  Appender appender(file.path, steady_append());
-  save(file.path, varied_sample());
-  BOOST_CHECK_EXCEPTION(appender.commit(), UsageError, has_code(ErrorCode::wrong_state));
-  check_state(file.path, varied_sample(), 1);
-}
-
-BOOST_AUTO_TEST_CASE(a_stop_leaves_the_old_state) {
-  const File file(small_sample());
-  const std::string before = read_file(file.path);
-  std::stop_source stop;
-  stop.request_stop();
-  AppendOptions options = steady_append();
-  options.cancel = stop.get_token();
-  BOOST_CHECK_THROW(append_change(file.path, options), CancelledError);
-  BOOST_TEST(bool(read_file(file.path) == before));
-}
-
-BOOST_AUTO_TEST_CASE(refuses_what_it_could_not_keep) {
-  const auto refused = [](auto edit) {
-    const File file(small_sample());
-    EditableFile bytes(read_file(file.path));
-    edit(bytes.header());
-    bytes.commit_record() = bytes.header();
-    bytes.reseal();
-    write_file(file.path, bytes.bytes());
-    Reader::open(file.path);
-    BOOST_CHECK_THROW(Appender(file.path, steady_append()), UnsupportedError);
-  };
-  refused([](format::Header& header) { header.minor_version = std::uint16_t{1}; });
-  refused([](format::Header& header) { header.compatible_features = 4u; });
-  refused([](format::Header& header) { header.flags = std::uint16_t{format::kFlagDelta}; });
-  refused([](format::Header& header) { header.base_checksum[7] = 1; });
-}
-
-// A reader that opens at the moment of the header's change sees the old state or the new.
-BOOST_AUTO_TEST_CASE(readers_that_open_meanwhile_see_one_state_or_the_other) {
-  const File file(small_sample());
-  std::atomic<bool> done{false};
-  std::thread appending([&] {
-    for (std::uint64_t i = 1; i <= 150; ++i) {
-      Appender appender(file.path, steady_append());
-      appender.set_training_steps(1000 + i);
-      appender.commit();
-    }
-    done = true;
-  });
-  std::uint64_t last = 0;
-  while (!done) {
-    const Reader reader = Reader::open(file.path);
-    const std::uint64_t generation = reader.header().generation;
-    BOOST_TEST(generation >= last);
-    BOOST_TEST(reader.header().training_steps == (generation == 1 ? 7 : 1000 + generation - 1));
-    reader.tensor("a/d").bytes();
-    last = generation;
-  }
-  appending.join();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
