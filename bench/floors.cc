@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "integrity/content_hash.h"
 #include "io/unique_fd.h"
+#include "io/uring.h"
 #include "paired.h"
 
 namespace thalia::bench {
@@ -155,6 +156,23 @@ void read_file_direct(const std::filesystem::path& path, const PageAligned& memo
   for_each_run(out.size(), kCallBytes, kDirectCalls, [&](std::size_t begin, std::size_t length) {
     read_at(fd.get(), begin, out.subspan(begin, length), path);
   });
+}
+
+void read_file_ring(const std::filesystem::path& path, MutableByteSpan out) {
+  const io::UniqueFd fd = open_direct(path, O_RDONLY);
+  auto ring = io::Uring::create(kDirectCalls);
+  if (!ring) throw Skipped("io_uring is denied here");
+  for (std::size_t begin = 0; begin < out.size() || ring->in_flight() > 0;) {
+    while (begin < out.size() && ring->in_flight() < kDirectCalls) {
+      const std::size_t length = std::min(kCallBytes, out.size() - begin);
+      errno = ring->read(fd.get(), begin, out.subspan(begin, length), -1, length);
+      if (errno != 0) fail("io_uring_submit", path);
+      begin += length;
+    }
+    const io::Uring::Completion completion = ring->wait();
+    errno = completion.result < 0 ? -completion.result : 0;
+    if (completion.result != static_cast<std::int64_t>(completion.tag)) fail("read", path);
+  }
 }
 
 RawMapping::RawMapping(const std::filesystem::path& path) {

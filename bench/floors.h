@@ -51,6 +51,10 @@ void write_file_direct(const std::filesystem::path& path, const PageAligned& mem
 /// Reads the start of a file past the page cache, 16 calls of 1 MiB at a time.
 void read_file_direct(const std::filesystem::path& path, const PageAligned& memory);
 
+/// The same over one io_uring, into `out`, which starts on a page. @throws Skipped where that is
+/// not to be had.
+void read_file_ring(const std::filesystem::path& path, MutableByteSpan out);
+
 /// A file mapped for reading.
 class RawMapping {
  public:
