@@ -1,8 +1,11 @@
+#include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "support/damage.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
+#include "thalia/stream.h"
 
 namespace thalia::test {
 namespace {
@@ -54,6 +57,18 @@ class Walker {
       attempt([&] { reader.find_connection("no such", "regions"); });
     }
     attempt([&] { reader.verify_all(); });
+    attempt([&] { walk_stream(reader); });
+  }
+
+  // A stream gives what read() gives, or an error.
+  void walk_stream(const Reader& reader) {
+    StreamReader stream(reader, streamed_, {.memory_bytes = 4 << 20, .threads = 1});
+    for (const StreamedTensor& item : stream) {
+      std::vector<std::byte> expected(item.tensor.logical_bytes());
+      item.tensor.read(expected);
+      if (!std::equal(item.bytes.begin(), item.bytes.end(), expected.begin(), expected.end()))
+        throw std::logic_error("a stream gives other bytes than read()");
+    }
   }
 
   void walk_region(const Reader& reader, const RegionView& region) {
@@ -76,6 +91,7 @@ class Walker {
   void walk_tensor(const TensorView& tensor) {
     const std::uint64_t bytes = tensor.logical_bytes();
     if (bytes <= kMostBytes) {
+      streamed_.push_back(tensor);
       std::vector<std::byte> out(bytes);
       attempt([&] { tensor.read(out); });
     }
@@ -122,6 +138,7 @@ class Walker {
   }
 
   Walk walk_;
+  std::vector<TensorView> streamed_;
   volatile unsigned sum_ = 0;
 };
 
