@@ -43,21 +43,23 @@ class Planner {
     const std::string_view region = Reader::region_name(view);
     with_names(file_, region, view.name(), [&] {
       if (!is_plain(view.encoding())) fail_unresolved(view.encoding());
+      // What stands in the file for no bytes is not read.
+      const bool empty = view.logical_bytes() == 0;
       if (plan_.regions.empty() || plan_.regions.back() != region)
         plan_.regions.emplace_back(region);
       plan_.tensors.push_back({.view = view,
                                .index = plan_.tensors.size(),
                                .offset = view.stored_offset(),
-                               .stored_bytes = view.stored_bytes(),
+                               .stored_bytes = empty ? 0 : view.stored_bytes(),
                                .logical_bytes = view.logical_bytes(),
                                .crc32 = view.crc32(),
-                               .chunk_count = view.chunk_count(),
+                               .chunk_count = empty ? 0 : view.chunk_count(),
                                .first_chunk = plan_.chunks.size(),
                                .region = static_cast<std::uint32_t>(plan_.regions.size() - 1),
                                .name_begin = plan_.names.size(),
                                .name_length = view.name().size()});
       plan_.names += view.name();
-      if (view.is_raw()) return;
+      if (empty || view.is_raw()) return;
       ChunkReader(file_, *source.entry).check_entries();
       for (std::uint32_t i = 0; i < view.chunk_count(); ++i)
         plan_.chunks.push_back(file_.chunk_entry(source.entry->first_chunk + i));

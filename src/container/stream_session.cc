@@ -12,14 +12,20 @@
 namespace thalia::container {
 namespace {
 
+// More than any machine has, and far from where sums wrap.
+constexpr std::uint64_t kLargestAllocation = 1ull << 62;
+
+// What a tensor takes of the stream's own memory.
+std::uint64_t memory_of(std::uint64_t logical_bytes) {
+  return format::align_up(logical_bytes, io::kDirectAlignment);
+}
+
 // Memory of the stream's own, which counts until the caller lets go of it.
 class StreamMemory {
  public:
   StreamMemory(std::shared_ptr<StreamBoard> board, std::uint64_t bytes)
-      : board_(std::move(board)),
-        admitted_(bytes),
-        buffer_(format::align_up(bytes, io::kDirectAlignment)) {}
-  ~StreamMemory() { board_->release(admitted_); }
+      : board_(std::move(board)), buffer_(bytes) {}
+  ~StreamMemory() { board_->release(buffer_.bytes().size()); }
   StreamMemory(const StreamMemory&) = delete;
   StreamMemory& operator=(const StreamMemory&) = delete;
 
@@ -27,7 +33,6 @@ class StreamMemory {
 
  private:
   std::shared_ptr<StreamBoard> board_;
-  std::uint64_t admitted_;
   io::AlignedBuffer buffer_;
 };
 
@@ -118,11 +123,13 @@ bool StreamSession::begin(std::size_t tensor) {
   MutableByteSpan out = caller_memory(facts);
   std::shared_ptr<StreamMemory> memory;
   if (out.empty()) {
-    const std::uint64_t most = file_->options().limits.max_allocation_bytes;
+    const std::uint64_t most =
+        std::min(file_->options().limits.max_allocation_bytes, kLargestAllocation);
     if (facts.logical_bytes > most)
       fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
-    if (!board_->admit(facts.logical_bytes)) return false;
-    memory = std::make_shared<StreamMemory>(board_, facts.logical_bytes);
+    const std::uint64_t bytes = memory_of(facts.logical_bytes);
+    if (!board_->admit(bytes)) return false;
+    memory = std::make_shared<StreamMemory>(board_, bytes);
     out = {memory->data(), facts.logical_bytes};
   }
   payloads_[tensor] = std::make_unique<StreamPayload>(plan_, facts, out, std::move(memory));
@@ -143,7 +150,7 @@ std::optional<StreamedTensor> StreamSession::next() {
   const bool all = result_.tensors == plan_.tensors.size();
   const auto admitted = [&](std::size_t tensor) {
     const auto& payload = payloads_[tensor];
-    return payload && payload->memory() ? std::uint64_t{payload->out().size()} : 0;
+    return payload && payload->memory() ? memory_of(payload->out().size()) : 0;
   };
   const auto number = all ? std::nullopt : board_->wait_next(admitted);
   if (!number) {

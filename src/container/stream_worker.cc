@@ -158,7 +158,8 @@ class Worker {
 
   void conclude(bool sound, std::uint64_t block, std::size_t tensor) const {
     if (!sound) work_.named(tensor, [&] { fail_block(header_, block); });
-    work_.file.blocks()->note(block);
+    // A copied file would read these bytes once more before it hands them out.
+    if (work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
   }
 
   void report(std::uint64_t bytes) {
