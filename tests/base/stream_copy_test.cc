@@ -29,4 +29,18 @@ BOOST_AUTO_TEST_CASE(copies_exactly_its_bytes_from_and_to_any_address) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(copies_many_pages) {
+  const std::vector<std::byte> source = random_bytes(100'000);
+  for (const std::size_t to : {0u, 1u, 64u}) {
+    for (const std::size_t length : {16383u, 16384u, 16447u, 16448u, 32768u, 65536u + 77u}) {
+      std::vector<std::byte> target(100'000, std::byte{0xa5});
+      std::vector<std::byte> expected = target;
+      std::copy_n(source.begin() + 3, length, expected.begin() + static_cast<std::ptrdiff_t>(to));
+      stream_copy(ByteSpan(source).subspan(3, length), target.data() + to);
+      settle_stream_copies();
+      BOOST_TEST_REQUIRE(bool(target == expected), length << " bytes to " << to);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
