@@ -33,9 +33,9 @@ AnonymousMemory::AnonymousMemory(std::uint64_t size) {
   mapping_ =
       ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) fail_mmap(size, errno);
-  const std::uint64_t start =
-      format::align_up(reinterpret_cast<std::uintptr_t>(mapping_), kHugePage);
-  bytes_ = {reinterpret_cast<std::byte*>(start), size};
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
+  bytes_ = {static_cast<std::byte*>(mapping_) + (format::align_up(address, kHugePage) - address),
+            size};
   // Both only make it faster: a kernel without huge pages, or one that copies on fork, is correct.
   ::madvise(bytes_.data(), size, MADV_HUGEPAGE);
   ::madvise(bytes_.data(), size, MADV_DONTFORK);
