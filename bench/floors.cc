@@ -22,6 +22,7 @@ namespace thalia::bench {
 namespace {
 
 constexpr std::size_t kCallBytes = 1 << 20;
+constexpr std::size_t kCopyBytes = 4 << 20;
 constexpr std::size_t kEarlyBytes = 8 << 20;
 constexpr std::size_t kPageBytes = 4096;
 constexpr unsigned kDirectCalls = 16;
@@ -73,6 +74,12 @@ void keep(const T& value) {
 void copy(ByteSpan from, MutableByteSpan to) {
   std::memcpy(to.data(), from.data(), from.size());
   keep(to.data());
+}
+
+void copy_all(ByteSpan from, MutableByteSpan to, unsigned threads) {
+  for_each_run(from.size(), kCopyBytes, threads, [&](std::size_t begin, std::size_t length) {
+    copy(from.subspan(begin, length), to.subspan(begin, length));
+  });
 }
 
 void read_all(ByteSpan bytes, unsigned threads) {

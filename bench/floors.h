@@ -13,6 +13,8 @@ namespace thalia::bench {
 
 /// Copies into memory that was written to before. The sizes are equal.
 void copy(ByteSpan from, MutableByteSpan to);
+/// The same with a memcpy of 4 MiB at a time, on up to `threads` threads (0: one a core).
+void copy_all(ByteSpan from, MutableByteSpan to, unsigned threads);
 /// Reads every byte, eight at a time, on up to `threads` threads (0: one a core).
 void read_all(ByteSpan bytes, unsigned threads);
 /// Reads one byte of each page, so that it is in the page tables.
