@@ -14,6 +14,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
@@ -146,6 +147,7 @@ class Session:
         run_race(race, self.options.rounds, self.say)
         self.say("")
         self.results.append(result(race))
+        self.write()
         print(f"\n{race.name}\n{table(self.results[-1])}", flush=True)
 
     def state(self, source):
@@ -171,11 +173,11 @@ class Session:
             self.ours("make", self.options.data, count, each, source)
         bench = self.state(source)
         what = f"{bench.size / 2**20:.0f} MiB of {self.options.data}"
+        extra = self.ours("memory", self.folder / "saved.thalia") / 2**20
+        self.facts["extra memory of a durable save"] = f"{extra:.0f} MiB, the aim 128 at most"
         self.race(bench.save_durable(what))
         self.race(bench.save_unsynced(what))
         self.race(bench.save_background(what))
-        extra = self.ours("memory", self.folder / "saved.thalia") / 2**20
-        self.facts["extra memory of a durable save"] = f"{extra:.0f} MiB, the aim 128 at most"
         if any(self.wants(race.name) for race in bench.loads(what)):
             bench.make_files(self.say)
             for race in bench.loads(what):
@@ -220,12 +222,13 @@ class Session:
         (out / "peers.svg").write_text(svg(self.results), encoding="utf-8")
         samples = {"facts": self.facts, "results": self.results}
         (out / "peers.json").write_text(json.dumps(samples, indent=1) + "\n", encoding="utf-8")
-        print("\n" + "\n".join(str(path) for path in sorted(files_of(out))))
 
 
 def main(options):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
+    # So that the folder goes away.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("peers.py: ended"))
     try:
         check_room(options, options.mib << 20)
         ours = Ours(options.build)
@@ -235,8 +238,8 @@ def main(options):
             session.small()
             if session.wants_large():
                 session.large()
-            session.write()
         ours.close()
+        print("\n" + "\n".join(str(path) for path in sorted(files_of(options.out))))
     except (Unable, OSError) as error:
         sys.exit(f"peers.py: {error}")
 
