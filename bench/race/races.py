@@ -132,8 +132,10 @@ class Bench:
     def make_files(self, say):
         """The file that each contestant loads, on the disk."""
         self.ours("save", self.folder / "state.thalia", "full", "automatic")
-        for kind in self._savers():
-            path = self.folder / f"state{kind.suffix}"
+        makers = {kind.suffix: kind for kind in reversed(peers.ALL) if kind.name}
+        for suffix in {kind.suffix for kind in self._wanted}:
+            kind = makers[suffix]
+            path = self.folder / f"state{suffix}"
             say(f"preparing {path.name}")
             try:
                 self.peer(kind).save(path, True)
