@@ -114,6 +114,9 @@ struct ReadOptions {
 };
 
 struct VerifyOptions {
+  /// Copied: bytes that cannot be read are findings, and pass through a buffer of 1 MiB a thread;
+  /// tables, and the compressed and sparse tensors being checked, are in memory.
+  Access access = Access::mapped;
   bool quick = false;  ///< structure only: no payload byte is read
   ReadLimits limits{};
   unsigned threads = 0;

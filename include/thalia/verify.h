@@ -39,9 +39,9 @@ struct VerifyReport {
   bool ok() const noexcept;
 };
 
-/// Maps the file and checks structure, padding, checksums, every tensor's CRC-32 and content hash,
-/// names, JSON and sparse indices. Damage is reported, never thrown; each finding in a payload
-/// names its region and tensor.
+/// Maps or copies the file and checks structure, padding, checksums, every tensor's CRC-32 and
+/// content hash, names, JSON and sparse indices. Damage is reported, never thrown; each finding in
+/// a payload names its region and tensor.
 /// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded).
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options = {});
 

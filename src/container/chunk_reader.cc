@@ -1,6 +1,7 @@
 #include "container/chunk_reader.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/parallel.h"
@@ -56,7 +57,11 @@ void ChunkReader::check_entries() const {
 
 void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   const format::ChunkEntry& chunk = checked_entry(i);
-  decode_stored(chunk, file_.verified(chunk.offset, chunk.stored_length), out);
+  const std::uint64_t most = file_.options().limits.max_allocation_bytes;
+  if (file_.options().access == Access::copied && chunk.stored_length > most)
+    fail_limit("payload", "max_allocation_bytes", chunk.stored_length, most);
+  std::vector<std::byte> buffer;
+  decode_stored(chunk, file_.verified_once(chunk.offset, chunk.stored_length, buffer), out);
 }
 
 void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out) {

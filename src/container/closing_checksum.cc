@@ -5,6 +5,8 @@
 #include "format/overlay.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
+#include "thalia/error.h"
+#include "thalia/format/constants.h"
 
 namespace thalia::container {
 
@@ -24,6 +26,14 @@ Digest256 whole_file_checksum(const format::Header& header, const EachPiece& res
     std::memcpy(out.bytes, &stored, sizeof stored);
   }
   return out;
+}
+
+void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest) {
+  const Digest256 expected = whole_file_checksum(header, rest);
+  if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) == 0) return;
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch, "the file is not the one that was written",
+      {.section = "checksum", .offset = header.file_length - format::kChecksumLength});
 }
 
 }  // namespace thalia::container

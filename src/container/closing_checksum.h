@@ -15,4 +15,7 @@ using EachPiece = std::function<void(const std::function<void(ByteSpan)>& visit)
 /// header's end up to header.integrity_offset.
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest);
 
+/// @throws IntegrityError unless whole_file_checksum() is `stored`, the file's last 32 bytes.
+void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest);
+
 }  // namespace thalia::container

@@ -32,7 +32,7 @@ namespace {
 // since it was mapped. Another look finds the new header whole.
 constexpr int kLooks = 3;
 
-// What a thread reads at a time of a copied file; below it, starting another takes longer.
+// What a thread brings into memory at a time; below it, starting another takes longer.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
 
 bool may_be_an_append(const Error& error) {
@@ -124,6 +124,15 @@ ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
   return bytes_.subspan(offset, length);
 }
 
+ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
+                                 std::vector<std::byte>& buffer) const {
+  if (options_.access == Access::mapped || options_.verification != Verification::off)
+    return verified(offset, length);
+  buffer.resize(length);
+  io::pread_all(mapping_->fd(), offset, buffer, mapping_->path());
+  return buffer;
+}
+
 void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
   if (options_.access == Access::copied) {
     if (options_.verification == Verification::off)
@@ -192,15 +201,9 @@ void OpenFile::verify_for_append() const {
 }
 
 void OpenFile::verify_whole_checksum() const {
-  const ByteSpan covered = unverified(0, header_.file_length - format::kChecksumLength);
-  const ByteSpan stored = unverified(covered.size(), format::kChecksumLength);
-  const ByteSpan rest = covered.subspan(sizeof(format::Header));
-  const Digest256 expected =
-      container::whole_file_checksum(header_, [&](const auto& visit) { visit(rest); });
-  if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
-    throw IntegrityError(ErrorCode::checksum_mismatch, "the file is not the one that was written",
-                         {.section = "checksum", .offset = covered.size()});
-  }
+  const std::uint64_t covered = header_.file_length - format::kChecksumLength;
+  const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
+  container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) { visit(rest); });
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 // nothing copied.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "container/verified_blocks.h"
 #include "format/extent.h"
@@ -64,7 +66,20 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   /// [offset, offset + length), which lies before the integrity table, verified as the options say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
-  /// The same bytes into memory of the caller's; of a copied file, past the memory that it has for
+  /// The same for bytes that are looked at once: of a copied file that is not verified they are
+  /// read into `buffer`, and stay nowhere else.
+  ByteSpan verified_once(std::uint64_t offset, std::uint64_t length,
+                         std::vector<std::byte>& buffer) const;
+  /// Calls visit(offset, bytes) with parts of an extent, of 1 MiB at most, from verified_once().
+  template <typename Visit>
+  void pass_over(std::uint64_t offset, std::uint64_t length, Visit visit) const {
+    std::vector<std::byte> buffer;
+    const std::uint64_t end = offset + length;
+    for (constexpr std::uint64_t kPart = 1 << 20; offset < end;
+         offset += std::min(kPart, end - offset))
+      visit(offset, verified_once(offset, std::min(kPart, end - offset), buffer));
+  }
+  /// Verified bytes into memory of the caller's; of a copied file, past the memory that it has for
   /// itself where it can be.
   void read_verified(std::uint64_t offset, MutableByteSpan out) const;
   /// Part of a tensor's payload, verified as the options and the checksum type say.

@@ -8,7 +8,7 @@
 #include "container/verify_consistency.h"
 #include "container/verify_payloads.h"
 #include "container/verify_structure.h"
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "thalia/format/constants.h"
 
 namespace thalia {
@@ -59,8 +59,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
                            header.directory_length + header.region_index_length;
     return;
   }
-  const std::vector<std::uint64_t> bad_blocks = container::verify_checksum(file, options, findings);
-  container::verify_payloads(file, structure, bad_blocks, options, findings);
+  container::verify_payloads(file, structure, options, findings);
   report.bytes_checked = file.header().file_length;
 }
 
@@ -71,13 +70,13 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   VerifyReport report;
   container::Findings findings(options.max_findings);
   try {
-    auto mapping = io::MappedFile::open(path);
+    auto bytes = io::FileBytes::open(path, options.access);
     // Each check of verify is its own; the reader's on-touch checks would stop it at the first
     // damage.
     const ReadOptions read{
         .verification = Verification::off, .limits = options.limits, .threads = options.threads};
     std::shared_ptr<const detail::OpenFile> file;
-    findings.check([&] { file = detail::OpenFile::over(std::move(mapping), read); });
+    findings.check([&] { file = detail::OpenFile::over(std::move(bytes), read); });
     if (file) verify_open_file(*file, options, findings, report);
   } catch (Error& error) {
     error.add_path(path.string());

@@ -11,15 +11,19 @@ void verify_padding(const detail::OpenFile& file, const Structure& structure, bo
   std::uint64_t at = 0;
   const auto check_gap = [&](std::uint64_t end) {
     if (!read_padding || file.header().generation > 1) return;
-    const ByteSpan gap = file.unverified(at, end - at);
-    const auto bad =
-        std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
-    if (bad != gap.end()) {
-      findings.add({.section = "padding",
-                    .offset = at + static_cast<std::uint64_t>(bad - gap.begin()),
-                    .length = 1,
-                    .message = fmt::format("padding in [{}, {}) is not zero", at, end)});
-    }
+    bool found = false;
+    findings.check([&] {
+      file.pass_over(at, end - at, [&](std::uint64_t offset, ByteSpan gap) {
+        const auto bad =
+            std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
+        if (found || bad == gap.end()) return;
+        found = true;
+        findings.add({.section = "padding",
+                      .offset = offset + static_cast<std::uint64_t>(bad - gap.begin()),
+                      .length = 1,
+                      .message = fmt::format("padding in [{}, {}) is not zero", at, end)});
+      });
+    });
   };
   for (const Covered& covered : structure.covered) {
     if (covered.extent.offset < at) {

@@ -7,8 +7,9 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "container/chunk_reader.h"
+#include "container/closing_checksum.h"
+#include "container/payload_scan.h"
 #include "container/tensor_reading.h"
-#include "container/verified_blocks.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
@@ -17,7 +18,7 @@
 namespace thalia::container {
 namespace {
 
-// Tensors of this size and more are checked one at a time by all threads, smaller ones one a
+// Compressed tensors of this size and more are checked one at a time by all threads, others one a
 // thread.
 constexpr std::uint64_t kLargeTensor = 8 << 20;
 
@@ -31,58 +32,53 @@ std::uint64_t block_end(const format::Header& header, std::uint64_t block) {
 
 class PayloadCheck {
  public:
-  PayloadCheck(const detail::OpenFile& file, const std::vector<std::uint64_t>& bad_blocks,
+  PayloadCheck(const detail::OpenFile& file, const Structure& structure, const PayloadScan& scan,
                const VerifyOptions& options, Findings& findings)
       : file_(file),
-        bad_blocks_(bad_blocks),
+        structure_(structure),
+        scan_(scan),
+        bad_blocks_(scan.bad_blocks),
         options_(options),
         findings_(findings),
-        explained_(bad_blocks.size()) {}
+        explained_(scan.bad_blocks.size()) {}
 
-  void run(const Structure& structure) {
-    std::vector<SoundTensor> small;
-    for (const SoundTensor& tensor : structure.tensors) {
-      if (file_.tensor_entry(tensor.number).logical_length >= kLargeTensor) {
-        check(tensor, options_.threads);
+  void run() {
+    std::vector<std::size_t> small;
+    for (std::size_t i = 0; i < structure_.tensors.size(); ++i) {
+      const format::TensorEntry& entry = file_.tensor_entry(structure_.tensors[i].number);
+      if (entry.chunk_count != 0 && entry.logical_length >= kLargeTensor) {
+        check(i, options_.threads);
       } else {
-        small.push_back(tensor);
+        small.push_back(i);
       }
     }
     parallel_for(small.size(), options_.threads, [&](std::size_t i) { check(small[i], 1); });
-    report_unexplained(structure);
+    report_unexplained();
   }
 
  private:
-  void check(const SoundTensor& tensor, unsigned threads) {
+  void check(std::size_t i, unsigned threads) {
+    const SoundTensor& tensor = structure_.tensors[i];
     const format::TensorEntry& entry = file_.tensor_entry(tensor.number);
     const format::DirectoryRegion& record = file_.directory_region(tensor.region);
     const std::string_view region = file_.name(record.name_offset, record.name_length);
     const std::string_view name = file_.name(entry.name_offset, entry.name_length);
-    const bool sound =
-        findings_.check([&] { check_payload(tensor, entry, threads); }, region, name);
+    const bool sound = findings_.check([&] { check_payload(i, entry, threads); }, region, name);
     if (!sound)
       explain({entry.stored_offset - sizeof(format::TensorHeader),
                entry.stored_length + sizeof(format::TensorHeader)});
   }
 
-  void check_payload(const SoundTensor& tensor, const format::TensorEntry& entry,
-                     unsigned threads) {
+  void check_payload(std::size_t i, const format::TensorEntry& entry, unsigned threads) {
     const auto encoding = static_cast<Encoding>(entry.encoding);
     if (!is_plain(encoding)) return;  // its logical bytes are not in this file alone
-    std::vector<std::uint64_t> decoded;
-    ByteSpan logical = file_.unverified(entry.stored_offset, entry.stored_length);
-    if (entry.chunk_count != 0) {
-      if (entry.logical_length > options_.limits.max_allocation_bytes) {
-        fail_limit("payload", "max_allocation_bytes", entry.logical_length,
-                   options_.limits.max_allocation_bytes);
-      }
-      decoded.resize(entry.logical_length / 8 + 1);
-      const MutableByteSpan buffer =
-          std::as_writable_bytes(std::span(decoded)).first(entry.logical_length);
-      ChunkReader(file_, entry).decode_all(buffer);
-      logical = buffer;
-    }
-    const integrity::ContentDigest digest = integrity::content_digest(logical, threads);
+    // In one piece in memory only where it has to be: decoded, or to look up indices.
+    std::vector<std::uint64_t> memory;
+    ByteSpan logical;
+    if (entry.chunk_count != 0 || encoding != Encoding::dense) logical = in_memory(entry, memory);
+    const integrity::ContentDigest digest = entry.chunk_count != 0
+                                                ? integrity::content_digest(logical, threads)
+                                                : raw_digest(scan_.digests[i], entry);
     if (digest.crc32 != entry.crc32) {
       const format::Extent where = first_bad({entry.stored_offset, entry.stored_length});
       throw IntegrityError(
@@ -102,15 +98,52 @@ class PayloadCheck {
                             .field = "content_hash",
                             .offset = std::uint64_t{entry.stored_offset}});
     }
-    check_values(tensor, entry, encoding, logical);
-  }
-
-  void check_values(const SoundTensor& tensor, const format::TensorEntry& entry, Encoding encoding,
-                    ByteSpan logical) {
-    const auto dtype = static_cast<DType>(entry.dtype);
     if (encoding != Encoding::dense) {
+      const SoundTensor& tensor = structure_.tensors[i];
       return check_sparse_payload(file_.tensor_view(tensor.region, tensor.number), logical);
     }
+    if (entry.chunk_count != 0) return check_values(entry, logical);
+    if (static_cast<DType>(entry.dtype) == DType::boolean) {
+      file_.pass_over(entry.stored_offset, entry.stored_length,
+                      [&](std::uint64_t, ByteSpan part) { check_values(entry, part); });
+    } else if (entry.stored_length != 0) {
+      std::vector<std::byte> last;
+      check_values(entry,
+                   file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
+    }
+  }
+
+  ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
+    if (entry.chunk_count == 0 && file_.options().access == Access::mapped)
+      return file_.unverified(entry.stored_offset, entry.stored_length);
+    if (entry.logical_length > options_.limits.max_allocation_bytes) {
+      fail_limit("payload", "max_allocation_bytes", entry.logical_length,
+                 options_.limits.max_allocation_bytes);
+    }
+    memory.resize(entry.logical_length / 8 + 1);
+    const MutableByteSpan buffer =
+        std::as_writable_bytes(std::span(memory)).first(entry.logical_length);
+    if (entry.chunk_count != 0) {
+      ChunkReader(file_, entry).decode_all(buffer);
+    } else {
+      file_.read_verified(entry.stored_offset, buffer);
+    }
+    return buffer;
+  }
+
+  integrity::ContentDigest raw_digest(const RawDigest& scanned,
+                                      const format::TensorEntry& entry) const {
+    if (scanned.unread) std::rethrow_exception(scanned.unread);
+    if (scanned.taken) return scanned.digest;
+    integrity::ContentHasher hasher;
+    file_.pass_over(entry.stored_offset, entry.stored_length,
+                    [&](std::uint64_t, ByteSpan part) { hasher.update(part); });
+    return {hasher.crc32(), hasher.content_hash()};
+  }
+
+  // `logical` holds all values, or of booleans a part, or of others at least the last byte.
+  static void check_values(const format::TensorEntry& entry, ByteSpan logical) {
+    const auto dtype = static_cast<DType>(entry.dtype);
     if (dtype == DType::boolean) {
       const auto bad = std::find_if(logical.begin(), logical.end(),
                                     [](std::byte b) { return b > std::byte{1}; });
@@ -152,13 +185,13 @@ class PayloadCheck {
     }
   }
 
-  void report_unexplained(const Structure& structure) {
+  void report_unexplained() {
     for (std::size_t i = 0; i < bad_blocks_.size(); ++i) {
       if (explained_[i]) continue;
       const std::uint64_t begin = block_begin(file_.header(), bad_blocks_[i]);
       const std::uint64_t end = block_end(file_.header(), bad_blocks_[i]);
       std::string holds;
-      for (const Covered& covered : structure.covered) {
+      for (const Covered& covered : structure_.covered) {
         const std::uint64_t covered_end = covered.extent.offset + covered.extent.length;
         if (covered_end <= begin || covered.extent.offset >= end ||
             holds.find(covered.section) != std::string::npos)
@@ -177,61 +210,43 @@ class PayloadCheck {
   }
 
   const detail::OpenFile& file_;
+  const Structure& structure_;
+  const PayloadScan& scan_;
   const std::vector<std::uint64_t>& bad_blocks_;
   const VerifyOptions& options_;
   Findings& findings_;
   std::vector<std::atomic<bool>> explained_;
 };
 
-std::vector<std::uint64_t> verify_block_tree(const detail::OpenFile& file,
-                                             const VerifyOptions& options, Findings& findings) {
+void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
   const format::Header& header = file.header();
-  const ByteSpan leaves = file.unverified(header.integrity_offset, header.integrity_length);
-  const Digest256 expected = integrity::closing_checksum(header, leaves);
-  if (std::memcmp(expected.bytes, file.closing_checksum().data(), sizeof expected.bytes) != 0) {
+  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
+    const ByteSpan leaves = file.unverified(header.integrity_offset, header.integrity_length);
+    const Digest256 expected = integrity::closing_checksum(header, leaves);
+    if (std::memcmp(expected.bytes, file.closing_checksum().data(), sizeof expected.bytes) == 0)
+      return;
     findings.add({.section = "checksum",
                   .offset = header.file_length - format::kChecksumLength,
                   .length = format::kChecksumLength,
                   .message = "header and integrity table do not match the closing checksum"});
+  } else {
+    const std::uint64_t covered = header.file_length - format::kChecksumLength;
+    findings.check([&] {
+      check_whole_file(header, file.closing_checksum(), [&](const auto& visit) {
+        file.pass_over(sizeof header, covered - sizeof header,
+                       [&](std::uint64_t, ByteSpan part) { visit(part); });
+      });
+    });
   }
-  const std::uint64_t blocks =
-      integrity::block_count(header.integrity_offset, header.integrity_block_log2);
-  file.mapping().advise(0, kReadAheadBytes, io::Advice::will_need);
-  std::mutex mutex;
-  std::uint64_t done = 0;
-  std::vector<std::uint64_t> bad;
-  parallel_for(blocks, options.threads, [&](std::size_t block) {
-    const std::uint64_t ahead = block_begin(header, block) + kReadAheadBytes;
-    file.mapping().advise(ahead, block_end(header, block) - block_begin(header, block),
-                          io::Advice::will_need);
-    const bool matches = integrity::leaf_matches(
-        file.unverified(block_begin(header, block),
-                        block_end(header, block) - block_begin(header, block)),
-        block, header, leaves);
-    const std::lock_guard lock(mutex);
-    if (!matches) bad.push_back(block);
-    done += block_end(header, block) - block_begin(header, block);
-    if (options.progress) options.progress(done, header.integrity_offset);
-  });
-  std::sort(bad.begin(), bad.end());
-  return bad;
 }
 
 }  // namespace
 
-std::vector<std::uint64_t> verify_checksum(const detail::OpenFile& file,
-                                           const VerifyOptions& options, Findings& findings) {
-  if (file.header().checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
-    return verify_block_tree(file, options, findings);
-  }
-  findings.check([&] { file.verify_all(); });
-  return {};
-}
-
 void verify_payloads(const detail::OpenFile& file, const Structure& structure,
-                     const std::vector<std::uint64_t>& bad_blocks, const VerifyOptions& options,
-                     Findings& findings) {
-  PayloadCheck(file, bad_blocks, options, findings).run(structure);
+                     const VerifyOptions& options, Findings& findings) {
+  check_closing_checksum(file, findings);
+  const PayloadScan scan = scan_payloads(file, structure, options, findings);
+  PayloadCheck(file, structure, scan, options, findings).run();
 }
 
 }  // namespace thalia::container

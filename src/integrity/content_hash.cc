@@ -95,23 +95,39 @@ Digest128 ContentHasher::content_hash() const {
   return hash_of_digests(digests);
 }
 
-ContentDigest content_digest(ByteSpan bytes, unsigned threads) {
-  const std::size_t pieces = (bytes.size() + kContentPiece - 1) / kContentPiece;
-  std::vector<Digest128> digests(pieces);
-  std::vector<std::uint32_t> crcs(pieces);
-  const auto piece_at = [&](std::size_t i) {
-    const std::size_t start = i * kContentPiece;
-    return bytes.subspan(start, std::min<std::size_t>(kContentPiece, bytes.size() - start));
-  };
-  parallel_for(pieces, threads, [&](std::size_t i) {
-    digests[i] = xxh3_128(piece_at(i));
-    crcs[i] = crc32(piece_at(i));
-  });
+void PieceHasher::update(ByteSpan part) noexcept {
+  crc32_ = integrity::crc32(part, crc32_);
+  hasher_.update(part);
+  length_ += static_cast<std::uint32_t>(part.size());
+}
+
+PieceDigest PieceHasher::finish() noexcept {
+  const PieceDigest digest{crc32_, length_, hasher_.finish()};
+  hasher_.reset();
+  crc32_ = length_ = 0;
+  return digest;
+}
+
+ContentDigest join_pieces(std::span<const PieceDigest> pieces) {
+  std::vector<Digest128> digests;
+  digests.reserve(pieces.size());
   ContentDigest result;
-  for (std::size_t i = 0; i < pieces; ++i)
-    result.crc32 = crc32_combine(result.crc32, crcs[i], piece_at(i).size());
+  for (const PieceDigest& piece : pieces) {
+    result.crc32 = crc32_combine(result.crc32, piece.crc32, piece.length);
+    digests.push_back(piece.hash);
+  }
   result.hash = hash_of_digests(digests);
   return result;
+}
+
+ContentDigest content_digest(ByteSpan bytes, unsigned threads) {
+  std::vector<PieceDigest> pieces((bytes.size() + kContentPiece - 1) / kContentPiece);
+  parallel_for(pieces.size(), threads, [&](std::size_t i) {
+    const ByteSpan piece = bytes.subspan(
+        i * kContentPiece, std::min<std::size_t>(kContentPiece, bytes.size() - i * kContentPiece));
+    pieces[i] = {crc32(piece), static_cast<std::uint32_t>(piece.size()), xxh3_128(piece)};
+  });
+  return join_pieces(pieces);
 }
 
 }  // namespace thalia::integrity

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -48,6 +49,29 @@ struct ContentDigest {
   std::uint32_t crc32 = 0;
   Digest128 hash;
 };
+
+/// The same of one piece.
+struct PieceDigest {
+  std::uint32_t crc32 = 0;
+  std::uint32_t length = 0;
+  Digest128 hash;
+};
+
+/// One piece after the other, each in parts.
+class PieceHasher {
+ public:
+  void update(ByteSpan part) noexcept;
+  /// The digest of what came since the last one.
+  PieceDigest finish() noexcept;
+
+ private:
+  std::uint32_t crc32_ = 0;
+  std::uint32_t length_ = 0;
+  Xxh3 hasher_;
+};
+
+/// Of the sequence that the pieces make up. All but the last are 1 MiB long.
+ContentDigest join_pieces(std::span<const PieceDigest> pieces);
 
 /// The same for a span, on up to `threads` threads (0: one a core).
 ContentDigest content_digest(ByteSpan bytes, unsigned threads);

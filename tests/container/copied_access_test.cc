@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "boost_test.h"
+#include "container/damage_check.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/fault.h"
@@ -141,6 +142,24 @@ BOOST_AUTO_TEST_CASE(nothing_of_the_file_is_mapped) {
         for (std::string line; std::getline(maps, line);)
           if (line.find("f.thalia") != std::string::npos) throw std::runtime_error(line);
       });
+  BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
+}
+
+BOOST_AUTO_TEST_CASE(verify_reports_what_it_cannot_read) {
+  const LargeFile file;
+  const std::uint64_t from = Reader::open(file.path).tensor("b").stored_offset() + kLarge / 2;
+  const Outcome outcome = run_with_faults({}, [&] {
+    // The tables, behind the payloads, can be read.
+    const ArgumentCondition there = ArgumentCondition::equals(3, from / (1 << 20) * (1 << 20));
+    if (!install_faults({{SYS_pread64, EIO, there},
+                         {SYS_mmap, EACCES, ArgumentCondition::equals(3, MAP_SHARED)}}))
+      throw std::runtime_error("no filter");
+    const VerifyReport report = verify(file.path, {.access = Access::copied, .threads = 2});
+    if (report.ok()) throw std::runtime_error("nothing found");
+    for (const Finding& finding : report.findings)
+      if (finding.tensor == "b" && finding.message.find("pread") != std::string::npos) return;
+    throw std::runtime_error(describe(report));
+  });
   BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
 }
 

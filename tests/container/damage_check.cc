@@ -53,9 +53,9 @@ void DamagedFile::truncate(std::uint64_t length) {
   require(::ftruncate(fd_, static_cast<off_t>(length)) == 0, "ftruncate");
 }
 
-VerifyReport verify_damaged(const std::filesystem::path& path) {
+VerifyReport verify_damaged(const std::filesystem::path& path, Access access) {
   try {
-    return verify(path, {.limits = tight_limits(), .threads = 1, .progress = {}});
+    return verify(path, {.access = access, .limits = tight_limits(), .threads = 1, .progress = {}});
   } catch (const FormatError& error) {
     if (error.code() != ErrorCode::limit_exceeded) throw;
     VerifyReport report;

@@ -29,7 +29,7 @@ class DamagedFile {
 };
 
 /// verify's report with one thread and tight limits; a passed limit is a finding too.
-VerifyReport verify_damaged(const std::filesystem::path& path);
+VerifyReport verify_damaged(const std::filesystem::path& path, Access access = Access::mapped);
 
 /// Section, names, offset and message of every finding, for a failing test.
 std::string describe(const VerifyReport& report);

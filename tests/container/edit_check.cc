@@ -47,6 +47,8 @@ void check_edits(const std::string& bytes, Readers readers, const std::vector<Ed
     const Walk copied = walk_file(file.path(), Verification::off, Access::copied);
     BOOST_TEST(copied.errors == walk.errors, edit.name);
     BOOST_TEST(copied.first_error == walk.first_error, edit.name);
+    BOOST_TEST(describe(verify_damaged(file.path(), Access::copied)) == describe(report),
+               edit.name);
   }
 }
 

@@ -148,6 +148,35 @@ BOOST_AUTO_TEST_CASE(a_slice_decodes_the_chunks_it_lies_in_and_no_other) {
   BOOST_CHECK_EXCEPTION(view.read(all), IntegrityError, has_code(ErrorCode::checksum_mismatch));
 }
 
+// However a slice lies, no byte of any chunk is read that holds none of its own.
+BOOST_AUTO_TEST_CASE(a_slice_across_chunks_reads_no_chunk_beyond_its_ends) {
+  SampleTensor tensor = dense_tensor("t", DType::u8, {8 * 4096});
+  for (std::size_t i = 0; i < tensor.payload.size(); ++i) tensor.payload[i] = std::byte(i / 64);
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.compression = format::Codec::lz4;
+  options.chunk_bytes = 4096;
+  save(folder / "f", {.regions = {{{.name = "r"}, {tensor}}}, .connections = {}}, options);
+  EditableFile layout(read_file(folder / "f"));
+  for (const auto& [begin, end] : {std::pair(4095u, 4097u), std::pair(5000u, 20'000u),
+                                   std::pair(8192u, 12'288u), std::pair(100u, 32'768u)}) {
+    DamagedFile file(layout.bytes());
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      if (i >= begin / 4096 && i <= (end - 1) / 4096) continue;
+      const format::ChunkEntry& chunk = layout.chunk(i);
+      file.overwrite(chunk.offset, std::string(chunk.stored_length, 'x'));
+    }
+    for (const Access access : {Access::mapped, Access::copied}) {
+      const Reader reader =
+          Reader::open(file.path(), {.access = access, .verification = Verification::off});
+      const SliceRange range[] = {{begin, end}};
+      std::vector<std::byte> out(end - begin);
+      reader.tensor("t").read_slice(range, out);
+      BOOST_TEST(bool(out == naive_slice(tensor, {{begin, end}})));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rows_are_a_view_of_the_rows) {
   const Sample sample = sliced_sample();
   const TemporaryFolder folder;

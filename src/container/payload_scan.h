@@ -1,0 +1,33 @@
+// The one pass of verify over a file's bytes: leaves of blocks, and CRC-32 and content hash of what
+// is stored raw, while the bytes are in the cache.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "container/findings.h"
+#include "container/open_file.h"
+#include "container/verify_structure.h"
+#include "integrity/content_hash.h"
+#include "thalia/verify.h"
+
+namespace thalia::container {
+
+struct RawDigest {
+  bool taken = false;  ///< of a tensor stored raw that overlaps no other
+  integrity::ContentDigest digest;
+  std::exception_ptr unread;  ///< why there is no digest: bytes that could not be read
+};
+
+struct PayloadScan {
+  std::vector<std::uint64_t> bad_blocks;  ///< whose leaves differ, ascending
+  std::vector<RawDigest> digests;         ///< in the order of Structure::tensors
+};
+
+/// Reads [0, integrity_offset) once, on several threads; a copied file's bytes pass through a
+/// buffer a thread. Bytes that cannot be read go to `findings`.
+PayloadScan scan_payloads(const detail::OpenFile& file, const Structure& structure,
+                          const VerifyOptions& options, Findings& findings);
+
+}  // namespace thalia::container
