@@ -113,6 +113,12 @@ class TensorView {
   /// range, rank 0, or a packed dtype whose rows do not start on a byte.
   ByteSpan rows(std::uint64_t begin, std::uint64_t end) const;
 
+  /// As RegionView's, for the tensor's stored bytes (a mapped file that was cut has lost its entry
+  /// too). What release() gives back is whole pages that no other tensor has a share in.
+  void prefetch() const;
+  void populate() const;
+  void release() const;
+
   /// Copies or decompresses the logical bytes into `out`. @throws UsageError (size_mismatch) unless
   /// out.size() == logical_bytes(); IntegrityError; UnsupportedError for a codec, filter or
   /// encoding this version cannot resolve.

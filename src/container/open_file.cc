@@ -104,15 +104,24 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   }
 }
 
-void OpenFile::copy_in(std::uint64_t offset, std::uint64_t length) const {
+// Calls action(offset, length) for the parts of an extent, on several threads where it is long.
+template <typename Action>
+void OpenFile::for_extents(std::uint64_t offset, std::uint64_t length, Action action) const {
   named([&] {
-    if (length <= kSharedCopy) return mapping_->touch(offset, length);
-    const std::uint64_t extents = (length + kSharedCopy - 1) / kSharedCopy;
-    parallel_for(extents, options_.threads, [&](std::size_t i) {
+    if (length <= kSharedCopy) return action(offset, length);
+    parallel_for((length + kSharedCopy - 1) / kSharedCopy, options_.threads, [&](std::size_t i) {
       const std::uint64_t begin = i * kSharedCopy;
-      mapping_->touch(offset + begin, std::min(kSharedCopy, length - begin));
+      action(offset + begin, std::min(kSharedCopy, length - begin));
     });
   });
+}
+
+void OpenFile::copy_in(std::uint64_t offset, std::uint64_t length) const {
+  for_extents(offset, length, [&](auto at, auto count) { mapping_->touch(at, count); });
+}
+
+void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
+  for_extents(offset, length, [&](auto at, auto count) { mapping_->populate(at, count); });
 }
 
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {

@@ -87,6 +87,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
                             std::uint64_t length) const;
   /// What is known of the block tree; null where the file has none.
   container::VerifiedBlocks* blocks() const noexcept { return blocks_ ? &*blocks_ : nullptr; }
+  /// Brings an extent into memory, on several threads. @throws IoError, FormatError.
+  void populate(std::uint64_t offset, std::uint64_t length) const;
   /// A JSON text, checked once more each time it is asked for.
   std::string_view json(format::Extent extent, std::string_view section) const;
   /// Checks every byte. @throws IntegrityError.
@@ -143,6 +145,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
     if (options_.access == Access::copied) copy_in(offset, length);
   }
   void copy_in(std::uint64_t offset, std::uint64_t length) const;
+  template <typename Action>
+  void for_extents(std::uint64_t offset, std::uint64_t length, Action action) const;
   template <typename T>
   const T& table_entry(std::uint64_t table, std::uint64_t i) const;
   void verify_tensor_once(const format::TensorEntry& entry) const;

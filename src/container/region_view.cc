@@ -71,6 +71,9 @@ TensorView RegionView::at(std::string_view tensor_name) const {
 void RegionView::prefetch() const {
   file_->mapping().advise(offset_, length_, io::Advice::will_need);
 }
+void RegionView::populate() const {
+  file_->populate(offset_, length_);
+}
 void RegionView::release() const {
   file_->mapping().advise(offset_, length_, io::Advice::dont_need);
 }

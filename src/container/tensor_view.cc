@@ -83,6 +83,18 @@ ByteSpan TensorView::bytes() const {
   });
 }
 
+void TensorView::prefetch() const {
+  file_->mapping().advise(stored_offset(), stored_bytes(), io::Advice::will_need);
+}
+
+void TensorView::populate() const {
+  file_->populate(stored_offset(), stored_bytes());  // no names: they may be cut off with the bytes
+}
+
+void TensorView::release() const {
+  file_->mapping().advise(stored_offset(), stored_bytes(), io::Advice::dont_need);
+}
+
 void TensorView::check_typed(DType wanted) const {
   container::with_names(*file_, region_, name_, [&] {
     if (dtype() != wanted) {

@@ -26,6 +26,7 @@ class CopiedFile final : public FileBytes {
   static std::shared_ptr<const CopiedFile> open(const std::filesystem::path& path);
   ~CopiedFile() override;
 
+  void populate(std::uint64_t offset, std::uint64_t length) const override { fill(offset, length); }
   void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept override;
   std::uint64_t resident_bytes() const override { return resident_.load(); }
 

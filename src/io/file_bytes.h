@@ -41,6 +41,10 @@ class FileBytes {
     return bytes_.subspan(offset, length);
   }
 
+  /// Brings an extent into memory, and its pages into the page tables, before it returns; of a
+  /// kernel before 5.14 only into the page cache, and after. @throws IoError, with EFAULT where a
+  /// touch of a mapped file would raise SIGBUS; FormatError (truncated), of a copied file.
+  virtual void populate(std::uint64_t offset, std::uint64_t length) const = 0;
   /// Best effort, for the pages that the extent touches; for dont_need only pages wholly inside it,
   /// and only of a mapped file: of a copied one they are the only copy.
   virtual void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept = 0;

@@ -47,6 +47,21 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::populate(std::uint64_t offset, std::uint64_t length) const {
+  if (length == 0) return;
+#ifdef MADV_POPULATE_READ
+  const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = offset / page * page;
+  void* const address = const_cast<std::byte*>(bytes_.data() + begin);
+  const auto populate = [&] {
+    return ::madvise(address, offset + length - begin, MADV_POPULATE_READ);
+  };
+  if (retry_interrupted(populate) == 0) return;
+  if (errno != EINVAL) throw_errno("madvise", path(), begin);
+#endif
+  advise(offset, length, Advice::will_need);
+}
+
 void MappedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept {
   if (offset >= bytes_.size()) return;
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
