@@ -15,6 +15,15 @@ import unittest
 THALIA = str(pathlib.Path(sys.argv[1]).resolve())
 
 
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+def heed_signals():
+    """A shell's background jobs ignore SIGINT, and what nohup started SIGHUP."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Ended(unittest.TestCase):
     def end_by(self, number):
         """Sends the signal when there are files; returns the program's status and error line."""
@@ -24,8 +33,7 @@ class Ended(unittest.TestCase):
                 cwd=folder,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # A shell's background jobs ignore it.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=heed_signals,
             ) as process:
                 while not list(pathlib.Path(folder).glob("thalia-bench-*/*")):
                     self.assertIsNone(process.poll())
@@ -36,7 +44,7 @@ class Ended(unittest.TestCase):
         return process.returncode, *printed
 
     def test_by_signals(self):
-        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        for number in SIGNALS:
             self.assertEqual(self.end_by(number), (-number, b"", b""))
 
     def test_by_a_limit_on_the_size_of_files(self):
