@@ -87,7 +87,8 @@ ReadLimits tight_limits();
 /// Opens the file and reads header, regions, texts, connections and tensors through every view.
 /// Lets nothing pass but FormatError, IntegrityError and UnsupportedError, which it counts: a
 /// UsageError would blame the caller for a damaged file.
+/// @param streams also loads the tensors in a stream, whose threads cost more than all the rest.
 Walk walk_file(const std::filesystem::path& path, Verification verification,
-               Access access = Access::mapped);
+               Access access = Access::mapped, bool streams = true);
 
 }  // namespace thalia::test

@@ -14,6 +14,8 @@ constexpr std::uint64_t kMostBytes = 1 << 20;  // that are asked for at once
 
 class Walker {
  public:
+  explicit Walker(bool streams) : streams_(streams) {}
+
   Walk walk(const std::filesystem::path& path, Verification verification, Access access) {
     const ReadOptions options{
         .access = access, .verification = verification, .limits = tight_limits(), .threads = 1};
@@ -57,7 +59,7 @@ class Walker {
       attempt([&] { reader.find_connection("no such", "regions"); });
     }
     attempt([&] { reader.verify_all(); });
-    attempt([&] { walk_stream(reader); });
+    if (streams_) attempt([&] { walk_stream(reader); });
   }
 
   // A stream gives what read() gives, or an error.
@@ -138,6 +140,7 @@ class Walker {
   }
 
   Walk walk_;
+  const bool streams_;
   std::vector<TensorView> streamed_;
   volatile unsigned sum_ = 0;
 };
@@ -150,8 +153,9 @@ ReadLimits tight_limits() {
   return limits;
 }
 
-Walk walk_file(const std::filesystem::path& path, Verification verification, Access access) {
-  return Walker().walk(path, verification, access);
+Walk walk_file(const std::filesystem::path& path, Verification verification, Access access,
+               bool streams) {
+  return Walker(streams).walk(path, verification, access);
 }
 
 }  // namespace thalia::test
