@@ -59,7 +59,7 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
   try {
-    const auto file = over(io::FileBytes::open(path, options.access), options);
+    auto file = over(io::FileBytes::open(path, options.access), options);
     if (options.verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
