@@ -1,7 +1,6 @@
 #include "container/append_writer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -91,7 +90,9 @@ class AppendWriter {
 
     write_image();
     const std::vector<std::byte> leaves = complete_leaves();
-    checksum_ = closing_checksum(leaves);
+    checksum_ = closing_checksum(header_, leaves, [&](const auto& visit) {
+      image_.for_each(sizeof header_, header_.integrity_offset, visit);
+    });
     const std::vector<ByteSpan> tail{leaves, as_byte_span(checksum_.bytes)};
     io::pwritev_all(file_.fd(), header_.integrity_offset, tail, file_.path());
     // The debris of an earlier append goes: its commit record must not be found behind this one.
@@ -120,11 +121,7 @@ class AppendWriter {
   void add_payload(const DraftTensor& tensor, format::TensorHeader& header) {
     header = payload_header(tensor);
     image_.add(tensor.stored_offset - sizeof header, struct_bytes(header));
-    std::uint64_t at = tensor.stored_offset;
-    for (const ByteSpan piece : tensor.pieces) {
-      image_.add(at, piece);
-      at += piece.size();
-    }
+    image_.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
   }
 
   void complete_header(std::uint64_t directory_length) {
@@ -133,9 +130,7 @@ class AppendWriter {
     place_tables(header_, layout_.end(), directory_length,
                  static_cast<format::ChecksumType>(std::uint32_t{old.checksum_type}),
                  static_cast<format::LeafAlgorithm>(old.leaf_algorithm), old.integrity_block_log2);
-    using namespace std::chrono;
-    const auto now = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-    header_.timestamp = options_.timestamp.value_or(static_cast<std::uint64_t>(now));
+    set_timestamp(header_, options_.timestamp);
     header_.generation = old.generation + 1;
     std::copy(std::begin(old.file_uuid), std::end(old.file_uuid), header_.file_uuid);
     set_header_crc(header_);
@@ -184,13 +179,6 @@ class AppendWriter {
       hasher.finish(MutableByteSpan(leaves).subspan((first + i) * length, length));
     });
     return leaves;
-  }
-
-  Digest256 closing_checksum(ByteSpan leaves) const {
-    if (tree()) return integrity::closing_checksum(header_, leaves);
-    return whole_file_checksum(header_, [&](const auto& visit) {
-      image_.for_each(sizeof header_, header_.integrity_offset, visit);
-    });
   }
 
   void sync() {

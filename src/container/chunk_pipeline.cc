@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "codec/chunk_codec.h"
-#include "container/piece_range.h"
-#include "integrity/crc32.h"
+#include "container/chunk_encoder.h"
 
 namespace thalia::container {
 namespace {
@@ -104,24 +102,10 @@ void ChunkPipeline::encode(Job& job) {
     ByteSpan raw = job.streamed;
     if (!tensor.streamed) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
-      raw = {};
-      joined.clear();
-      for_each_part(tensor.pieces, chunk.begin, chunk.begin + chunk.length, [&](ByteSpan part) {
-        if (part.size() == chunk.length) {
-          raw = part;
-        } else {
-          joined.insert(joined.end(), part.begin(), part.end());
-          raw = joined;
-        }
-      });
+      raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
     }
-    chunk.entry = {};
-    chunk.entry.codec = static_cast<std::uint8_t>(
-        codec::encode_chunk(*options_.compression, options_.compression_level, raw, chunk.stored));
-    chunk.entry.filter = static_cast<std::uint8_t>(format::Filter::none);
-    chunk.entry.raw_length = chunk.length;
-    chunk.entry.stored_length = static_cast<std::uint32_t>(chunk.stored.size());
-    chunk.entry.crc32 = integrity::crc32(chunk.stored);
+    chunk.entry =
+        encode_entry(*options_.compression, options_.compression_level, raw, chunk.stored);
   }
 }
 
@@ -149,11 +133,7 @@ void ChunkPipeline::store(const Chunk& chunk) {
   if (chunk.begin + chunk.length < tensor.logical_length) return;
   sink_.finish();
   layout_.end_tensor(tensor.stored_length);
-  const bool raw =
-      std::all_of(tensor.chunks.begin(), tensor.chunks.end(), [](const format::ChunkEntry& entry) {
-        return entry.codec == static_cast<std::uint8_t>(format::Codec::store);
-      });
-  if (raw) tensor.chunks.clear();  // it lies in the file as it is
+  if (all_stored(tensor.chunks)) tensor.chunks.clear();
 }
 
 }  // namespace thalia::container

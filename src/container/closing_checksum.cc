@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "format/overlay.h"
+#include "integrity/block_tree.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "thalia/error.h"
@@ -26,6 +27,12 @@ Digest256 whole_file_checksum(const format::Header& header, const EachPiece& res
     std::memcpy(out.bytes, &stored, sizeof stored);
   }
   return out;
+}
+
+Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest) {
+  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree))
+    return integrity::closing_checksum(header, leaves);
+  return whole_file_checksum(header, rest);
 }
 
 void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest) {

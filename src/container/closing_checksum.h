@@ -1,4 +1,4 @@
-// The closing checksum of files without a block tree. docs/format.md, "Checksum types".
+// The closing checksum, with and without a block tree. docs/format.md, "Checksum types".
 #pragma once
 
 #include <functional>
@@ -14,6 +14,9 @@ using EachPiece = std::function<void(const std::function<void(ByteSpan)>& visit)
 /// Of types none, sha256 and crc32: over `header` and what `rest` visits, the bytes from the
 /// header's end up to header.integrity_offset.
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest);
+
+/// Of any type: with a block tree from its leaves, else as above.
+Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest);
 
 /// @throws IntegrityError unless whole_file_checksum() is `stored`, the file's last 32 bytes.
 void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest);

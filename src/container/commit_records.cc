@@ -68,8 +68,7 @@ bool check_state(ByteSpan all, CommitRecord& record, const ReadLimits& limits, u
   const ByteSpan leaves = file.subspan(header.integrity_offset, header.integrity_length);
   const ByteSpan covered = file.subspan(sizeof header, header.integrity_offset - sizeof header);
   const Digest256 expected =
-      has_tree(header) ? integrity::closing_checksum(header, leaves)
-                       : whole_file_checksum(header, [&](const auto& visit) { visit(covered); });
+      closing_checksum(header, leaves, [&](const auto& visit) { visit(covered); });
   const ByteSpan stored = file.last(format::kChecksumLength);
   if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) return false;
   if (has_tree(header)) record.damaged_blocks = count_damaged_blocks(file, header, leaves, threads);

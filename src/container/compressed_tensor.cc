@@ -5,9 +5,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "codec/chunk_codec.h"
-#include "container/piece_range.h"
-#include "integrity/crc32.h"
+#include "container/chunk_encoder.h"
 
 namespace thalia::container {
 
@@ -21,22 +19,11 @@ std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
     stop_if_cancelled(options.cancel);
     const std::uint64_t begin = i * chunk_bytes;
     const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
-    std::vector<std::byte> raw;
-    raw.reserve(end - begin);
-    for_each_part(tensor.pieces, begin, end,
-                  [&](ByteSpan part) { raw.insert(raw.end(), part.begin(), part.end()); });
-    format::ChunkEntry& chunk = chunks[i];
-    chunk.codec = static_cast<std::uint8_t>(
-        codec::encode_chunk(options.compression, options.compression_level, raw, stored[i]));
-    chunk.filter = static_cast<std::uint8_t>(format::Filter::none);
-    chunk.raw_length = static_cast<std::uint32_t>(raw.size());
-    chunk.stored_length = static_cast<std::uint32_t>(stored[i].size());
-    chunk.crc32 = integrity::crc32(stored[i]);
+    std::vector<std::byte> joined;
+    chunks[i] = encode_entry(options.compression, options.compression_level,
+                             joined_range(tensor.pieces, begin, end, joined), stored[i]);
   });
-  const bool shrank = std::any_of(chunks.begin(), chunks.end(), [](const auto& chunk) {
-    return chunk.codec != static_cast<std::uint8_t>(format::Codec::store);
-  });
-  if (!shrank) return {};
+  if (all_stored(chunks)) return {};
   tensor.in_chunks = true;
   tensor.pieces.assign(stored.begin(), stored.end());
   tensor.stored_length = 0;

@@ -18,6 +18,13 @@ void FileImage::add(std::uint64_t offset, ByteSpan bytes) {
   if (!bytes.empty()) runs_.push_back({offset, bytes.size(), bytes.data()});
 }
 
+void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
+  for (const ByteSpan piece : pieces) {
+    add(offset, piece);
+    offset += piece.size();
+  }
+}
+
 void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
   if (length != 0) runs_.push_back({offset, length, nullptr});
 }

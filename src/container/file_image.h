@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -17,6 +18,8 @@ class FileImage {
 
   /// Runs do not overlap. `bytes` is borrowed until the image is gone.
   void add(std::uint64_t offset, ByteSpan bytes);
+  /// One behind the other.
+  void add(std::uint64_t offset, std::span<const ByteSpan> pieces);
   /// A run that is in the file already.
   void add_written(std::uint64_t offset, std::uint64_t length);
   /// Before the calls below, and after the last run was added; runs behind all others may follow.

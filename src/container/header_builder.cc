@@ -1,6 +1,7 @@
 #include "container/header_builder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <span>
 
@@ -84,6 +85,12 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
                               integrity::leaf_length(leaves);
   }
   header.file_length = header.integrity_offset + header.integrity_length + format::kChecksumLength;
+}
+
+void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds) {
+  using namespace std::chrono;
+  const auto now = duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch());
+  header.timestamp = seconds.value_or(static_cast<std::uint64_t>(now.count()));
 }
 
 void set_random_uuid(format::Header& header) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "container/draft.h"
 #include "container/layout.h"
@@ -18,6 +19,9 @@ format::Header draft_header(const Draft& draft, const Layout& layout);
 /// checksum.
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
                   format::ChecksumType checksum, format::LeafAlgorithm leaves, unsigned block_log2);
+
+/// Seconds since 1970; nullopt: now.
+void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds);
 
 /// RFC 9562: version 4, variant 1.
 void set_random_uuid(format::Header& header);

@@ -1,7 +1,6 @@
 #include "container/seal.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "container/payload_digest.h"
 #include "container/section_image.h"
 #include "format/overlay.h"
-#include "integrity/block_tree.h"
 #include "io/posix_file.h"
 
 namespace thalia::container {
@@ -49,7 +47,9 @@ class Seal {
     }
     PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
     write_image(extents_, payloads, late_bytes(), options_, progress_);
-    checksum_ = closing_checksum(extents_.leaves());
+    checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
+      image_.for_each(sizeof header_, header_.integrity_offset, visit);
+    });
     image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
     std::optional<Digest256> sha256;
@@ -95,11 +95,7 @@ class Seal {
     payload_headers_[i] = payload_header(tensor);
     image_.add(header_offset(tensor), struct_bytes(payload_headers_[i]));
     if (tensor.streamed || !raw()) return;  // the store has them
-    std::uint64_t at = tensor.stored_offset;
-    for (const ByteSpan piece : tensor.pieces) {
-      image_.add(at, piece);
-      at += piece.size();
-    }
+    image_.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
   }
 
   void add_sections() {
@@ -117,14 +113,8 @@ class Seal {
     image_.add(header_.region_index_offset, std::as_bytes(sections_.region_index()));
   }
 
-  std::uint64_t timestamp() const {
-    using namespace std::chrono;
-    const auto now = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-    return options_.timestamp.value_or(static_cast<std::uint64_t>(now));
-  }
-
   void complete_header() {
-    header_.timestamp = timestamp();
+    set_timestamp(header_, options_.timestamp);
     if (options_.file_uuid) {
       std::copy(options_.file_uuid->begin(), options_.file_uuid->end(), header_.file_uuid);
     } else {
@@ -133,14 +123,6 @@ class Seal {
     set_header_crc(header_);
     image_.add(header_.integrity_offset - sizeof header_,
                struct_bytes(header_));  // the commit record
-  }
-
-  Digest256 closing_checksum(ByteSpan leaves) const {
-    if (options_.checksum == format::ChecksumType::block_tree)
-      return integrity::closing_checksum(header_, leaves);
-    return whole_file_checksum(header_, [&](const auto& visit) {
-      image_.for_each(sizeof header_, header_.integrity_offset, visit);
-    });
   }
 
   io::AtomicFile& file_;
