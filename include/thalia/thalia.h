@@ -12,6 +12,8 @@
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"
 #include "thalia/stream.h"
+#include "thalia/tensor_value.h"
+#include "thalia/value.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"
 #include "thalia/writer.h"

@@ -18,7 +18,8 @@ LAYERS = {
     "integrity": _FOUNDATION,
     "json": _FOUNDATION,
     "container": _FOUNDATION | _SIBLINGS,
-    "interop": _FOUNDATION | _SIBLINGS | {"container"},
+    "model": _FOUNDATION | _SIBLINGS | {"container"},
+    "interop": _FOUNDATION | _SIBLINGS | {"container", "model"},
 }
 
 # The layer that a public header belongs to; headers of include/thalia/format belong to format.
@@ -40,6 +41,8 @@ PUBLIC_LAYERS = {
     "recover.h": "container",
     "async_save.h": "container",
     "verify.h": "container",
+    "tensor_value.h": "model",
+    "value.h": "model",
     "safetensors.h": "interop",
     "convert.h": "interop",
     "thalia.h": "interop",
