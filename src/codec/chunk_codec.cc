@@ -17,6 +17,29 @@ namespace {
                           .bound = "0 (store), 1 (zstd) or 2 (lz4)"});
 }
 
+void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
+  switch (codec) {
+    case format::Codec::store:
+      if (stored.size() != raw.size()) {
+        throw FormatError(ErrorCode::bad_value, "a stored chunk",
+                          {.section = "payload",
+                           .field = "stored_length",
+                           .value = std::to_string(stored.size()),
+                           .bound = std::to_string(raw.size())});
+      }
+      std::copy(stored.begin(), stored.end(), raw.begin());
+      return;
+    case format::Codec::zstd:
+      return zstd_decode(stored, raw);
+    case format::Codec::lz4:
+      return lz4_decode(stored, raw);
+    case format::Codec::plane_entropy:
+    case format::Codec::packed_exponents:
+      break;
+  }
+  fail_codec(codec);
+}
+
 }  // namespace
 
 LevelRange level_range(format::Codec codec) {
@@ -58,26 +81,12 @@ void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored,
                             .value = std::to_string(static_cast<int>(filter)),
                             .bound = "0 (none)"});
   }
-  switch (codec) {
-    case format::Codec::store:
-      if (stored.size() != raw.size()) {
-        throw FormatError(ErrorCode::bad_value, "a stored chunk",
-                          {.section = "payload",
-                           .field = "stored_length",
-                           .value = std::to_string(stored.size()),
-                           .bound = std::to_string(raw.size())});
-      }
-      std::copy(stored.begin(), stored.end(), raw.begin());
-      return;
-    case format::Codec::zstd:
-      return zstd_decode(stored, raw);
-    case format::Codec::lz4:
-      return lz4_decode(stored, raw);
-    case format::Codec::plane_entropy:
-    case format::Codec::packed_exponents:
-      break;
+  try {
+    decode_frame(codec, stored, raw);
+  } catch (Error& error) {
+    error.add_section("payload");
+    throw;
   }
-  fail_codec(codec);
 }
 
 }  // namespace thalia::codec

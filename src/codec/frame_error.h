@@ -14,7 +14,7 @@ namespace thalia::codec {
 [[noreturn]] inline void fail_frame(std::string_view name, std::string_view what,
                                     std::string value = {}, std::string bound = {}) {
   throw FormatError(ErrorCode::bad_value, fmt::format("{} frame: {}", name, what),
-                    {.section = "payload", .value = std::move(value), .bound = std::move(bound)});
+                    {.value = std::move(value), .bound = std::move(bound)});
 }
 
 }  // namespace thalia::codec

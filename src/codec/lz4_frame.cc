@@ -2,30 +2,17 @@
 
 #include <lz4frame.h>
 
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 
 #include "codec/frame_error.h"
+#include "codec/lz4_start.h"
 
 namespace thalia::codec {
 namespace {
 
 constexpr const char* kName = "lz4";
-constexpr std::uint32_t kMagic = 0x184d2204;
-constexpr std::uint8_t kContentSizeFlag = 1 << 3;
-
-// The frame's header as far as it must be known before decoding. The library tells "no content
-// size" and "a content size of 0" not apart.
-struct FrameStart {
-  format::le32 magic;
-  std::uint8_t flags;
-  std::uint8_t block_descriptor;
-  format::le64 content_size;  // where kContentSizeFlag is set
-};
-static_assert(sizeof(FrameStart) == 14);
-
 struct FreeContext {
   void operator()(LZ4F_dctx* context) const noexcept { LZ4F_freeDecompressionContext(context); }
 };
@@ -35,13 +22,8 @@ std::string bytes(std::uint64_t count) {
 }
 
 void check_start(ByteSpan stored, std::uint64_t raw_length) {
-  FrameStart start;
-  if (stored.size() < sizeof(start)) fail_frame(kName, "too short", bytes(stored.size()));
-  std::memcpy(&start, stored.data(), sizeof(start));
-  if (start.magic != kMagic)
-    fail_frame(kName, "wrong magic number", fmt::format("{:#010x}", std::uint32_t{start.magic}),
-               fmt::format("{:#010x}", kMagic));
-  if ((start.flags & kContentSizeFlag) == 0) fail_frame(kName, "no content size");
+  const Lz4Start start = lz4_start(stored);
+  if ((start.flags & kLz4ContentSizeFlag) == 0) fail_frame(kName, "no content size");
   if (start.content_size != raw_length)
     fail_frame(kName, "wrong content size", bytes(start.content_size), bytes(raw_length));
 }

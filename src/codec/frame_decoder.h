@@ -1,0 +1,63 @@
+// Frames that stand one behind the other in a file, decoded piece by piece: neither their lengths
+// nor their contents have to be known or fit memory. docs/format.md, "Wrappers".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "thalia/bytes.h"
+#include "thalia/format/chunk.h"
+
+namespace thalia::codec {
+
+/// Bytes of a frame from which frame_kind() and content_size() tell all they can.
+inline constexpr std::size_t kFrameStart = 18;
+
+enum class FrameKind { none, zstd, lz4, skippable };
+
+/// What begins with these bytes: a Zstandard frame (RFC 8878), an LZ4 frame, a skippable frame of
+/// either, or none of them.
+FrameKind frame_kind(ByteSpan start) noexcept;
+
+/// The content size in the header of a zstd or lz4 frame; nullopt where it has none.
+/// `start` is the frame, or its first kFrameStart bytes. @throws FormatError (bad_value) for a
+/// header that is broken or too short.
+std::optional<std::uint64_t> content_size(ByteSpan start);
+
+/// The most bytes that a frame of `stored_length` bytes can decode to, roughly: a content size
+/// beyond it is a lie, known before anything is allocated. 2^64 - 1 where that is less.
+std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept;
+
+/// One frame after another, of one codec. Memory is bounded by what the codec needs: of zstd a
+/// window of 128 MiB at most. Externally synchronised.
+class FrameDecoder {
+ public:
+  struct Step {
+    std::size_t consumed = 0;  ///< of the stored bytes
+    std::size_t written = 0;   ///< of the room
+    bool frame_ended = false;  ///< the next byte belongs to what follows the frame
+  };
+
+  /// @param codec zstd or lz4. @throws std::bad_alloc.
+  static std::unique_ptr<FrameDecoder> create(format::Codec codec);
+  virtual ~FrameDecoder() = default;
+  FrameDecoder(const FrameDecoder&) = delete;
+  FrameDecoder& operator=(const FrameDecoder&) = delete;
+
+  /// Goes on with the frame, as far as input and room go, and stops where it ends. The first call
+  /// for a frame, or for a skippable one, gets its magic number. @throws FormatError (bad_value),
+  /// also for a content checksum that differs.
+  Step decode(ByteSpan stored, MutableByteSpan room);
+
+ protected:
+  explicit FrameDecoder(FrameKind kind) : kind_(kind) {}
+  virtual Step advance(ByteSpan stored, MutableByteSpan room) = 0;
+
+ private:
+  FrameKind kind_;
+  bool inside_ = false;
+};
+
+}  // namespace thalia::codec

@@ -1,0 +1,31 @@
+// One compressed frame around a whole file in memory, as programs write it that know nothing of
+// seek tables: the original program's version 0.1 files above all. docs/format.md, "Wrappers".
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/format/chunk.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+struct Unwrapped {
+  format::Codec codec;           ///< zstd or lz4
+  std::vector<std::byte> bytes;  ///< what the frame holds
+  ByteSpan frame;                ///< the frame itself, at the front of what was given
+  ByteSpan trailing;             ///< what follows it, whatever that is; often nothing
+};
+
+/// The codec whose frame begins with these bytes, by its magic number; nullopt where none does.
+std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept;
+
+/// Decodes the one frame at the front of `file`, with or without a content size.
+/// @throws FormatError: (bad_magic) where there is none, (bad_value) where it is broken,
+/// (truncated) where it does not end, (limit_exceeded) where it holds more than
+/// max_allocation_bytes, of which nothing is allocated where the frame says so itself.
+Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits);
+
+}  // namespace thalia::container
