@@ -41,6 +41,8 @@ PUBLIC_LAYERS = {
     "recover.h": "container",
     "async_save.h": "container",
     "verify.h": "container",
+    "brain_region.h": "model",
+    "brain_state.h": "model",
     "tensor_value.h": "model",
     "value.h": "model",
     "safetensors.h": "interop",

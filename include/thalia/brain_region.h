@@ -1,0 +1,91 @@
+// BrainRegion: the whole state of one region, or of one pathway, in memory.
+//
+//   thalia::BrainRegion cortex{.n_neurons = n, .n_inputs = m,
+//                              .neuron_type = thalia::NeuronType::lif};
+//   cortex.config()["tau_ms"] = 20.0;
+//   cortex.weights()["w_ff"] = thalia::Tensor::borrow(thalia::DType::f32, {n, m}, bytes);
+//   cortex.learning_state()["stp"]["u"] = thalia::Tensor::zeros(thalia::DType::f32, {n});
+//   cortex.neuromodulators()["dopamine"] = 0.5;
+//
+// docs/format.md, "States".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "thalia/region.h"
+#include "thalia/value.h"
+
+namespace thalia {
+
+/// The components of a region's state that the format knows, by the names that they have there. A
+/// state may have any others.
+namespace component {
+inline constexpr std::string_view kConfig = "config";
+inline constexpr std::string_view kWeights = "weights";
+inline constexpr std::string_view kHomeostatic = "homeostatic";
+inline constexpr std::string_view kRegionState = "region_state";
+inline constexpr std::string_view kNeuronState = "neuron_state";  ///< region_state in old states
+inline constexpr std::string_view kLearningState = "learning_state";
+inline constexpr std::string_view kOscillators = "oscillator_state";
+inline constexpr std::string_view kNeuromodulators = "neuromodulator_state";
+inline constexpr std::string_view kOptimizer = "optimizer_state";
+inline constexpr std::string_view kBuffers = "buffers";
+inline constexpr std::string_view kOther = "other";
+}  // namespace component
+
+/// The role that the tensors of a component have in a file: other for names that are not known.
+Role role_of_component(std::string_view name) noexcept;
+/// The component for tensors of a role that no state names.
+std::string_view component_of_role(Role role) noexcept;
+
+/// A value type. Externally synchronised. The usual names inside the components:
+///
+/// | component | members |
+/// |---|---|
+/// | weights | matrices of [neurons, inputs], named freely |
+/// | homeostatic | thresholds, scaling_factors: f32 of [neurons] |
+/// | region_state | spikes, membrane, conductances, refractory: [neurons] |
+/// | learning_state | bcm_thresholds, eligibility; stp: u, x; stdp: pre_trace, post_trace |
+/// | oscillator_state | theta, gamma, …: phase (radians), frequency_hz, time_ms |
+/// | neuromodulator_state | dopamine, acetylcholine, norepinephrine; baselines: the same three |
+struct BrainRegion {
+  std::uint32_t n_neurons = 0;
+  std::uint32_t n_inputs = 0;
+  NeuronType neuron_type = NeuronType::none;
+  std::uint64_t homeostatic_updated = 0;  ///< Unix seconds
+  /// An object: the components, each a tree of values and tensors, in their order.
+  Value state = Value::object();
+  /// An object without tensors: what is to be said of the region beside its state.
+  Value metadata = Value::object();
+
+  /// The component, made as an empty object where there is none.
+  Value& component(std::string_view name);
+  Value& config() { return component(component::kConfig); }
+  Value& weights() { return component(component::kWeights); }
+  Value& homeostatic() { return component(component::kHomeostatic); }
+  Value& region_state() { return component(component::kRegionState); }
+  Value& learning_state() { return component(component::kLearningState); }
+  Value& oscillators() { return component(component::kOscillators); }
+  Value& neuromodulators() { return component(component::kNeuromodulators); }
+
+  /// nullptr where there is none.
+  const Value* find(std::string_view name) const noexcept { return state.find(name); }
+  /// A value in the state by its dotted path: "learning_state.stp.u". A name may have dots itself;
+  /// the first that fits counts. nullptr where there is none.
+  const Value* find_path(std::string_view path) const;
+  Value* find_path(std::string_view path);
+
+  friend bool operator==(const BrainRegion&, const BrainRegion&) = default;
+};
+
+/// Calls visit(path, tensor) for each tensor of a tree, depth first in the order of members. Paths
+/// are dotted, with "[3]" for the elements of arrays: "learning_state.stp.u", "episodes[3].state".
+void for_each_tensor(const Value& tree,
+                     const std::function<void(const std::string& path, const Tensor&)>& visit);
+void for_each_tensor(Value& tree,
+                     const std::function<void(const std::string& path, Tensor&)>& visit);
+
+}  // namespace thalia

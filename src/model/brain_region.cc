@@ -1,0 +1,117 @@
+#include "thalia/brain_region.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace thalia {
+namespace {
+
+struct ComponentRole {
+  std::string_view component;
+  Role role;
+};
+
+// Of two components with one role the first is that of tensors that no state names.
+constexpr std::array<ComponentRole, 10> kComponents{{
+    {component::kWeights, Role::weights},
+    {component::kHomeostatic, Role::homeostatic},
+    {component::kRegionState, Role::region_state},
+    {component::kNeuronState, Role::region_state},
+    {component::kLearningState, Role::learning_state},
+    {component::kOscillators, Role::oscillator},
+    {component::kNeuromodulators, Role::neuromodulator},
+    {component::kOptimizer, Role::optimizer},
+    {component::kBuffers, Role::buffer},
+    {component::kOther, Role::other},
+}};
+
+const Value* find_below(const Value& tree, std::string_view path);
+
+const Value* find_element(const Value& array, std::string_view path) {
+  std::size_t i = 0;
+  const char* end = path.data() + path.size();
+  const auto [stopped, error] = std::from_chars(path.data() + 1, end, i);
+  if (error != std::errc() || stopped == end || *stopped != ']' || i >= array.size()) {
+    return nullptr;
+  }
+  return find_below(array.elements()[i], path.substr(stopped + 1 - path.data()));
+}
+
+// `path` begins with what stands behind the value's own name: ".name", "[3]", or nothing.
+const Value* find_below(const Value& tree, std::string_view path) {
+  if (path.empty()) return &tree;
+  if (tree.is_array() && path.front() == '[') return find_element(tree, path);
+  if (!tree.is_object() || path.front() != '.') return nullptr;
+  const std::string_view rest = path.substr(1);
+  for (const auto& [name, member] : tree.members()) {
+    if (!rest.starts_with(name)) continue;
+    if (const Value* found = find_below(member, rest.substr(name.size()))) return found;
+  }
+  return nullptr;
+}
+
+template <typename Tree, typename Visit>
+void walk(Tree& tree, std::string& path, const Visit& visit) {
+  const std::size_t here = path.size();
+  if (tree.is_tensor()) {
+    visit(path, tree.as_tensor());
+  } else if (tree.is_object()) {
+    for (auto& [name, member] : tree.members()) {
+      if (here != 0) path += '.';
+      path += name;
+      walk(member, path, visit);
+      path.resize(here);
+    }
+  } else if (tree.is_array()) {
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      path += '[' + std::to_string(i) + ']';
+      walk(tree.elements()[i], path, visit);
+      path.resize(here);
+    }
+  }
+}
+
+}  // namespace
+
+Role role_of_component(std::string_view name) noexcept {
+  for (const auto& [component, role] : kComponents) {
+    if (component == name) return role;
+  }
+  return Role::other;
+}
+
+std::string_view component_of_role(Role role) noexcept {
+  for (const auto& [component, of_component] : kComponents) {
+    if (of_component == role) return component;
+  }
+  return component::kOther;
+}
+
+Value& BrainRegion::component(std::string_view name) {
+  Value& found = state[name];
+  if (found.is_null()) found = Value::object();
+  return found;
+}
+
+const Value* BrainRegion::find_path(std::string_view path) const {
+  return find_below(state, "." + std::string(path));
+}
+
+Value* BrainRegion::find_path(std::string_view path) {
+  return const_cast<Value*>(std::as_const(*this).find_path(path));
+}
+
+void for_each_tensor(const Value& tree,
+                     const std::function<void(const std::string& path, const Tensor&)>& visit) {
+  std::string path;
+  walk(tree, path, visit);
+}
+
+void for_each_tensor(Value& tree,
+                     const std::function<void(const std::string& path, Tensor&)>& visit) {
+  std::string path;
+  walk(tree, path, visit);
+}
+
+}  // namespace thalia

@@ -1,0 +1,31 @@
+#include "boost_test.h"
+#include "support/errors.h"
+#include "thalia/brain_state.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+BOOST_AUTO_TEST_SUITE(connectivity)
+
+BOOST_AUTO_TEST_CASE(connections_are_found_by_source_and_target) {
+  Connectivity connectivity;
+  connectivity.add({"a", "b", Tensor::zeros(DType::f32, {2, 3})});
+  connectivity.add({"b", "a", Tensor::zeros(DType::f32, {3, 2}), Tensor()});
+  BOOST_TEST((connectivity.at("a", "b").weights.shape() == Shape{2, 3}));
+  BOOST_TEST(connectivity.find("b", "a")->delays.has_value());
+  BOOST_TEST(connectivity.find("a", "a") == nullptr);
+  const auto& error = expect<UsageError>([&] { connectivity.at("a", "c"); }, ErrorCode::not_found);
+  BOOST_TEST(error.context().value == "'a' to 'c'");
+}
+
+BOOST_AUTO_TEST_CASE(there_is_one_connection_a_pair) {
+  Connectivity connectivity;
+  connectivity.add({"a", "b", Tensor()});
+  expect<UsageError>([&] { connectivity.add({"a", "b", Tensor()}); }, ErrorCode::duplicate);
+  BOOST_TEST(connectivity.remove("a", "b"));
+  BOOST_TEST(!connectivity.remove("a", "b"));
+  connectivity.add({"a", "b", Tensor()});
+  BOOST_TEST(connectivity.size() == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
