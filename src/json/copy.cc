@@ -1,0 +1,92 @@
+#include "json/copy.h"
+
+#include <map>
+
+namespace thalia::json {
+namespace {
+
+void write_canonical(const std::map<std::string, std::string, std::less<>>& members,
+                     JsonWriter& out) {
+  out.begin_object();
+  for (const auto& [key, value] : members) out.key(key).raw(value);
+  out.end_object();
+}
+
+}  // namespace
+
+void copy_value(Value& value, JsonWriter& out) {
+  switch (value.kind()) {
+    case Kind::object:
+      out.begin_object();
+      value.for_each_member([&](std::string_view key, Value& member) {
+        out.key(key);
+        copy_value(member, out);
+      });
+      out.end_object();
+      return;
+    case Kind::array:
+      out.begin_array();
+      value.for_each_element([&](Value& element) { copy_value(element, out); });
+      out.end_array();
+      return;
+    case Kind::string:
+      out.value(value.string());
+      return;
+    case Kind::number:
+    case Kind::boolean:
+    case Kind::null:
+      out.raw(value.token());
+      return;
+  }
+}
+
+std::string copied(Value& value) {
+  std::string text;
+  JsonWriter out(text);
+  copy_value(value, out);
+  return text;
+}
+
+std::string canonical(Value& value) {
+  if (value.kind() != Kind::object && value.kind() != Kind::array) return copied(value);
+  std::string text;
+  JsonWriter out(text);
+  if (value.kind() == Kind::array) {
+    out.begin_array();
+    value.for_each_element([&](Value& element) { out.raw(canonical(element)); });
+    out.end_array();
+    return text;
+  }
+  std::map<std::string, std::string, std::less<>> members;
+  value.for_each_member(
+      [&](std::string_view key, Value& member) { members[std::string(key)] = canonical(member); });
+  write_canonical(members, out);
+  return text;
+}
+
+std::string canonical_object(std::string_view text, unsigned max_depth) {
+  std::map<std::string, std::string, std::less<>> members;
+  walk_object(text, max_depth, [&](std::string_view key, Value& value) {
+    members[std::string(key)] = canonical(value);
+  });
+  std::string result;
+  JsonWriter out(result);
+  write_canonical(members, out);
+  return result;
+}
+
+Members members_of(std::string_view text, unsigned max_depth) {
+  Members members;
+  std::map<std::string, std::size_t, std::less<>> places;
+  walk_object(text, max_depth, [&](std::string_view key, Value& value) {
+    const auto [place, is_new] = places.emplace(std::string(key), members.size());
+    if (is_new) {
+      members.emplace_back(std::string(key), copied(value));
+    } else {
+      members[place->second].second = copied(value);
+    }
+  });
+  return members;
+}
+
+}  // namespace thalia::json
