@@ -43,6 +43,7 @@ PUBLIC_LAYERS = {
     "verify.h": "container",
     "brain_region.h": "model",
     "brain_state.h": "model",
+    "growth_history.h": "model",
     "tensor_value.h": "model",
     "value.h": "model",
     "safetensors.h": "interop",
