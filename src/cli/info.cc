@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,8 +15,11 @@
 #include "cli/escape.h"
 #include "cli/file_facts.h"
 #include "cli/file_format.h"
+#include "cli/growth_text.h"
 #include "cli/json_text.h"
 #include "cli/print.h"
+#include "thalia/error.h"
+#include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -67,16 +71,25 @@ std::string checksum_text(const Header& header, const Reader& reader) {
   return text;
 }
 
-// The events of the member growth_history, one a line.
-void print_growth(Output& out, std::string_view metadata) {
-  const auto history = json_member(metadata, "growth_history");
-  const auto events = history ? json_elements(*history) : std::nullopt;
-  if (!events) {
-    line(out, "growth history", history ? escape(*history) : "none");
-    return;
+// nullopt where the member growth_history is something else.
+std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata) {
+  try {
+    return parse_growth_history(metadata);
+  } catch (const FormatError&) {
+    return std::nullopt;
   }
-  line(out, "growth history", counted(events->size(), "event", "events"));
-  for (const std::string_view event : *events) out.print("  {}\n", escape(compact_json(event)));
+}
+
+void print_growth(Output& out, std::string_view metadata) {
+  const auto events = growth_events(metadata);
+  if (!events) {
+    line(out, "growth history", escape(json_member(metadata, "growth_history").value_or("")));
+  } else if (events->empty()) {
+    line(out, "growth history", "none");
+  } else {
+    line(out, "growth history", counted(events->size(), "event", "events"));
+    print_growth_table(out, *events, "  ");
+  }
 }
 
 void print_metadata(Output& out, std::string_view metadata) {
@@ -164,7 +177,8 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   } else {
     json.null();
   }
-  json.key("growth_history").raw(json_member(metadata, "growth_history").value_or("null"));
+  const auto events = growth_events(metadata);
+  json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
   json.key("metadata").raw(metadata.empty() ? "null" : metadata).end_object();
   out.write(text + "\n");
 }

@@ -57,7 +57,7 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::print(Output& out) const {
+void Table::print(Output& out, std::string_view margin) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = display_width(columns_[c].heading);
@@ -65,7 +65,7 @@ void Table::print(Output& out) const {
     widths.push_back(width);
   }
   const auto line = [&](const auto& cell_of) {
-    std::string text;
+    std::string text(margin);
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string& cell = cell_of(c);
       const std::string padding(widths[c] - display_width(cell), ' ');

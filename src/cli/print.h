@@ -35,7 +35,8 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void add_row(std::vector<std::string> cells);
-  void print(Output& out) const;
+  /// `margin` stands in front of every line.
+  void print(Output& out, std::string_view margin = "") const;
 
  private:
   std::vector<Column> columns_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/make_grown.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;
@@ -180,6 +181,7 @@ void write_all(const fs::path& folder) {
   write_names(folder / "names.thalia");
   write_codes(folder / "codes.thalia");
   write_safetensors(folder / "model.safetensors");
+  write_grown_files(folder, fixed_options());
   Writer(folder / "empty.thalia", fixed_options()).commit();
 
   using format::ChecksumType;
