@@ -67,6 +67,7 @@ THIRD_PARTY = {
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring",),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
+    r"(immintrin|cpuid)\.h$": ("src/codec/float_",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
 }
