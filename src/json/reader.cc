@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <deque>
 #include <new>
 #include <string>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "json/unescape.h"
 
 namespace thalia::json {
 namespace {
@@ -51,6 +53,10 @@ bool is_number(std::string_view token) {
   return i == token.size();
 }
 
+bool is_python_number(std::string_view token) {
+  return token == "NaN" || token == "Infinity" || token == "-Infinity";
+}
+
 std::string_view trim_end(std::string_view token) {
   const std::size_t last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -61,8 +67,10 @@ std::string_view trim_end(std::string_view token) {
 // The parser's state for one text.
 class Walk {
  public:
-  Walk(std::string_view text, unsigned max_depth)
-      : text_(text), max_depth_(std::min(max_depth, kDepthCeiling)) {}
+  Walk(std::string_view text, unsigned max_depth, Dialect dialect)
+      : text_(text), max_depth_(std::min(max_depth, kDepthCeiling)), dialect_(dialect) {}
+
+  bool is_python() const noexcept { return dialect_ == Dialect::python; }
 
   void run(const MemberVisitor& visit) {
     try {
@@ -81,7 +89,8 @@ class Walk {
   void members(simdjson::ondemand::object object, unsigned depth, const MemberVisitor& visit) {
     check_depth(depth);
     for (auto field : object) {
-      const std::string_view key = checked(field.unescaped_key());
+      const std::string_view key =
+          is_python() ? decoded(field.key()) : checked(field.unescaped_key());
       simdjson::ondemand::value parsed = field.value();
       Value value(*this, &parsed, depth);
       visit(key, value);
@@ -105,6 +114,19 @@ class Walk {
     return decoded;
   }
 
+  // simdjson decodes no lone surrogate; that a string ends, and is UTF-8, it has checked by now.
+  std::string_view decoded(simdjson::ondemand::raw_json_string raw) {
+    const std::size_t start = static_cast<std::size_t>(raw.raw() - text_.data());
+    const std::string_view rest = std::string_view(text_.data(), text_.size()).substr(start);
+    std::size_t end = 0;
+    while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+    const std::string_view escaped = rest.substr(0, end);
+    if (escaped.find('\\') == std::string_view::npos) return escaped;
+    auto text = unescape_wtf8(escaped);
+    if (!text) fail(explain(simdjson::STRING_ERROR));
+    return strings_.emplace_back(*std::move(text));
+  }
+
   [[noreturn]] void fail(std::string_view what) {
     std::string message = fmt::format("bad JSON: {}", what);
     const char* location = nullptr;
@@ -121,6 +143,8 @@ class Walk {
 
   simdjson::padded_string text_;
   unsigned max_depth_;
+  Dialect dialect_;
+  std::deque<std::string> strings_;  ///< decoded here, and handed out
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document document_;
 };
@@ -147,6 +171,12 @@ Value::Value(Walk& walk, void* parsed, unsigned depth)
     : walk_(walk), parsed_(parsed), depth_(depth) {
   using simdjson::ondemand::json_type;
   auto& value = *static_cast<simdjson::ondemand::value*>(parsed);
+  if (walk.is_python()) {
+    token_ = trim_end(value.raw_json_token());
+    kind_ = Kind::number;
+    if (is_python_number(token_)) return;
+    token_ = {};
+  }
   const json_type type = value.type();
   if (type == json_type::object) {
     kind_ = Kind::object;
@@ -178,7 +208,9 @@ std::optional<std::uint64_t> Value::unsigned_integer() const noexcept {
 std::string_view Value::string() {
   assert(kind_ == Kind::string && !taken_);
   taken_ = true;
-  return walk_.checked(static_cast<simdjson::ondemand::value*>(parsed_)->get_string());
+  auto& value = *static_cast<simdjson::ondemand::value*>(parsed_);
+  if (walk_.is_python()) return walk_.decoded(value.get_raw_json_string());
+  return walk_.checked(value.get_string());
 }
 
 void Value::for_each_member(const MemberVisitor& visit) {
@@ -204,8 +236,9 @@ void Value::finish() {
   }
 }
 
-void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit) {
-  Walk(text, max_depth).run(visit);
+void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
+                 Dialect dialect) {
+  Walk(text, max_depth, dialect).run(visit);
 }
 
 void check_object(std::string_view text, unsigned max_depth) {

@@ -1,5 +1,6 @@
 // Reading JSON with bounds: RFC 8259, UTF-8 checked, depth limited. Numbers of any size are well
-// formed; keys may repeat, what that means is the caller's business.
+// formed; keys may repeat, what that means is the caller's business. Also the dialect of Python's
+// json module, which the original program's files are written in.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,14 @@ namespace thalia::json {
 
 /// Deeper than this no text is read, whatever the caller's limit: the walk is recursive.
 inline constexpr unsigned kDepthCeiling = 1024;
+
+enum class Dialect {
+  rfc8259,
+  /// What Python's json module reads and writes: also the numbers NaN, Infinity and -Infinity, and
+  /// escapes of lone surrogates, which are decoded to the three bytes that UTF-8 would give them
+  /// ("WTF-8").
+  python,
+};
 
 /// @throws FormatError (bad_json) unless `text` is one well-formed JSON object no deeper than
 /// `max_depth`; code limit_exceeded where only the depth is at fault. The message says what is
@@ -58,6 +67,7 @@ class Value {
 /// Calls `visit` for every member of the object that `text` is; keys are valid until the walk
 /// returns. An exception of the visitor ends the walk and passes through.
 /// @throws FormatError as check_object(), possibly after members before the fault were visited.
-void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit);
+void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
+                 Dialect dialect = Dialect::rfc8259);
 
 }  // namespace thalia::json

@@ -1,4 +1,6 @@
 // Values from JSON texts and back.
+#include "model/value_json.h"
+
 #include <fmt/format.h>
 
 #include <string>
@@ -7,9 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "json/reader.h"
 #include "thalia/json_writer.h"
-#include "thalia/value.h"
 
 namespace thalia {
 namespace {
@@ -112,14 +112,19 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
 
 }  // namespace
 
-Value parse_json(std::string_view json, const ReadLimits& limits) {
+Value model::parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect) {
   if (json.size() > limits.max_json_bytes)
     fail_limit("", "max_json_bytes", json.size(), limits.max_json_bytes);
   Members members;
-  json::walk_object(json, limits.max_json_depth, [&](std::string_view name, json::Value& value) {
-    members.add(name, parsed(value));
-  });
+  json::walk_object(
+      json, limits.max_json_depth,
+      [&](std::string_view name, json::Value& value) { members.add(name, parsed(value)); },
+      dialect);
   return members.take();
+}
+
+Value parse_json(std::string_view json, const ReadLimits& limits) {
+  return model::parse_json(json, limits, json::Dialect::rfc8259);
 }
 
 std::string to_json(const Value& value) {

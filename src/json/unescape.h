@@ -1,0 +1,15 @@
+// The escapes of JSON strings, for texts that spell lone surrogates: Python's json module reads and
+// writes those.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace thalia::json {
+
+/// What stands between the quotes of a string, decoded; lone surrogates as the three bytes that
+/// UTF-8 would give them. nullopt where an escape is none.
+std::optional<std::string> unescape_wtf8(std::string_view escaped);
+
+}  // namespace thalia::json

@@ -1,0 +1,15 @@
+// Values from JSON texts of any dialect.
+#pragma once
+
+#include <string_view>
+
+#include "json/reader.h"
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+/// As thalia::parse_json(). Strings of the Python dialect may hold lone surrogates, as three bytes
+/// each that are no UTF-8.
+Value parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect);
+
+}  // namespace thalia::model
