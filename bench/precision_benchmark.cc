@@ -1,9 +1,9 @@
 // Conversions between floating point types on one core, beside a memcpy of the bytes that they
 // read: with each set of instructions, in the cache and out of it, and with what measuring the loss
 // adds.
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "codec/float_conversion.h"
@@ -67,8 +67,9 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
                              {DType::f64, DType::f32},  {DType::f64, DType::f16},
                              {DType::f64, DType::bf16}, {DType::f16, DType::bf16}};
   const auto add = [&](Pair pair, std::uint64_t bytes, const std::string& how, auto work) {
-    const std::string name = fmt::format("{} to {}, {}, {}", dtype_name(pair.from),
-                                         dtype_name(pair.to), how, size_name(bytes));
+    const std::string name = std::string(dtype_name(pair.from)) + " to " +
+                             std::string(dtype_name(pair.to)) + ", " + how + ", " +
+                             size_name(bytes);
     suite.add(name, [=] {
       const auto arrays = std::make_shared<Arrays>(pair, bytes);
       Comparison comparison{
