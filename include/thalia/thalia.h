@@ -10,6 +10,8 @@
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/options.h"
+#include "thalia/precision.h"
+#include "thalia/precision_statistics.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"

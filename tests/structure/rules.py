@@ -43,6 +43,8 @@ PUBLIC_LAYERS = {
     "verify.h": "container",
     "brain_region.h": "model",
     "brain_state.h": "model",
+    "precision.h": "model",
+    "precision_statistics.h": "model",
     "growth_history.h": "model",
     "tensor_value.h": "model",
     "value.h": "model",

@@ -1,0 +1,105 @@
+// PrecisionPolicy: which floating point type each tensor of a state is stored in.
+//
+//   auto policy = thalia::precision_policy("mixed");
+//   auto custom = thalia::parse_precision_policy("weights=fp16,traces=bf16,default=fp32");
+//   DType stored = thalia::decide(policy, "regions.cortex.weights.w_ff", Role::weights,
+//                                 DType::f32, element_count);
+//
+// docs/format.md, "Precision".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/dtype.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+enum class Precision : std::uint8_t {
+  fp32,
+  fp16,
+  bf16,
+  automatic,  ///< spelled "auto": fp16 above 1 MiB, else fp32
+  keep,       ///< as it is
+};
+
+enum class PrecisionCategory : std::uint8_t {
+  weights,
+  biases,
+  membrane,
+  traces,
+  thresholds,
+  conductances,
+  other,  ///< spelled "default"
+};
+inline constexpr std::size_t kPrecisionCategoryCount = 7;
+
+std::string_view precision_name(Precision precision) noexcept;
+std::optional<Precision> precision_from_name(std::string_view name) noexcept;
+std::string_view category_name(PrecisionCategory category) noexcept;
+std::optional<PrecisionCategory> category_from_name(std::string_view name) noexcept;
+
+/// How a tensor's category is found.
+enum class CategoryMatching : std::uint8_t {
+  original,  ///< parts of words in the whole path, as the original program does; the role is unused
+  role,      ///< the role, and whole words of the last name
+};
+
+/// A precision for the tensors whose path a glob matches: '*' stands for any characters, '?' for
+/// one. '.' and '/' are the same. The whole path has to match, or what follows one of its
+/// separators: "weights/*" fits regions.cortex.weights.w_ff, and so does "w_ff".
+struct PrecisionPattern {
+  std::string glob;
+  Precision precision = Precision::keep;
+  friend bool operator==(const PrecisionPattern&, const PrecisionPattern&) = default;
+};
+
+/// A value type. As it is made it keeps every tensor as it is.
+struct PrecisionPolicy {
+  Precision weights = Precision::keep;
+  Precision biases = Precision::keep;
+  Precision membrane = Precision::keep;
+  Precision traces = Precision::keep;
+  Precision thresholds = Precision::keep;
+  Precision conductances = Precision::keep;
+  Precision other = Precision::keep;
+  /// The first that fits counts; where none does, the category.
+  std::vector<PrecisionPattern> patterns{};
+  CategoryMatching matching = CategoryMatching::original;
+
+  Precision of(PrecisionCategory category) const noexcept;
+  Precision& of(PrecisionCategory category) noexcept;
+  /// True where no tensor can be changed by it.
+  bool keeps_all() const noexcept;
+
+  friend bool operator==(const PrecisionPolicy&, const PrecisionPolicy&) = default;
+};
+
+/// By name: fp32, fp16, bf16, mixed, keep. @throws UsageError (bad_argument) listing them.
+PrecisionPolicy precision_policy(std::string_view name);
+/// Such a name, or items KEY=PRECISION with commas between them. KEY is a category, or a pattern,
+/// which has '*', '?', '.' or '/' in it; "match=role" sets the matching. Categories that are not
+/// named get what "default" gets, or are kept where that is not named either.
+/// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
+PrecisionPolicy parse_precision_policy(std::string_view text);
+/// The text that parses to an equal policy: a name where there is one.
+std::string to_string(const PrecisionPolicy& policy);
+
+/// The category by the rules of the original program, of a dotted path from the root of a state:
+/// "regions.cortex.weights.w_ff". Of words that stand anywhere in it, in any case, the first counts
+/// in the order of the categories.
+PrecisionCategory category_of_path(std::string_view path);
+/// The category by role and by the whole words of the path's last name.
+PrecisionCategory category_of_role(Role role, std::string_view path);
+
+/// The dtype that a tensor is stored in. Only f32, f64, f16 and bf16 ever become another.
+/// @param element_count of the dense tensor, however it is stored.
+DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
+             std::uint64_t element_count);
+
+}  // namespace thalia

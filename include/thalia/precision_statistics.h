@@ -1,0 +1,54 @@
+// PrecisionStatistics: how many tensors and bytes a state has of each precision. docs/format.md,
+// "Precision".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "thalia/dtype.h"
+#include "thalia/json_writer.h"
+
+namespace thalia {
+
+enum class PrecisionKind : std::uint8_t {
+  fp32,
+  fp16,
+  bf16,
+  fp64,
+  integer,  ///< spelled "int": i8, i16, i32 and i64, as the original program counts
+  other,    ///< all else: bool, unsigned, packed and complex ones
+};
+inline constexpr std::size_t kPrecisionKindCount = 6;
+
+std::string_view precision_kind_name(PrecisionKind kind) noexcept;
+PrecisionKind precision_kind_of(DType dtype) noexcept;
+
+/// A value type; sums that pass 2^64 - 1 stay there.
+class PrecisionStatistics {
+ public:
+  struct Share {
+    std::uint64_t count = 0;  ///< of tensors
+    std::uint64_t bytes = 0;  ///< logical
+    friend bool operator==(const Share&, const Share&) = default;
+  };
+
+  void add(DType dtype, std::uint64_t logical_bytes) noexcept;
+
+  const Share& share(PrecisionKind kind) const noexcept {
+    return shares_[static_cast<std::size_t>(kind)];
+  }
+  /// Of the total's bytes; 0 where that is 0.
+  double percent(PrecisionKind kind) const noexcept;
+  Share total() const noexcept;
+
+  /// {"fp32": {"count", "bytes", "percent"}, …, "total": {"count", "bytes"}} as a value.
+  void add_json(JsonWriter& json) const;
+
+  friend bool operator==(const PrecisionStatistics&, const PrecisionStatistics&) = default;
+
+ private:
+  std::array<Share, kPrecisionKindCount> shares_{};
+};
+
+}  // namespace thalia

@@ -1,0 +1,232 @@
+#include "thalia/precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "codec/float_conversion.h"
+#include "model/glob.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::array<std::string_view, 5> kPrecisions{"fp32", "fp16", "bf16", "auto", "keep"};
+constexpr std::array<std::string_view, kPrecisionCategoryCount> kCategories{
+    "weights", "biases", "membrane", "traces", "thresholds", "conductances", "default"};
+constexpr std::string_view kMatchingKey = "match";
+constexpr std::array<std::string_view, 2> kMatchings{"original", "role"};
+
+PrecisionPolicy uniform(Precision precision) {
+  PrecisionPolicy policy;
+  for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i)
+    policy.of(static_cast<PrecisionCategory>(i)) = precision;
+  return policy;
+}
+
+// What the original program's policies fp16 and mixed have in common: where an error does not add
+// up, half the bits do.
+PrecisionPolicy halved(Precision weights, Precision half) {
+  PrecisionPolicy policy = uniform(Precision::fp32);
+  policy.weights = weights;
+  policy.traces = half;
+  policy.conductances = half;
+  return policy;
+}
+
+struct Named {
+  std::string_view name;
+  PrecisionPolicy policy;
+};
+
+const std::array<Named, 5>& named_policies() {
+  static const std::array<Named, 5> kPolicies{{
+      {"fp32", uniform(Precision::fp32)},
+      {"fp16", halved(Precision::fp16, Precision::fp16)},
+      {"bf16", halved(Precision::bf16, Precision::bf16)},
+      {"mixed", halved(Precision::automatic, Precision::fp16)},
+      {"keep", PrecisionPolicy{}},
+  }};
+  return kPolicies;
+}
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+std::string quoted(std::string_view text) {
+  return fmt::format("'{}'", printable(text, 60));
+}
+
+[[noreturn]] void fail_policy(std::string_view value, std::string bound, std::string message) {
+  fail_argument(ErrorCode::bad_argument, "precision", quoted(value), std::move(bound),
+                std::move(message));
+}
+
+std::string policy_names() {
+  std::string names;
+  for (const Named& named : named_policies()) {
+    if (!names.empty()) names += ", ";
+    names += named.name;
+  }
+  return names;
+}
+
+bool is_pattern(std::string_view key) {
+  return key.find_first_of("*?./") != std::string_view::npos;
+}
+
+// The items KEY=VALUE of a text, one after the other.
+class ItemReader {
+ public:
+  void read(std::string_view item) {
+    const std::size_t equals = item.rfind('=');
+    if (equals == std::string_view::npos || equals == 0)
+      fail_policy(item, policy_names() + ", KEY=PRECISION,…", "unknown precision policy");
+    const std::string_view key = item.substr(0, equals);
+    const std::string_view value = item.substr(equals + 1);
+    if (key == kMatchingKey) {
+      set(matching_, find_name<CategoryMatching>(kMatchings, value), item,
+          fmt::format("{}", fmt::join(kMatchings, ", ")));
+      return;
+    }
+    const auto precision = precision_from_name(value);
+    const std::string names = fmt::format("{}", fmt::join(kPrecisions, ", "));
+    if (const auto category = category_from_name(key)) {
+      set(precisions_[static_cast<std::size_t>(*category)], precision, item, names);
+    } else if (!is_pattern(key)) {
+      fail_policy(key,
+                  fmt::format("{}, {}, a pattern with '*', '?', '.' or '/'",
+                              fmt::join(kCategories, ", "), kMatchingKey),
+                  "unknown category");
+    } else {
+      std::optional<Precision> of_pattern;
+      set(of_pattern, precision, item, names);
+      patterns_.push_back({std::string(key), *of_pattern});
+    }
+  }
+
+  PrecisionPolicy finish() {
+    PrecisionPolicy policy;
+    const auto by_default = precisions_[static_cast<std::size_t>(PrecisionCategory::other)];
+    for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
+      policy.of(static_cast<PrecisionCategory>(i)) =
+          precisions_[i].value_or(by_default.value_or(Precision::keep));
+    }
+    policy.patterns = std::move(patterns_);
+    policy.matching = matching_.value_or(CategoryMatching::original);
+    return policy;
+  }
+
+ private:
+  template <typename T>
+  static void set(std::optional<T>& field, std::optional<T> value, std::string_view item,
+                  std::string names) {
+    if (!value) fail_policy(item, std::move(names), "invalid precision");
+    if (field) fail_argument(ErrorCode::duplicate, "precision", quoted(item), "each key once");
+    field = value;
+  }
+
+  std::array<std::optional<Precision>, kPrecisionCategoryCount> precisions_;
+  std::optional<CategoryMatching> matching_;
+  std::vector<PrecisionPattern> patterns_;
+};
+
+Precision precision_of(const PrecisionPolicy& policy, std::string_view path, Role role) {
+  for (const PrecisionPattern& pattern : policy.patterns)
+    if (model::matches_path(pattern.glob, path)) return pattern.precision;
+  return policy.of(policy.matching == CategoryMatching::role ? category_of_role(role, path)
+                                                             : category_of_path(path));
+}
+
+}  // namespace
+
+std::string_view precision_name(Precision precision) noexcept {
+  return kPrecisions[static_cast<std::size_t>(precision)];
+}
+std::optional<Precision> precision_from_name(std::string_view name) noexcept {
+  return find_name<Precision>(kPrecisions, name);
+}
+std::string_view category_name(PrecisionCategory category) noexcept {
+  return kCategories[static_cast<std::size_t>(category)];
+}
+std::optional<PrecisionCategory> category_from_name(std::string_view name) noexcept {
+  return find_name<PrecisionCategory>(kCategories, name);
+}
+
+Precision& PrecisionPolicy::of(PrecisionCategory category) noexcept {
+  Precision* const fields[] = {&weights,    &biases,       &membrane, &traces,
+                               &thresholds, &conductances, &other};
+  return *fields[static_cast<std::size_t>(category)];
+}
+
+Precision PrecisionPolicy::of(PrecisionCategory category) const noexcept {
+  return const_cast<PrecisionPolicy&>(*this).of(category);
+}
+
+bool PrecisionPolicy::keeps_all() const noexcept {
+  for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i)
+    if (of(static_cast<PrecisionCategory>(i)) != Precision::keep) return false;
+  return std::all_of(patterns.begin(), patterns.end(), [](const PrecisionPattern& pattern) {
+    return pattern.precision == Precision::keep;
+  });
+}
+
+PrecisionPolicy precision_policy(std::string_view name) {
+  for (const Named& named : named_policies())
+    if (named.name == name) return named.policy;
+  fail_policy(name, policy_names(), "unknown precision policy");
+}
+
+PrecisionPolicy parse_precision_policy(std::string_view text) {
+  for (const Named& named : named_policies())
+    if (named.name == text) return named.policy;
+  ItemReader items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    items.read(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items.finish();
+}
+
+std::string to_string(const PrecisionPolicy& policy) {
+  for (const Named& named : named_policies())
+    if (named.policy == policy) return std::string(named.name);
+  std::string text;
+  for (const PrecisionPattern& pattern : policy.patterns)
+    text += fmt::format("{}={},", pattern.glob, precision_name(pattern.precision));
+  for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
+    text += fmt::format("{}{}={}", i == 0 ? "" : ",", kCategories[i],
+                        precision_name(policy.of(static_cast<PrecisionCategory>(i))));
+  }
+  if (policy.matching != CategoryMatching::original)
+    text +=
+        fmt::format(",{}={}", kMatchingKey, kMatchings[static_cast<std::size_t>(policy.matching)]);
+  return text;
+}
+
+DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
+             std::uint64_t element_count) {
+  if (!codec::is_convertible(dtype)) return dtype;
+  constexpr std::uint64_t kAutomaticBytes = 1 << 20;
+  switch (precision_of(policy, path, role)) {
+    case Precision::fp32:
+      return DType::f32;
+    case Precision::fp16:
+      return DType::f16;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::automatic:
+      return element_count > kAutomaticBytes / (dtype_bits(dtype) / 8) ? DType::f16 : DType::f32;
+    case Precision::keep:
+      return dtype;
+  }
+  return dtype;
+}
+
+}  // namespace thalia

@@ -1,0 +1,194 @@
+#include "thalia/precision.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "boost_test.h"
+#include "support/errors.h"
+
+using namespace thalia;
+using test::says;
+
+namespace {
+
+DType stored(const PrecisionPolicy& policy, std::string_view path, DType dtype = DType::f32,
+             std::uint64_t count = 100) {
+  return decide(policy, path, Role::other, dtype, count);
+}
+
+DType stored_by_role(const PrecisionPolicy& policy, Role role, std::string_view path) {
+  return decide(policy, path, role, DType::f32, 100);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(precision)
+
+// tests/data/precision/original_rules.txt names its source.
+BOOST_AUTO_TEST_CASE(decides_as_the_original_program_does) {
+  std::ifstream file(THALIA_SOURCE_ROOT "/tests/data/precision/original_rules.txt");
+  unsigned rows = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    std::string path, expected;
+    std::uint64_t count = 0;
+    BOOST_REQUIRE(fields >> path >> count);
+    for (const std::string_view policy : {"fp32", "fp16", "mixed"}) {
+      BOOST_REQUIRE(fields >> expected);
+      if (expected == "-") continue;
+      const DType dtype = stored(precision_policy(policy), path, DType::f32, count);
+      BOOST_TEST(dtype_name(dtype) == expected, policy << ": " << path);
+    }
+    ++rows;
+  }
+  BOOST_TEST(rows == 29u);
+}
+
+BOOST_AUTO_TEST_CASE(predefined_policies_are_the_table_of_the_document) {
+  using enum Precision;
+  BOOST_TEST(
+      (precision_policy("fp32") == PrecisionPolicy{fp32, fp32, fp32, fp32, fp32, fp32, fp32}));
+  BOOST_TEST(
+      (precision_policy("fp16") == PrecisionPolicy{fp16, fp32, fp32, fp16, fp32, fp16, fp32}));
+  BOOST_TEST(
+      (precision_policy("bf16") == PrecisionPolicy{bf16, fp32, fp32, bf16, fp32, bf16, fp32}));
+  BOOST_TEST((precision_policy("mixed") ==
+              PrecisionPolicy{automatic, fp32, fp32, fp16, fp32, fp16, fp32}));
+  BOOST_TEST((precision_policy("keep") == PrecisionPolicy{}));
+  BOOST_CHECK_EXCEPTION(precision_policy("fp8"), UsageError,
+                        says(ErrorCode::bad_argument, "unknown precision policy: got 'fp8'",
+                             "fp32, fp16, bf16, mixed, keep"));
+}
+
+BOOST_AUTO_TEST_CASE(touches_floating_point_numbers_only) {
+  const PrecisionPolicy fp16 = precision_policy("fp16"), fp32 = precision_policy("fp32");
+  for (std::uint8_t code = 0; code < kDTypeCount; ++code) {
+    const auto dtype = static_cast<DType>(code);
+    const bool touched =
+        dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+    BOOST_TEST((stored(fp16, "weights", dtype) == (touched ? DType::f16 : dtype)));
+    BOOST_TEST((stored(fp32, "spikes", dtype) == (touched ? DType::f32 : dtype)));
+    BOOST_TEST((stored(PrecisionPolicy{}, "weights", dtype) == dtype));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(automatic_halves_what_is_above_a_mebibyte) {
+  const PrecisionPolicy mixed = precision_policy("mixed");
+  const auto weights = [&](DType dtype, std::uint64_t count) {
+    return stored(mixed, "weights", dtype, count);
+  };
+  BOOST_TEST((weights(DType::f32, 1 << 18) == DType::f32));
+  BOOST_TEST((weights(DType::f32, (1 << 18) + 1) == DType::f16));
+  BOOST_TEST((weights(DType::f64, 1 << 17) == DType::f32));
+  BOOST_TEST((weights(DType::f64, (1 << 17) + 1) == DType::f16));
+  BOOST_TEST((weights(DType::f16, 1 << 19) == DType::f32));
+  BOOST_TEST((weights(DType::bf16, (1 << 19) + 1) == DType::f16));
+  BOOST_TEST((weights(DType::f64, ~std::uint64_t{0}) == DType::f16));
+}
+
+BOOST_AUTO_TEST_CASE(the_first_fitting_pattern_counts_before_the_category) {
+  PrecisionPolicy policy = precision_policy("fp16");
+  policy.patterns = {{"cortex/*/w_keep", Precision::keep},
+                     {"weights/w_*", Precision::bf16},
+                     {"w_ff", Precision::fp32}};
+  BOOST_TEST((stored(policy, "regions.cortex.weights.w_keep", DType::f64) == DType::f64));
+  BOOST_TEST((stored(policy, "regions.cortex.weights.w_ff") == DType::bf16));
+  BOOST_TEST((stored(policy, "w_ff") == DType::f32));
+  BOOST_TEST((stored(policy, "regions.cortex.weights.x") == DType::f16));
+  BOOST_TEST((stored(policy, "regions.cortex.spikes") == DType::f32));
+}
+
+BOOST_AUTO_TEST_CASE(roles_decide_where_they_are_asked) {
+  PrecisionPolicy policy = precision_policy("keep");
+  policy.matching = CategoryMatching::role;
+  using Category = PrecisionCategory;
+  const auto is = [](Role role, std::string_view path, Category category) {
+    BOOST_TEST(category_name(category_of_role(role, path)) == category_name(category),
+               role_name(role) << ": " << path);
+  };
+  is(Role::weights, "regions.cortex.weights.bias", Category::biases);
+  is(Role::weights, "regions.bias.weights.raw", Category::weights);
+  is(Role::weights, "model.layers.0.q_bias", Category::biases);
+  is(Role::weights, "debiased", Category::weights);
+  is(Role::homeostatic, "scaling_factors", Category::thresholds);
+  is(Role::region_state, "raw_membrane", Category::membrane);
+  is(Role::region_state, "v_mem", Category::membrane);
+  is(Role::region_state, "g_exc", Category::conductances);
+  is(Role::region_state, "Conductance_E", Category::conductances);
+  is(Role::region_state, "v_threshold", Category::thresholds);
+  is(Role::region_state, "refractory", Category::other);
+  is(Role::learning_state, "stp.u", Category::traces);
+  is(Role::learning_state, "regions.r.learning_state.bcm_theta", Category::thresholds);
+  is(Role::learning_state, "bcm_thresholds", Category::thresholds);
+  for (const Role role :
+       {Role::oscillator, Role::neuromodulator, Role::optimizer, Role::buffer, Role::other})
+    is(role, "weights.w_theta", Category::other);
+
+  PrecisionPolicy fp16 = precision_policy("fp16");
+  fp16.matching = CategoryMatching::role;
+  BOOST_TEST((stored_by_role(fp16, Role::region_state, "raw_membrane") == DType::f32));
+  BOOST_TEST((stored_by_role(fp16, Role::weights, "m") == DType::f16));
+}
+
+BOOST_AUTO_TEST_CASE(categories_are_found_in_any_case_and_in_order) {
+  BOOST_TEST((category_of_path("REGIONS.R.WEIGHTS.X") == PrecisionCategory::weights));
+  BOOST_TEST((category_of_path("lateral_b_w_") == PrecisionCategory::weights));
+  BOOST_TEST((category_of_path("regions.r.learning_state.x") == PrecisionCategory::conductances));
+  BOOST_TEST((category_of_path("") == PrecisionCategory::other));
+}
+
+BOOST_AUTO_TEST_CASE(reads_custom_policies) {
+  BOOST_TEST((parse_precision_policy("mixed") == precision_policy("mixed")));
+  BOOST_TEST(
+      (parse_precision_policy("weights=fp16") == PrecisionPolicy{.weights = Precision::fp16}));
+  const PrecisionPolicy policy = parse_precision_policy(
+      "weights/*=fp16,w_*=auto,traces=bf16,default=fp32,match=role,membrane=keep");
+  BOOST_TEST((policy.weights == Precision::fp32));
+  BOOST_TEST((policy.traces == Precision::bf16));
+  BOOST_TEST((policy.membrane == Precision::keep));
+  BOOST_TEST((policy.matching == CategoryMatching::role));
+  BOOST_REQUIRE(policy.patterns.size() == 2u);
+  BOOST_TEST((policy.patterns[0] == PrecisionPattern{"weights/*", Precision::fp16}));
+  BOOST_TEST((policy.patterns[1] == PrecisionPattern{"w_*", Precision::automatic}));
+}
+
+BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
+  for (const std::string_view text :
+       {"fp32", "fp16", "bf16", "mixed", "keep", "weights=fp16", "default=bf16", "*/a=keep",
+        "a.b=fp32,biases=auto,match=role", "x=*=fp16"}) {
+    const PrecisionPolicy policy = parse_precision_policy(text);
+    BOOST_TEST((parse_precision_policy(to_string(policy)) == policy), to_string(policy));
+  }
+  BOOST_TEST(to_string(precision_policy("bf16")) == "bf16");
+  BOOST_TEST(to_string(parse_precision_policy("default=keep,weights/*=fp16")) ==
+             "weights/*=fp16,weights=keep,biases=keep,membrane=keep,traces=keep,thresholds=keep,"
+             "conductances=keep,default=keep");
+}
+
+BOOST_AUTO_TEST_CASE(refuses_texts_that_are_none) {
+  const auto refuses = [](std::string_view text, ErrorCode code, const char* part) {
+    BOOST_CHECK_EXCEPTION(parse_precision_policy(text), UsageError, says(code, part));
+  };
+  refuses("", ErrorCode::bad_argument, "got '', bound fp32, fp16, bf16, mixed, keep, KEY=");
+  refuses("fp8", ErrorCode::bad_argument, "unknown precision policy: got 'fp8'");
+  refuses("weights=fp8", ErrorCode::bad_argument, "invalid precision: got 'weights=fp8'");
+  refuses("weights=fp16,", ErrorCode::bad_argument, "got ''");
+  refuses("=fp16", ErrorCode::bad_argument, "got '=fp16'");
+  refuses("wieghts=fp16", ErrorCode::bad_argument,
+          "unknown category: got 'wieghts', bound weights,");
+  refuses("weights=fp16,weights=fp32", ErrorCode::duplicate, "weights=fp32");
+  refuses("match=name", ErrorCode::bad_argument, "bound original, role");
+  refuses("a/b=", ErrorCode::bad_argument, "bound fp32, fp16, bf16, auto, keep");
+}
+
+BOOST_AUTO_TEST_CASE(knows_whether_anything_can_change) {
+  BOOST_TEST(PrecisionPolicy{}.keeps_all());
+  BOOST_TEST(parse_precision_policy("a/*=keep").keeps_all());
+  BOOST_TEST(!parse_precision_policy("a/*=fp32").keeps_all());
+  BOOST_TEST(!parse_precision_policy("conductances=fp32").keeps_all());
+  BOOST_TEST(!precision_policy("fp32").keeps_all());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
