@@ -20,4 +20,5 @@
 #include "thalia/value.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"
+#include "thalia/wrap.h"
 #include "thalia/writer.h"

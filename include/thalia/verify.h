@@ -20,7 +20,8 @@ enum class Severity {
 struct Finding {
   Severity severity = Severity::error;
   std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
-                        ///< commit_record, integrity, checksum, padding, payload, file
+                        ///< commit_record, integrity, checksum, padding, payload, file,
+                        ///< wrapper, side_file
   std::string region;
   std::string tensor;
   std::uint64_t offset = 0;  ///< absolute, of the first byte concerned

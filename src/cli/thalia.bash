@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract append compact recover bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract append compact recover compress decompress bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -42,6 +42,7 @@ _thalia() {
   case $before in
     --format) _thalia_words 'text json npy raw' "$word"; return ;;
     --from | --to) _thalia_words 'thalia safetensors' "$word"; return ;;
+    --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
     --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
@@ -72,6 +73,8 @@ _thalia() {
       convert) options="--from --to --regions $save" ;;
       extract) options="--regions $save" ;;
       append) options='--regions --wait --threads --json' ;;
+      compress) options='--algorithm --level --threads --json' ;;
+      decompress) options='--threads --json' ;;
       compact | recover) options='--wait --threads --json' ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac

@@ -21,19 +21,21 @@ std::string bytes(std::uint64_t count) {
   return fmt::format("{} bytes", count);
 }
 
-void check_start(ByteSpan stored, std::uint64_t raw_length) {
+void check_start(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
   const Lz4Start start = lz4_start(stored);
-  if ((start.flags & kLz4ContentSizeFlag) == 0) fail_frame(kName, "no content size");
-  if (start.content_size != raw_length)
+  const bool has_size = (start.flags & kLz4ContentSizeFlag) != 0;
+  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (has_size && start.content_size != raw_length)
     fail_frame(kName, "wrong content size", bytes(start.content_size), bytes(raw_length));
 }
 
 }  // namespace
 
-void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
+void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum) {
   LZ4F_preferences_t preferences = {};
   preferences.frameInfo.blockSizeID = LZ4F_max4MB;  // made smaller where the content is
   preferences.frameInfo.contentSize = raw.size();
+  if (with_checksum) preferences.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
   preferences.compressionLevel = level;
   out.resize(LZ4F_compressFrameBound(raw.size(), &preferences));
   const std::size_t length =
@@ -42,8 +44,8 @@ void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
   out.resize(length);
 }
 
-void lz4_decode(ByteSpan stored, MutableByteSpan raw) {
-  check_start(stored, raw.size());
+void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
+  check_start(stored, raw.size(), needs_size);
   LZ4F_dctx* made = nullptr;
   if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION))) throw std::bad_alloc();
   const std::unique_ptr<LZ4F_dctx, FreeContext> context(made);

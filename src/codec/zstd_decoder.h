@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "codec/frame_decoder.h"
+#include "codec/frame.h"
 #include "thalia/bytes.h"
 
 namespace thalia::codec {

@@ -32,7 +32,7 @@ std::string bytes(std::uint64_t count) {
 }
 
 // Everything that can be known before the first byte is written.
-void check_frame(ByteSpan stored, std::uint64_t raw_length) {
+void check_frame(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
   format::le32 magic;
   // zstd's own functions also take skippable frames and those of its versions before 0.8.
   if (stored.size() < sizeof(magic)) fail_frame(kName, "too short", bytes(stored.size()));
@@ -43,8 +43,9 @@ void check_frame(ByteSpan stored, std::uint64_t raw_length) {
 
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kName, "broken header");
-  if (content == ZSTD_CONTENTSIZE_UNKNOWN) fail_frame(kName, "no content size");
-  if (content != raw_length)
+  const bool has_size = content != ZSTD_CONTENTSIZE_UNKNOWN;
+  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (has_size && content != raw_length)
     fail_frame(kName, "wrong content size", bytes(content), bytes(raw_length));
 
   const std::size_t length = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
@@ -55,21 +56,22 @@ void check_frame(ByteSpan stored, std::uint64_t raw_length) {
 
 }  // namespace
 
-void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
+void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum) {
   // Kept by the thread, as the frames of a save are many: unless a high level made it large.
   thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
   if (!context) context.reset(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();
-  // The frame carries its content size by default, and no checksum: the chunk has its CRC-32.
+  // The frame carries its content size by default, and no checksum: a chunk has its CRC-32.
   compressed(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level));
+  compressed(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, with_checksum ? 1 : 0));
   out.resize(ZSTD_compressBound(raw.size()));
   out.resize(
       compressed(ZSTD_compress2(context.get(), out.data(), out.size(), raw.data(), raw.size())));
   if (ZSTD_sizeof_CCtx(context.get()) > kKeptContext) context.reset();
 }
 
-void zstd_decode(ByteSpan stored, MutableByteSpan raw) {
-  check_frame(stored, raw.size());
+void zstd_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
+  check_frame(stored, raw.size(), needs_size);
   // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode.
   thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (!context) throw std::bad_alloc();

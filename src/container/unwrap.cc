@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "codec/frame_decoder.h"
+#include "codec/frame.h"
 
 namespace thalia::container {
 namespace {
@@ -14,10 +14,10 @@ constexpr std::uint64_t kFirstRoom = 64 << 10;  // where the frame does not say 
 std::uint64_t first_room(ByteSpan file, std::uint64_t most) {
   const auto size = codec::content_size(file.first(std::min(file.size(), codec::kFrameStart)));
   if (!size) return std::min(kFirstRoom, most);
-  if (*size > most) fail_limit("file", "max_allocation_bytes", *size, most);
+  if (*size > most) fail_limit("wrapper", "max_allocation_bytes", *size, most);
   const std::uint64_t possible = codec::most_content(codec::frame_kind(file), file.size());
   if (*size > possible) {
-    fail_field(ErrorCode::bad_value, "file", "content_size", 0, std::to_string(*size),
+    fail_field(ErrorCode::bad_value, "wrapper", "content_size", 0, std::to_string(*size),
                fmt::format("at most {} from {} bytes", possible, file.size()));
   }
   return *size;
@@ -42,7 +42,7 @@ Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
   const auto codec = wrapper_codec(file);
   if (!codec) {
     throw FormatError(ErrorCode::bad_magic, "no zstd or lz4 frame",
-                      {.section = "file", .field = "magic", .offset = 0});
+                      {.section = "wrapper", .field = "magic", .offset = 0});
   }
   const std::uint64_t most = limits.max_allocation_bytes;
   const auto decoder = codec::FrameDecoder::create(*codec);
@@ -60,11 +60,11 @@ Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
         throw FormatError(ErrorCode::truncated, "the frame does not end",
                           {.offset = std::uint64_t{file.size()}});
       }
-      if (written == most) fail_limit("file", "max_allocation_bytes", written + 1, most);
+      if (written == most) fail_limit("wrapper", "max_allocation_bytes", written + 1, most);
       out.bytes.resize(std::min(std::max(2 * written, kFirstRoom), most));
     }
   } catch (Error& error) {
-    error.add_section("file");
+    error.add_section("wrapper");
     throw;
   }
   out.bytes.resize(written);

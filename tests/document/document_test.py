@@ -164,6 +164,8 @@ class Document(unittest.TestCase):
             ("kMagic", "Header"),
             ("kDirectoryMagic", "DirectoryHeader"),
             ("kDeltaMagic", "DeltaHeader"),
+            ("kSeekTableMagic", "SkippableHeader"),
+            ("kMetaMagic", "MetaHeader"),
         ):
             with self.subTest(struct=struct):
                 body = re.search(rf"{constant}\[\d\] = \{{(.*?)\}};", FORMAT).group(1)

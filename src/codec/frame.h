@@ -1,11 +1,13 @@
-// Frames that stand one behind the other in a file, decoded piece by piece: neither their lengths
-// nor their contents have to be known or fit memory. docs/format.md, "Wrappers".
+// Frames that stand one behind the other in a file: whole ones, and decoded piece by piece, where
+// neither their lengths nor their contents have to be known or fit memory. docs/format.md,
+// "Wrappers".
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "thalia/bytes.h"
 #include "thalia/format/chunk.h"
@@ -29,6 +31,14 @@ std::optional<std::uint64_t> content_size(ByteSpan start);
 /// The most bytes that a frame of `stored_length` bytes can decode to, roughly: a content size
 /// beyond it is a lie, known before anything is allocated. 2^64 - 1 where that is less.
 std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept;
+
+/// Decodes one frame into exactly raw.size() bytes; its own content size, if it has one, must say
+/// so. @param codec zstd or lz4. @throws FormatError (bad_value).
+void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw);
+
+/// Replaces `out` by a frame of `raw` with content size, unless there is no content, and content
+/// checksum. `level` is 1 to 22 for zstd, 1 to 12 for lz4.
+void encode_frame(format::Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out);
 
 /// One frame after another, of one codec. Memory is bounded by what the codec needs: of zstd a
 /// window of 128 MiB at most. Externally synchronised.

@@ -1,12 +1,15 @@
-#include "codec/frame_decoder.h"
+#include "codec/frame.h"
 
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "base/fail.h"
 #include "codec/frame_error.h"
 #include "codec/lz4_decoder.h"
+#include "codec/lz4_frame.h"
 #include "codec/zstd_decoder.h"
+#include "codec/zstd_frame.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::codec {
@@ -21,6 +24,11 @@ constexpr std::uint32_t kSkippableMask = 0xfffffff0;
 constexpr std::uint64_t kZstdBlock = 128 << 10;
 constexpr std::uint64_t kZstdLeastBlock = 4;
 constexpr std::uint64_t kLz4Ratio = 255;
+
+[[noreturn]] void fail_codec(format::Codec codec) {
+  fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(codec)),
+                "1 (zstd) or 2 (lz4)");
+}
 
 }  // namespace
 
@@ -47,6 +55,18 @@ std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept
   return wraps ? std::numeric_limits<std::uint64_t>::max() : most;
 }
 
+void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
+  if (codec == format::Codec::lz4) return lz4_decode(stored, raw, false);
+  if (codec == format::Codec::zstd) return zstd_decode(stored, raw, false);
+  fail_codec(codec);
+}
+
+void encode_frame(format::Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out) {
+  if (codec == format::Codec::lz4) return lz4_encode(level, raw, out, true);
+  if (codec == format::Codec::zstd) return zstd_encode(level, raw, out, true);
+  fail_codec(codec);
+}
+
 FrameDecoder::Step FrameDecoder::decode(ByteSpan stored, MutableByteSpan room) {
   if (!inside_) {  // zstd's library may know frames of its first versions, too
     const FrameKind kind = frame_kind(stored);
@@ -61,8 +81,7 @@ FrameDecoder::Step FrameDecoder::decode(ByteSpan stored, MutableByteSpan room) {
 std::unique_ptr<FrameDecoder> FrameDecoder::create(format::Codec codec) {
   if (codec == format::Codec::lz4) return make_lz4_decoder();
   if (codec == format::Codec::zstd) return make_zstd_decoder();
-  fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(codec)),
-                "1 (zstd) or 2 (lz4)");
+  fail_codec(codec);
 }
 
 }  // namespace thalia::codec

@@ -1,0 +1,75 @@
+// Whole files in compressed frames: .thalia.zst and .thalia.lz4, which `zstd -d` and `lz4 -d` open,
+// and which Reader::open() reads without unpacking them to the disk. docs/format.md, "Wrappers".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+
+#include "thalia/options.h"
+
+namespace thalia {
+
+struct CompressOptions {
+  /// zstd or lz4; nullopt: as the target's name ends, in .zst or .lz4.
+  std::optional<format::Codec> algorithm{};
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
+  int level = 0;
+  /// Bytes of the source in a frame, 4 KiB to 1 GiB: what a reader decodes at least.
+  std::uint64_t frame_bytes = 4 << 20;
+  Durability durability = Durability::full;
+  unsigned threads = 0;  ///< that read and compress; 0: one a core
+  Progress progress{};   ///< in bytes of the source
+  std::stop_token cancel{};
+};
+
+struct DecompressOptions {
+  /// max_file_bytes bounds what is written, max_allocation_bytes a seek table.
+  ReadLimits limits{};
+  Durability durability = Durability::full;
+  unsigned threads =
+      0;  ///< that read and decode; 0: one a core. A file without seek table needs one
+  Progress progress{};  ///< in bytes of the source
+  std::stop_token cancel{};
+};
+
+struct WrapResult {
+  format::Codec algorithm = format::Codec::zstd;
+  std::uint64_t frames = 0;  ///< of the compressed file, skippable ones not counted
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  double seconds = 0;
+};
+
+/// Writes the bytes of `source`, any file, as frames with a seek table, and puts them at `target`
+/// as a save does: whole or not at all. Memory is bounded, some frames a thread.
+/// @throws IoError; UsageError (bad_argument) for an option out of range, a target whose name tells
+/// no algorithm, and a target that is the source; CancelledError.
+WrapResult compress_checkpoint(const std::filesystem::path& source,
+                               const std::filesystem::path& target,
+                               const CompressOptions& options = {});
+
+/// Writes what the frames of `source` hold to `target`, exactly, whole or not at all. With a seek
+/// table frames are decoded on all threads; without one, from the front. Memory is bounded,
+/// whatever the file says.
+/// @throws FormatError: (bad_magic) for a file that begins with no frame, (bad_value, truncated)
+/// for damaged frames and seek tables and for bytes behind the frames, (limit_exceeded); otherwise
+/// as compress_checkpoint().
+WrapResult decompress_checkpoint(const std::filesystem::path& source,
+                                 const std::filesystem::path& target,
+                                 const DecompressOptions& options = {});
+
+struct WrapperInfo {
+  format::Codec algorithm = format::Codec::zstd;
+  bool has_seek_table = false;
+  std::uint64_t frames = 0;         ///< 0 without a seek table
+  std::uint64_t content_bytes = 0;  ///< of all frames; 0 without a seek table
+};
+
+/// What a file says of its frames, without decoding one; nullopt for a file that begins with none.
+/// @throws IoError, FormatError for a broken seek table.
+std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
+                                        const ReadLimits& limits = {});
+
+}  // namespace thalia

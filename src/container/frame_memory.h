@@ -1,0 +1,37 @@
+// How many frames are in memory at once while a file is compressed or restored.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+
+namespace thalia::container {
+
+struct FrameMemory {
+  static constexpr std::uint64_t kMost = 512 << 20;  ///< or one frame
+
+  FrameMemory(std::uint64_t frame_bytes, unsigned wanted_threads) {
+    const std::uint64_t affordable =
+        std::max<std::uint64_t>(kMost / std::max<std::uint64_t>(frame_bytes, 1), 1);
+    threads =
+        static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(wanted_threads), affordable));
+    jobs = static_cast<std::size_t>(std::min<std::uint64_t>(2 * threads, affordable));
+  }
+  unsigned threads;
+  std::size_t jobs;
+};
+
+/// Both could be one file under two names. @throws UsageError (bad_argument).
+inline void check_not_the_source(const std::filesystem::path& source,
+                                 const std::filesystem::path& target) {
+  std::error_code unknown;  // a target that does not exist is another file
+  if (!std::filesystem::equivalent(source, target, unknown)) return;
+  throw UsageError(ErrorCode::bad_argument, "the target is the source",
+                   {.path = target.string(), .field = "target"});
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,74 @@
+// Where the frames of a wrapped file begin. docs/format.md, "Wrappers".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "io/posix_file.h"
+#include "thalia/bytes.h"
+#include "thalia/format/chunk.h"
+#include "thalia/format/wrapper.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// A wrapped file, open; borrowed. `path` is for messages.
+struct WrappedSource {
+  int fd;
+  const std::filesystem::path& path;
+  std::uint64_t size;
+  format::Codec codec;  ///< of its first frame
+};
+
+/// The codec of the first frame of a file, which one skippable frame may precede; nullopt where
+/// there is none. @throws IoError.
+std::optional<format::Codec> find_wrapper(int fd, const std::filesystem::path& path,
+                                          std::uint64_t size);
+
+/// Sums and lengths of all frames are checked: sums wrap nowhere, and no frame claims more than one
+/// of its length can hold. Immutable.
+class SeekTable {
+ public:
+  struct Frame {
+    std::uint64_t stored_offset;
+    std::uint64_t stored_length;
+    std::uint64_t content_offset;
+    std::uint64_t content_length;
+  };
+
+  /// nullopt where the file ends with none. @throws FormatError where it breaks a rule, or takes
+  /// more than max_allocation_bytes.
+  static std::optional<SeekTable> read(const WrappedSource& file, const ReadLimits& limits);
+
+  std::size_t size() const noexcept { return starts_.size() - 1; }
+  std::uint64_t content_bytes() const noexcept { return starts_.back().content; }
+  std::uint64_t longest_content() const noexcept { return longest_; }
+  Frame frame(std::size_t i) const noexcept {
+    return {starts_[i].stored, starts_[i + 1].stored - starts_[i].stored, starts_[i].content,
+            starts_[i + 1].content - starts_[i].content};
+  }
+  /// The frame that holds a byte of the content, which lies before content_bytes().
+  std::size_t frame_at(std::uint64_t content_offset) const noexcept;
+
+ private:
+  struct Start {
+    std::uint64_t stored;
+    std::uint64_t content;
+  };
+  std::vector<Start> starts_;  ///< and where the last frame ends
+  std::uint64_t longest_ = 0;
+};
+
+/// The skippable frame for these entries, of which there are at most kMaxSeekFrames.
+std::vector<std::byte> seek_table_bytes(format::Codec codec,
+                                        std::span<const format::SeekEntry> entries);
+
+/// Reads a frame into `stored`, which it may make larger, and decodes it into `content`, of
+/// content_length bytes. @throws IoError, FormatError that names the frame.
+void decode_frame(const WrappedSource& file, const SeekTable::Frame& frame,
+                  std::vector<std::byte>& stored, MutableByteSpan content);
+
+}  // namespace thalia::container

@@ -1,0 +1,88 @@
+// Wrapped files of tests: contents that compress in part, and seek tables that are read apart from
+// the library's own reader.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/files.h"
+#include "thalia/format/wrapper.h"
+#include "thalia/wrap.h"
+
+namespace thalia::test {
+
+inline constexpr format::Codec kWrappers[] = {format::Codec::zstd, format::Codec::lz4};
+
+inline std::string ending(format::Codec codec) {
+  return codec == format::Codec::zstd ? ".zst" : ".lz4";
+}
+
+/// Runs of equal bytes and runs that look random, the same each time.
+inline std::string mixed_contents(std::size_t length) {
+  std::string text;
+  std::uint64_t state = 1;
+  while (text.size() < length) {
+    for (int i = 0; i < 500; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      text += static_cast<char>(state >> 33);
+    }
+    text.append(1500, static_cast<char>(state >> 40));
+  }
+  text.resize(length);
+  return text;
+}
+
+/// One thread, frames of 4 KiB, no wait for the disk.
+inline CompressOptions small_frames() {
+  return {.frame_bytes = 4096, .durability = Durability::none, .threads = 1};
+}
+inline DecompressOptions quickly() {
+  return {.durability = Durability::none, .threads = 1};
+}
+
+/// `text` wrapped with `options`, as the bytes of the file.
+inline std::string wrapped(const std::string& text, format::Codec codec,
+                           CompressOptions options = small_frames()) {
+  const TemporaryFolder folder;
+  write_file(folder / "plain", text);
+  options.algorithm = codec;
+  compress_checkpoint(folder / "plain", folder / "wrapped", options);
+  return read_file(folder / "wrapped");
+}
+
+/// The seek table at the end of a wrapped file, as format.md says, for editing.
+struct TableEditor {
+  explicit TableEditor(std::string file) : bytes(std::move(file)) {
+    std::memcpy(&footer, &bytes[bytes.size() - sizeof footer], sizeof footer);
+    entries.resize(footer.frame_count);
+    begin =
+        bytes.size() - sizeof footer - entries.size() * sizeof(format::SeekEntry) - sizeof header;
+    std::memcpy(&header, &bytes[begin], sizeof header);
+    std::memcpy(entries.data(), &bytes[begin + sizeof header],
+                entries.size() * sizeof(format::SeekEntry));
+  }
+  /// The file with the table as it is now; lengths that follow are made right.
+  std::string file() {
+    header.length =
+        static_cast<std::uint32_t>(entries.size() * sizeof(format::SeekEntry) + sizeof footer);
+    return as_it_is();
+  }
+  std::string as_it_is() const {
+    std::string out = bytes.substr(0, begin);
+    out.append(reinterpret_cast<const char*>(&header), sizeof header);
+    out.append(reinterpret_cast<const char*>(entries.data()),
+               entries.size() * sizeof(format::SeekEntry));
+    out.append(reinterpret_cast<const char*>(&footer), sizeof footer);
+    return out;
+  }
+
+  std::string bytes;
+  std::size_t begin;
+  format::SkippableHeader header;
+  std::vector<format::SeekEntry> entries;
+  format::SeekFooter footer;
+};
+
+}  // namespace thalia::test
