@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "thalia/brain_region.h"
+#include "thalia/lazy.h"
 #include "thalia/tensor_value.h"
 #include "thalia/value.h"
 
@@ -69,7 +70,7 @@ class RegionSet {
   struct Slot;
   Slot* find_slot(std::string_view name) const noexcept;
   Slot& slot(std::string_view name) const;
-  Slot& insert(std::unique_ptr<Slot> slot);
+  Slot& insert(Slot slot);
 
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<std::string_view, Slot*> by_name_;  ///< names lie in the slots
@@ -85,32 +86,44 @@ struct BrainConnection {
   friend bool operator==(const BrainConnection&, const BrainConnection&) = default;
 };
 
-/// Connections in the order in which they were added. Externally synchronised.
+/// Connections in the order in which they were added; those of a file may be read when one is first
+/// asked for. Const access, that first reading included, is safe from any number of threads;
+/// changes are externally synchronised.
 class Connectivity {
  public:
+  using Loader = std::function<std::vector<BrainConnection>()>;
+
+  Connectivity() = default;
+  /// Connections that `load` gives on first access, once; where it throws, the access throws the
+  /// same, and the next one tries again. Each pair of source and target occurs once.
+  explicit Connectivity(Loader load) : connections_(std::move(load)) {}
+
   /// @throws UsageError (duplicate) where there is one from that source to that target.
   BrainConnection& add(BrainConnection connection);
   bool remove(std::string_view source, std::string_view target);
 
-  std::size_t size() const noexcept { return connections_.size(); }
-  bool empty() const noexcept { return connections_.empty(); }
+  bool is_loaded() const noexcept { return connections_.is_made(); }
+  std::size_t size() const { return all().size(); }
+  bool empty() const { return all().empty(); }
   /// Valid until a connection is added or removed; so are references.
-  const std::vector<BrainConnection>& all() const noexcept { return connections_; }
-  std::vector<BrainConnection>& all() noexcept { return connections_; }
-  const BrainConnection* find(std::string_view source, std::string_view target) const noexcept;
-  BrainConnection* find(std::string_view source, std::string_view target) noexcept;
+  const std::vector<BrainConnection>& all() const { return connections_.get(); }
+  std::vector<BrainConnection>& all() { return connections_.get(); }
+  const BrainConnection* find(std::string_view source, std::string_view target) const;
+  BrainConnection* find(std::string_view source, std::string_view target);
   /// @throws UsageError (not_found) naming both.
   const BrainConnection& at(std::string_view source, std::string_view target) const;
   BrainConnection& at(std::string_view source, std::string_view target);
 
-  friend bool operator==(const Connectivity&, const Connectivity&) = default;
+  friend bool operator==(const Connectivity& a, const Connectivity& b) {
+    return a.all() == b.all();
+  }
 
  private:
-  std::vector<BrainConnection> connections_;
+  Lazy<std::vector<BrainConnection>> connections_;
 };
 
 /// A value type, as the tensors in it: copying one costs its trees, not its tensors. Externally
-/// synchronised, with the exception of RegionSet.
+/// synchronised, with the exception of what RegionSet and Connectivity read.
 struct BrainState {
   RegionSet regions;
   RegionSet pathways;  ///< of names of their own: stored as regions "pathway:NAME"

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -62,6 +63,10 @@ class Tensor {
   /// Logical bytes of any layout, kept alive by `owner`. @throws UsageError (size_mismatch).
   static Tensor adopt(const TensorLayout& layout, ByteSpan bytes,
                       std::shared_ptr<const void> owner);
+  /// Bytes of its own that `fill` writes, all of them: they are not zeroed before. An exception of
+  /// `fill` passes through. @throws UsageError (size_mismatch).
+  static Tensor filled(const TensorLayout& layout,
+                       const std::function<void(MutableByteSpan)>& fill);
   /// A tensor of an open file, which it keeps open: in the mapping where it is raw, else
   /// decompressed. Reads and verifies its bytes. @throws as TensorView::bytes() and read();
   /// FormatError (limit_exceeded) where decompressing takes more than `limits` allow, or an index

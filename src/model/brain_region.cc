@@ -13,14 +13,16 @@ struct ComponentRole {
 };
 
 // Of two components with one role the first is that of tensors that no state names.
-constexpr std::array<ComponentRole, 10> kComponents{{
+constexpr std::array<ComponentRole, 12> kComponents{{
     {component::kWeights, Role::weights},
     {component::kHomeostatic, Role::homeostatic},
     {component::kRegionState, Role::region_state},
     {component::kNeuronState, Role::region_state},
     {component::kLearningState, Role::learning_state},
     {component::kOscillators, Role::oscillator},
+    {"oscillators", Role::oscillator},
     {component::kNeuromodulators, Role::neuromodulator},
+    {"neuromodulators", Role::neuromodulator},
     {component::kOptimizer, Role::optimizer},
     {component::kBuffers, Role::buffer},
     {component::kOther, Role::other},

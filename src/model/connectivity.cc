@@ -20,24 +20,23 @@ BrainConnection& Connectivity::add(BrainConnection connection) {
                   pair_of(connection.source, connection.target) + " twice",
                   "one a pair of regions");
   }
-  return connections_.emplace_back(std::move(connection));
+  return all().emplace_back(std::move(connection));
 }
 
 bool Connectivity::remove(std::string_view source, std::string_view target) {
-  return std::erase_if(connections_, [&](const BrainConnection& connection) {
+  return std::erase_if(all(), [&](const BrainConnection& connection) {
            return connection.source == source && connection.target == target;
          }) != 0;
 }
 
-const BrainConnection* Connectivity::find(std::string_view source,
-                                          std::string_view target) const noexcept {
-  const auto found = std::ranges::find_if(connections_, [&](const BrainConnection& connection) {
+const BrainConnection* Connectivity::find(std::string_view source, std::string_view target) const {
+  const auto found = std::ranges::find_if(all(), [&](const BrainConnection& connection) {
     return connection.source == source && connection.target == target;
   });
-  return found == connections_.end() ? nullptr : &*found;
+  return found == all().end() ? nullptr : &*found;
 }
 
-BrainConnection* Connectivity::find(std::string_view source, std::string_view target) noexcept {
+BrainConnection* Connectivity::find(std::string_view source, std::string_view target) {
   return const_cast<BrainConnection*>(std::as_const(*this).find(source, target));
 }
 

@@ -1,42 +1,16 @@
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "thalia/brain_state.h"
+#include "thalia/lazy.h"
 
 namespace thalia {
 
-// One region, or how to get it. Several threads may ask for it at once: the first reads it.
 struct RegionSet::Slot {
-  Slot(std::string of_name, BrainRegion of_region)
-      : name(std::move(of_name)), region(std::move(of_region)), is_loaded(true) {}
-  Slot(std::string of_name, Loader of_load) : name(std::move(of_name)), load(std::move(of_load)) {}
-  Slot(const Slot& other) : name(other.name) {
-    const std::lock_guard lock(other.mutex);
-    region = other.region;
-    load = other.load;
-    is_loaded = other.is_loaded.load();
-  }
-
-  BrainRegion& get() {
-    if (is_loaded.load(std::memory_order_acquire)) return region;
-    const std::lock_guard lock(mutex);
-    if (!is_loaded.load(std::memory_order_relaxed)) {
-      region = load();
-      load = nullptr;  // and with it what it holds on to
-      is_loaded.store(true, std::memory_order_release);
-    }
-    return region;
-  }
-
   std::string name;
-  BrainRegion region;
-  Loader load;
-  std::atomic<bool> is_loaded = false;
-  mutable std::mutex mutex;
+  Lazy<BrainRegion> region;
 };
 
 RegionSet::RegionSet() = default;
@@ -46,7 +20,7 @@ RegionSet& RegionSet::operator=(RegionSet&&) noexcept = default;
 
 RegionSet::RegionSet(const RegionSet& other) {
   slots_.reserve(other.slots_.size());
-  for (const auto& slot : other.slots_) insert(std::make_unique<Slot>(*slot));
+  for (const auto& slot : other.slots_) insert(*slot);
 }
 
 RegionSet& RegionSet::operator=(const RegionSet& other) {
@@ -64,19 +38,19 @@ RegionSet::Slot& RegionSet::slot(std::string_view name) const {
 }
 
 BrainRegion& RegionSet::add(std::string name, BrainRegion region) {
-  return insert(std::make_unique<Slot>(std::move(name), std::move(region))).region;
+  return insert({std::move(name), Lazy(std::move(region))}).region.get();
 }
 
 void RegionSet::add_lazy(std::string name, Loader load) {
-  insert(std::make_unique<Slot>(std::move(name), std::move(load)));
+  insert({std::move(name), Lazy<BrainRegion>(std::move(load))});
 }
 
-RegionSet::Slot& RegionSet::insert(std::unique_ptr<Slot> slot) {
-  if (contains(slot->name)) {
+RegionSet::Slot& RegionSet::insert(Slot slot) {
+  if (contains(slot.name)) {
     throw UsageError(ErrorCode::duplicate, "a region of that name is there already",
-                     {.region = printable(slot->name)});
+                     {.region = printable(slot.name)});
   }
-  Slot& inserted = *slots_.emplace_back(std::move(slot));
+  Slot& inserted = *slots_.emplace_back(std::make_unique<Slot>(std::move(slot)));
   by_name_.emplace(inserted.name, &inserted);
   return inserted;
 }
@@ -99,30 +73,30 @@ bool RegionSet::contains(std::string_view name) const noexcept {
 }
 
 bool RegionSet::is_loaded(std::string_view name) const {
-  return slot(name).is_loaded;
+  return slot(name).region.is_made();
 }
 
 const BrainRegion& RegionSet::at(std::string_view name) const {
-  return slot(name).get();
+  return slot(name).region.get();
 }
 
 BrainRegion& RegionSet::at(std::string_view name) {
-  return slot(name).get();
+  return slot(name).region.get();
 }
 
 const BrainRegion* RegionSet::find(std::string_view name) const {
   Slot* found = find_slot(name);
-  return found == nullptr ? nullptr : &found->get();
+  return found == nullptr ? nullptr : &found->region.get();
 }
 
 BrainRegion* RegionSet::find(std::string_view name) {
   Slot* found = find_slot(name);
-  return found == nullptr ? nullptr : &found->get();
+  return found == nullptr ? nullptr : &found->region.get();
 }
 
 bool operator==(const RegionSet& a, const RegionSet& b) {
   return std::ranges::equal(a.slots_, b.slots_, [](const auto& x, const auto& y) {
-    return x->name == y->name && x->get() == y->get();
+    return x->name == y->name && x->region.get() == y->region.get();
   });
 }
 

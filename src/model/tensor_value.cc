@@ -59,10 +59,8 @@ Tensor::Tensor(const TensorLayout& layout, std::shared_ptr<Buffer> buffer)
     : layout_(layout), bytes_(buffer->bytes()), buffer_(std::move(buffer)) {}
 
 Tensor Tensor::zeros(DType dtype, const Shape& shape) {
-  const TensorLayout layout{.dtype = dtype, .shape = shape};
-  auto buffer = std::make_shared<Buffer>(require_length(layout));
-  std::memset(buffer->data, 0, buffer->size);
-  return {layout, std::move(buffer)};
+  return filled({.dtype = dtype, .shape = shape},
+                [](MutableByteSpan bytes) { std::fill(bytes.begin(), bytes.end(), std::byte{0}); });
 }
 
 Tensor Tensor::copy_of(DType dtype, const Shape& shape, ByteSpan bytes) {
@@ -90,11 +88,18 @@ template Tensor Tensor::csr(DType, const Shape&, CsrArrays<std::uint64_t>);
 template Tensor Tensor::coo(DType, const Shape&, CooArrays<std::uint32_t>);
 template Tensor Tensor::coo(DType, const Shape&, CooArrays<std::uint64_t>);
 
-Tensor Tensor::from_pieces(const TensorLayout& layout, std::span<const ByteSpan> pieces) {
+Tensor Tensor::filled(const TensorLayout& layout,
+                      const std::function<void(MutableByteSpan)>& fill) {
   auto buffer = std::make_shared<Buffer>(require_length(layout));
-  std::byte* out = buffer->data;
-  for (const ByteSpan piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
+  fill(buffer->bytes());
   return {layout, std::move(buffer)};
+}
+
+Tensor Tensor::from_pieces(const TensorLayout& layout, std::span<const ByteSpan> pieces) {
+  return filled(layout, [&](MutableByteSpan bytes) {
+    std::byte* out = bytes.data();
+    for (const ByteSpan piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
+  });
 }
 
 Tensor Tensor::borrow(DType dtype, const Shape& shape, ByteSpan bytes) {
@@ -119,9 +124,7 @@ Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
     fail_limit("payload", "max_allocation_bytes", view.logical_bytes(),
                limits.max_allocation_bytes);
   }
-  auto buffer = std::make_shared<Buffer>(view.logical_bytes());
-  view.read(buffer->bytes());
-  return {layout, std::move(buffer)};
+  return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
 }
 
 MutableByteSpan Tensor::mutable_bytes() {

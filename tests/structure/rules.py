@@ -47,6 +47,8 @@ PUBLIC_LAYERS = {
     "precision.h": "model",
     "precision_statistics.h": "model",
     "growth_history.h": "model",
+    "lazy.h": "base",
+    "state_options.h": "model",
     "tensor_value.h": "model",
     "value.h": "model",
     "safetensors.h": "interop",

@@ -1,0 +1,28 @@
+// How a state in memory becomes tensors of a file, and back. docs/format.md, "States".
+#pragma once
+
+#include <cstdint>
+
+#include "thalia/options.h"
+
+namespace thalia {
+
+/// How the tensors of a state are stored.
+enum class SparseStorage {
+  automatic,  ///< dense ones of more than 100 elements, more than 90 % of them zeros, as csr or coo
+              ///< where that is smaller; loading gives dense ones back
+  as_is,
+  dense,
+  csr,  ///< matrices; others as they are
+  coo,  ///< all but those of rank 0
+};
+
+struct StateLoadOptions {
+  /// Tensors that were stored sparse or in another element type come back as they were saved; else
+  /// as they are stored.
+  bool restore = true;
+  ReadLimits limits{};
+  unsigned threads = 0;  ///< that convert elements; 0: one a core
+};
+
+}  // namespace thalia

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "model/stored_region.h"
+#include "model/tree_json.h"
+#include "thalia/error.h"
+
+namespace thalia::model {
+namespace {
+
+constexpr std::string_view kTreeMember = "thalia_state";
+constexpr std::uint64_t kTreeVersion = 1;
+
+[[noreturn]] void refuse(ErrorCode code, std::string_view field, std::string value,
+                         std::string bound) {
+  ErrorContext context{.section = "region.metadata",
+                       .field = std::string(field),
+                       .value = std::move(value),
+                       .bound = std::move(bound)};
+  if (code == ErrorCode::unsupported_version) throw UnsupportedError(code, {}, std::move(context));
+  throw FormatError(code, {}, std::move(context));
+}
+
+class Loading {
+ public:
+  Loading(const RegionView& view, const StateLoadOptions& options)
+      : view_(view), options_(options) {}
+
+  BrainRegion run() {
+    region_.n_neurons = view_.n_neurons();
+    region_.n_inputs = view_.n_inputs();
+    region_.neuron_type = view_.neuron_type();
+    region_.homeostatic_updated = view_.homeostatic_updated().value_or(0);
+    try {
+      read_texts();
+    } catch (Error& error) {
+      error.add_region(printable(view_.name()));
+      throw;
+    }
+    add_unnamed_tensors();
+    return std::move(region_);
+  }
+
+ private:
+  void read_texts() {
+    if (!view_.config_json().empty()) config_ = parse_json(view_.config_json(), options_.limits);
+    Value metadata = Value::object();
+    if (!view_.metadata_json().empty())
+      metadata = parse_json(view_.metadata_json(), options_.limits);
+    const Value* tree = metadata.find(kTreeMember);
+    if (tree != nullptr) {
+      read_state(*tree);
+      metadata.erase(kTreeMember);
+    } else if (config_.size() != 0) {
+      region_.state["config"] = std::move(config_);
+    }
+    for (auto& [name, value] : metadata.members())
+      region_.metadata.add(name, read_tree(std::move(value)));
+  }
+
+  void read_state(const Value& tree) {
+    const Value* version = tree.find("version");
+    if (version == nullptr || version->kind() != Value::Kind::number ||
+        version->number_text() != std::to_string(kTreeVersion)) {
+      refuse(ErrorCode::unsupported_version, "thalia_state.version",
+             version != nullptr && version->kind() == Value::Kind::number ? version->number_text()
+                                                                          : "none",
+             std::to_string(kTreeVersion));
+    }
+    const Value* components = tree.find("components");
+    if (components == nullptr || !components->is_object())
+      refuse(ErrorCode::bad_value, "thalia_state.components", "none", "an object");
+    for (const auto& [name, component] : components->members()) {
+      region_.state.add(name, read_tree(component, [&](std::string_view type, const Value& object) {
+                          return resolve(type, object);
+                        }));
+    }
+  }
+
+  std::optional<Value> resolve(std::string_view type, const Value& object) {
+    if (type == "config") return config_.is_object() ? config_ : Value::object();
+    if (type == "tensor") return load_tensor(named(object), object, options_);
+    if (type == "scalar") return scalar(named(object));
+    return std::nullopt;
+  }
+
+  static Value scalar(const TensorView& view) {
+    const Tensor tensor = Tensor::from(view);
+    if (tensor.is_dense() && tensor.shape().rank() == 0) {
+      if (tensor.dtype() == DType::f64) return tensor.as<double>()[0];
+      if (tensor.dtype() == DType::i64) return tensor.as<std::int64_t>()[0];
+    }
+    refuse(ErrorCode::inconsistent, "_name",
+           fmt::format("{}{} named '{}'", dtype_name(view.dtype()), view.shape().to_string(),
+                       printable(view.name())),
+           "f64[] or i64[] for a scalar");
+  }
+
+  TensorView named(const Value& object) {
+    const std::string& name = require_text(object, "_name");
+    auto view = view_.find(name);
+    if (!view) {
+      refuse(ErrorCode::inconsistent, "_name", printable(name), "a tensor of the region");
+    }
+    named_.insert(view->name());
+    return *std::move(view);
+  }
+
+  void add_unnamed_tensors() {
+    for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
+      const TensorView view = view_.tensor(i);
+      if (named_.contains(view.name())) continue;
+      Value& component = region_.component(component_of_role(view.role()));
+      Tensor tensor = Tensor::from(view, options_.limits);
+      // Names are unique in a region: only a tree can have used one already.
+      if (named_.empty()) {
+        component.add(std::string(view.name()), std::move(tensor));
+      } else {
+        component[view.name()] = std::move(tensor);
+      }
+    }
+  }
+
+  const RegionView& view_;
+  const StateLoadOptions& options_;
+  BrainRegion region_;
+  Value config_ = Value::object();
+  std::unordered_set<std::string_view> named_;  ///< names lie in the file
+};
+
+}  // namespace
+
+BrainRegion load_region(const RegionView& view, const StateLoadOptions& options) {
+  return Loading(view, options).run();
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/short_name.h"
+#include "model/stored_brain.h"
+#include "model/tree_json.h"
+
+namespace thalia::model {
+namespace {
+
+class Reading {
+ public:
+  Reading(const Reader& reader, const BrainReadOptions& options)
+      : reader_(reader), options_(options), wanted_(names_wanted()) {}
+
+  BrainState run() {
+    BrainState brain;
+    brain.training_steps = reader_.header().training_steps;
+    if (!reader_.metadata_json().empty()) {
+      brain.metadata = read_tree(parse_json(reader_.metadata_json(), options_.state.limits));
+    }
+    Value origins;
+    add_regions(brain, origins);
+    brain.connectivity = Connectivity(
+        [reader = reader_, wanted = wanted_, origins = std::move(origins), state = options_.state] {
+          return read_connections(reader, wanted, origins, state);
+        });
+    if (!options_.lazy) brain.connectivity.all();
+    return brain;
+  }
+
+ private:
+  // Numbers of the file's regions that belong to the state; where it is lazy, all of them do.
+  struct Wanted {
+    std::vector<std::uint32_t> regions;
+    std::unordered_set<std::string> at_once;  ///< read now
+    bool everything = true;
+  };
+
+  Wanted names_wanted() const {
+    Wanted wanted;
+    for (const std::string& name : options_.regions) {
+      reader_.region(name);  // throws where there is none
+      wanted.at_once.insert(name);
+    }
+    wanted.everything = options_.lazy || options_.regions.empty();
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const std::string name(reader_.region(i).name());
+      if (wanted.everything || name == kBrainRegion || wanted.at_once.contains(name))
+        wanted.regions.push_back(i);
+    }
+    return wanted;
+  }
+
+  bool is_read_now(std::string_view name) const {
+    if (!options_.lazy) return true;
+    return name == kBrainRegion || wanted_.at_once.contains(std::string(name));
+  }
+
+  // What the metadata of the brain's own region says of the connections comes in `origins`.
+  void add_regions(BrainState& brain, Value& origins) const {
+    std::vector<BrainRegion> loaded(wanted_.regions.size());
+    parallel_for(wanted_.regions.size(), options_.state.threads, [&](std::size_t i) {
+      const RegionView view = reader_.region(wanted_.regions[i]);
+      if (is_read_now(view.name())) loaded[i] = load_region(view, options_.state);
+    });
+    for (std::size_t i = 0; i < loaded.size(); ++i) {
+      const RegionView view = reader_.region(wanted_.regions[i]);
+      const std::string name(view.name());
+      if (name == kBrainRegion) {
+        brain.state = std::move(loaded[i].state);
+        if (Value* found = loaded[i].metadata.find("connections")) origins = std::move(*found);
+        continue;
+      }
+      const bool is_pathway = name.starts_with(kPathwayPrefix);
+      RegionSet& set = is_pathway ? brain.pathways : brain.regions;
+      std::string own = is_pathway ? name.substr(kPathwayPrefix.size()) : name;
+      if (is_read_now(name)) {
+        set.add(std::move(own), std::move(loaded[i]));
+      } else {
+        set.add_lazy(std::move(own),
+                     [view, state = options_.state] { return load_region(view, state); });
+      }
+    }
+  }
+
+  static std::vector<BrainConnection> read_connections(const Reader& reader, const Wanted& wanted,
+                                                       const Value& origins,
+                                                       const StateLoadOptions& options) {
+    std::map<std::string, std::string> full_names;
+    for (const std::uint32_t i : wanted.regions) {
+      const std::string name(reader.region(i).name());
+      full_names.emplace(container::short_name_string(name), name);
+    }
+    std::vector<BrainConnection> connections;
+    for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+      const ConnectionView view = reader.connection(i);
+      const auto source = full_names.find(view.source);
+      const auto target = full_names.find(view.target);
+      if (source == full_names.end() || target == full_names.end()) {
+        if (!wanted.everything) continue;
+        throw FormatError(ErrorCode::inconsistent, "a connection names no region of the file",
+                          {.section = "connectivity",
+                           .field = "source_region",
+                           .value = printable(view.source + " to " + view.target)});
+      }
+      const Value none;
+      const auto origin = [&](std::string_view member) -> const Value& {
+        if (!origins.is_array() || i >= origins.size()) return none;
+        const Value* found = origins.elements()[i].find(member);
+        return found == nullptr ? none : *found;
+      };
+      BrainConnection connection{.source = source->second,
+                                 .target = target->second,
+                                 .weights = load_tensor(view.weights, origin("weights"), options)};
+      if (view.delays) connection.delays = load_tensor(*view.delays, origin("delays"), options);
+      connections.push_back(std::move(connection));
+    }
+    return connections;
+  }
+
+  const Reader& reader_;
+  const BrainReadOptions& options_;
+  Wanted wanted_;
+};
+
+}  // namespace
+
+BrainState read_brain(const Reader& reader, const BrainReadOptions& options) {
+  return Reading(reader, options).run();
+}
+
+}  // namespace thalia::model

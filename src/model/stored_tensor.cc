@@ -1,0 +1,97 @@
+#include "model/stored_tensor.h"
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "codec/float_conversion.h"
+#include "model/tensor_conversion.h"
+#include "model/tree_json.h"
+
+namespace thalia::model {
+namespace {
+
+Tensor encoded(const Tensor& tensor, SparseStorage sparse) {
+  const unsigned rank = tensor.shape().rank();
+  const bool can_be_sparse = !dtype_is_packed(tensor.dtype());
+  switch (sparse) {
+    case SparseStorage::automatic:
+      return tensor.to_sparse_where_smaller();
+    case SparseStorage::as_is:
+      break;
+    case SparseStorage::dense:
+      return tensor.to_dense();
+    case SparseStorage::csr:
+      if (rank == 2 && can_be_sparse) return tensor.to_csr();
+      break;
+    case SparseStorage::coo:
+      if (rank != 0 && can_be_sparse) return tensor.to_coo();
+      break;
+  }
+  return tensor;
+}
+
+// A sparse tensor of few bytes may claim any shape.
+void check_dense_limit(const TensorView& view, const ReadLimits& limits) {
+  if (view.dense_bytes() > limits.max_allocation_bytes) {
+    fail_limit("payload", "max_allocation_bytes", view.dense_bytes(), limits.max_allocation_bytes);
+  }
+}
+
+bool is_true(const Value* value) {
+  return value != nullptr && value->kind() == Value::Kind::boolean && value->as_bool();
+}
+
+}  // namespace
+
+StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
+                          const std::string& path, const StoreOptions& options) {
+  StoredTensor stored{.tensor = tensor};
+  if (options.choose_dtype) {
+    const DType dtype = options.choose_dtype(path, role, tensor);
+    if (dtype != tensor.dtype()) {
+      stored.was_dtype = tensor.dtype();
+      stored.tensor = convert_tensor(tensor, dtype, options.threads);
+    }
+  }
+  stored.tensor = encoded(stored.tensor, options.sparse);
+  stored.was_dense = tensor.is_dense() && !stored.tensor.is_dense();
+  const TensorLayout& layout = stored.tensor.layout();
+  stored.spec = {.name = std::move(name),
+                 .dtype = layout.dtype,
+                 .shape = layout.shape,
+                 .role = role,
+                 .encoding = layout.encoding,
+                 .nnz = layout.nnz,
+                 .wide_indices = layout.wide_indices};
+  return stored;
+}
+
+void write_origin(JsonWriter& json, const StoredTensor& tensor) {
+  if (tensor.was_dense) json.member("_dense", true);
+  if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
+}
+
+Tensor load_tensor(const TensorView& view, const Value& origin, const StateLoadOptions& options) {
+  Tensor tensor = Tensor::from(view, options.limits);
+  if (!options.restore) return tensor;
+  if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
+    check_dense_limit(view, options.limits);
+    tensor = tensor.to_dense();
+  }
+  if (origin.find("_dtype") != nullptr) {
+    const std::string& name = require_text(origin, "_dtype");
+    const auto dtype = dtype_from_name(name);
+    if (!dtype || !codec::is_convertible(*dtype) || !codec::is_convertible(tensor.dtype())) {
+      throw FormatError(ErrorCode::bad_value, {},
+                        {.section = "region.metadata",
+                         .field = "_dtype",
+                         .value = printable(name, 40),
+                         .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
+    }
+    tensor = convert_tensor(tensor, *dtype, options.threads);
+  }
+  return tensor;
+}
+
+}  // namespace thalia::model

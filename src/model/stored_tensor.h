@@ -1,0 +1,47 @@
+// A tensor of a state as a file holds it, and back. docs/format.md, "States".
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "thalia/json_writer.h"
+#include "thalia/state_options.h"
+#include "thalia/tensor_value.h"
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+/// The element type in which a tensor is to be stored. The path is the dotted one from the state's
+/// root: "regions.cortex.weights.w_ff".
+using ChooseDType = std::function<DType(const std::string& path, Role role, const Tensor& tensor)>;
+
+struct StoreOptions {
+  SparseStorage sparse = SparseStorage::automatic;
+  bool include_homeostatic = true;
+  ChooseDType choose_dtype{};  ///< none: each in its own
+  unsigned threads = 0;        ///< that convert elements; 0: one a core
+};
+
+struct StoredTensor {
+  TensorSpec spec;
+  Tensor tensor;  ///< as it is stored: its layout is the spec's
+  // What it was before.
+  bool was_dense = false;            ///< and is sparse
+  std::optional<DType> was_dtype{};  ///< where it has another now
+};
+
+/// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one where
+/// it is stored as it is.
+StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
+                          const std::string& path, const StoreOptions& options);
+
+/// The members `_dense` and `_dtype`, as far as there is something to tell.
+void write_origin(JsonWriter& json, const StoredTensor& tensor);
+
+/// The tensor of a file as it was before it was stored, where the options want that. `origin` is an
+/// object with the members that write_origin() wrote, or null. @throws as Tensor::from();
+/// FormatError for a bad member, and for a dense tensor larger than the limits allow.
+Tensor load_tensor(const TensorView& view, const Value& origin, const StateLoadOptions& options);
+
+}  // namespace thalia::model
