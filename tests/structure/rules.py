@@ -46,6 +46,7 @@ PUBLIC_LAYERS = {
     "brain_state.h": "model",
     "precision.h": "model",
     "precision_statistics.h": "model",
+    "checkpoint_metadata.h": "model",
     "growth_history.h": "model",
     "lazy.h": "base",
     "state_options.h": "model",
