@@ -1,4 +1,5 @@
-// Conversion between checkpoint formats, lossless unless told otherwise.
+// Conversion between checkpoint formats, lossless unless told otherwise. docs/format.md,
+// "Precision", for what `precision` does.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "thalia/options.h"
+#include "thalia/precision.h"
+#include "thalia/precision_statistics.h"
 
 namespace thalia {
 
@@ -42,6 +45,9 @@ struct ConvertOptions {
   RegionGrouping grouping{};
   SaveOptions save{};
   ReadOptions read{};
+  /// Which tensors are stored in another floating point type, sparse ones too; noted in the
+  /// output's metadata. As it is made: none.
+  PrecisionPolicy precision{};
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };
@@ -50,7 +56,11 @@ struct ConvertResult {
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   std::uint32_t tensors = 0;
-  std::vector<std::string> losses;  ///< what the target cannot hold, one sentence each
+  std::vector<std::string> losses;      ///< what the target cannot hold, one sentence each
+  PrecisionStatistics precision{};      ///< of the output's tensors
+  std::uint32_t converted_tensors = 0;  ///< to another type
+  std::uint64_t overflowed = 0;         ///< finite numbers that became infinite
+  double largest_rounding_error = 0;    ///< of the others: |number - what became of it|
   double seconds = 0;
 };
 

@@ -30,6 +30,9 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits);
 
+/// What the directory says of a tensor.
+TensorSpec spec_of(const TensorView& tensor);
+
 /// "'a', 'b', 'c' and 4 more", for sentences about what is lost.
 std::string list_names(const std::vector<std::string>& names);
 

@@ -104,6 +104,16 @@ ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch
   return scratch;
 }
 
+TensorSpec spec_of(const TensorView& tensor) {
+  return {.name = std::string(tensor.name()),
+          .dtype = tensor.dtype(),
+          .shape = tensor.shape(),
+          .role = tensor.role(),
+          .encoding = tensor.encoding(),
+          .nnz = tensor.nnz(),
+          .wide_indices = tensor.wide_indices()};
+}
+
 std::string list_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 3;
   std::string text;

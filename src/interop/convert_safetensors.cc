@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "interop/precision_run.h"
 #include "interop/safetensors_dtype.h"
 #include "interop/safetensors_origin.h"
 #include "interop/safetensors_parse.h"
@@ -27,6 +30,18 @@ std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {
   return file.has_metadata() ? std::optional(file.metadata()) : std::nullopt;
 }
 
+TensorSpec spec_of(const SafetensorsTensor& tensor) {
+  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+}
+
+// A tensor whose payload is converted on its way.
+struct Streamed {
+  std::uint32_t region;
+  TensorId id;
+  const SafetensorsTensor* tensor;
+  DType dtype;
+};
+
 }  // namespace
 
 void safetensors_to_safetensors(const path& input, const path& output,
@@ -34,17 +49,32 @@ void safetensors_to_safetensors(const path& input, const path& output,
   const SafetensorsFile file = SafetensorsFile::open(input, options.max_safetensors_header_bytes);
   result.input_bytes = file.file_bytes();
   result.tensors = static_cast<std::uint32_t>(file.tensors().size());
-  result.output_bytes =
-      write_safetensors(output, file.tensors(), metadata_of(file), write_options(options),
-                        [&](std::size_t i) { return file.tensors()[i].bytes; });
+  PrecisionRun precision(options.precision, result);
+  std::vector<SafetensorsTensor> tensors = file.tensors();
+  for (SafetensorsTensor& tensor : tensors)
+    tensor.dtype = precision.choose(tensor.name, spec_of(tensor));
+  std::optional<SafetensorsMetadata> metadata = metadata_of(file);
+  precision.note_in(metadata);
+  result.output_bytes = write_safetensors(
+      output, tensors, metadata, write_options(options), [&](std::size_t i, const PieceSink& sink) {
+        const SafetensorsTensor& tensor = file.tensors()[i];
+        if (tensor.dtype == tensors[i].dtype) {
+          sink(tensor.bytes);
+        } else {
+          precision.convert(spec_of(tensor), tensor.bytes, tensors[i].dtype, sink);
+        }
+      });
 }
 
 void safetensors_to_thalia(const path& input, const path& output, const ConvertOptions& options,
                            ConvertResult& result) {
   const SafetensorsFile file = SafetensorsFile::open(input, options.max_safetensors_header_bytes);
   Writer writer(output, options.save);
-  writer.set_metadata(origin_to_json(metadata_of(file)));
+  PrecisionRun precision(options.precision, result);
+  writer.set_metadata(
+      precision.note_in(origin_to_json(metadata_of(file)), options.read.limits.max_json_depth));
   std::unordered_map<std::string, RegionId> regions;
+  std::vector<Streamed> streamed;
   for (const SafetensorsTensor& tensor : file.tensors()) {
     if (tensor.name.size() > format::kMaxNameLength) {
       throw UnsupportedError(ErrorCode::unsupported_feature, "the name is too long for .thalia",
@@ -59,9 +89,24 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
       const RegionId id = writer.add_region({.name = name});
       region = regions.emplace(std::move(name), id).first;
     }
-    writer.add_tensor(region->second,
-                      {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape},
-                      tensor.bytes);
+    TensorSpec spec = spec_of(tensor);
+    spec.dtype = precision.choose(tensor.name, spec);
+    if (spec.dtype == tensor.dtype) {
+      writer.add_tensor(region->second, std::move(spec), tensor.bytes);
+      continue;
+    }
+    const DType dtype = spec.dtype;
+    streamed.push_back({.region = region->second.value,
+                        .id = writer.add_tensor(region->second, std::move(spec)),
+                        .tensor = &tensor,
+                        .dtype = dtype});
+  }
+  // In the order of the output, which compressing asks for.
+  std::stable_sort(streamed.begin(), streamed.end(),
+                   [](const Streamed& a, const Streamed& b) { return a.region < b.region; });
+  for (const Streamed& one : streamed) {
+    precision.convert(spec_of(*one.tensor), one.tensor->bytes, one.dtype,
+                      [&](ByteSpan piece) { writer.write(one.id, piece); });
   }
   result.input_bytes = file.file_bytes();
   result.tensors = static_cast<std::uint32_t>(file.tensors().size());

@@ -10,21 +10,12 @@
 #include "container/carried_tensor.h"
 #include "container/short_name.h"
 #include "interop/conversions.h"
+#include "interop/precision_run.h"
 #include "thalia/error.h"
 #include "thalia/writer.h"
 
 namespace thalia::interop {
 namespace {
-
-TensorSpec spec_of(const TensorView& tensor) {
-  return {.name = std::string(tensor.name()),
-          .dtype = tensor.dtype(),
-          .shape = tensor.shape(),
-          .role = tensor.role(),
-          .encoding = tensor.encoding(),
-          .nnz = tensor.nnz(),
-          .wide_indices = tensor.wide_indices()};
-}
 
 // In the order of their bytes, which is that of their declaration.
 std::vector<TensorView> tensors_of(const RegionView& region) {
@@ -59,17 +50,24 @@ class Copy {
       : reader_(reader),
         limits_(options.read.limits),
         result_(result),
+        precision_(options.precision, result),
         writer_(output, options.save) {}
 
   void run(const std::vector<std::uint32_t>& regions) {
-    if (!reader_.metadata_json().empty())
-      writer_.set_metadata(std::string(reader_.metadata_json()));
+    std::string metadata =
+        precision_.note_in(std::string(reader_.metadata_json()), limits_.max_json_depth);
+    if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
     writer_.set_training_steps(reader_.header().training_steps);
     for (const std::uint32_t i : regions) copy_region(reader_.region(i));
     copy_connections();
-    for (const auto& [id, view] : streamed_) {
-      const ByteSpan payload = fetch_payload(view, scratch_, limits_);
-      if (!payload.empty()) writer_.write(id, payload);
+    for (const Streamed& one : streamed_) {
+      const ByteSpan payload = fetch_payload(one.view, scratch_, limits_);
+      const auto write = [&, id = one.id](ByteSpan piece) { writer_.write(id, piece); };
+      if (one.dtype != one.view.dtype()) {
+        precision_.convert(spec_of(one.view), payload, one.dtype, write);
+      } else if (!payload.empty()) {
+        write(payload);
+      }
     }
     const SaveResult saved = writer_.commit();
     result_.input_bytes = reader_.file_bytes();
@@ -78,18 +76,26 @@ class Copy {
   }
 
  private:
-  // Raw payloads are borrowed from the mapping. As soon as one has to be decompressed it and all
-  // behind it are streamed instead, in the order of declaration, so that one of them at a time is
-  // in memory.
+  struct Streamed {
+    TensorId id;
+    TensorView view;
+    DType dtype;  ///< to be stored in
+  };
+
+  // Raw payloads that stay as they are, are borrowed from the mapping. Others are streamed in the
+  // order of declaration, so that one decompressed payload, or one converted piece, at a time is in
+  // memory.
   void copy_region(const RegionView& region) {
     const RegionId id = writer_.add_region(container::region_spec(region));
     names_.add(region.name());
     for (const TensorView& tensor : tensors_of(region)) {
       check_encoding(tensor);
-      if (tensor.is_raw() && streamed_.empty()) {
-        writer_.add_tensor(id, spec_of(tensor), tensor.bytes());
+      TensorSpec spec = spec_of(tensor);
+      const DType dtype = spec.dtype = precision_.choose(region, spec);
+      if (tensor.is_raw() && dtype == tensor.dtype()) {
+        writer_.add_tensor(id, std::move(spec), tensor.bytes());
       } else {
-        streamed_.emplace_back(writer_.add_tensor(id, spec_of(tensor)), tensor);
+        streamed_.push_back({writer_.add_tensor(id, std::move(spec)), tensor, dtype});
       }
     }
   }
@@ -105,11 +111,20 @@ class Copy {
         continue;
       }
       const std::uint32_t id = writer_.add_connection(*source, *target);
-      writer_.add_connection_weights(id, spec_of(connection.weights), borrowed(connection.weights));
-      if (connection.delays) {
-        writer_.add_connection_delays(id, spec_of(*connection.delays),
-                                      borrowed(*connection.delays));
-      }
+      const auto take = [&](std::string_view matrix, const TensorView& view, const auto& add) {
+        check_encoding(view);
+        TensorSpec spec = spec_of(view);
+        spec.dtype = precision_.choose(connection, matrix, spec);
+        const ByteSpan payload = borrowed(view, spec.dtype);
+        add(std::move(spec), payload);
+      };
+      take("weights", connection.weights, [&](TensorSpec spec, ByteSpan payload) {
+        writer_.add_connection_weights(id, std::move(spec), payload);
+      });
+      if (!connection.delays) continue;
+      take("delays", *connection.delays, [&](TensorSpec spec, ByteSpan payload) {
+        writer_.add_connection_delays(id, std::move(spec), payload);
+      });
     }
     if (!dropped.empty()) {
       result_.losses.push_back(
@@ -117,11 +132,19 @@ class Copy {
     }
   }
 
-  // Matrices of connections cannot be streamed: decompressed ones wait for the commit in memory.
-  ByteSpan borrowed(const TensorView& tensor) {
-    check_encoding(tensor);
-    if (tensor.is_raw()) return tensor.bytes();
-    return fetch_payload(tensor, held_.emplace_back(), limits_);
+  // Matrices of connections cannot be streamed: decompressed and converted ones wait for the commit
+  // in memory.
+  ByteSpan borrowed(const TensorView& tensor, DType dtype) {
+    if (dtype == tensor.dtype()) {
+      return tensor.is_raw() ? tensor.bytes()
+                             : fetch_payload(tensor, held_.emplace_back(), limits_);
+    }
+    const ByteSpan payload = fetch_payload(tensor, scratch_, limits_);
+    std::vector<std::byte>& converted = held_.emplace_back();
+    precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
+      converted.insert(converted.end(), piece.begin(), piece.end());
+    });
+    return converted;
   }
 
   static void check_encoding(const TensorView& tensor) {
@@ -136,9 +159,10 @@ class Copy {
   const Reader& reader_;
   const ReadLimits& limits_;
   ConvertResult& result_;
+  PrecisionRun precision_;
   std::vector<std::byte> scratch_;
   std::list<std::vector<std::byte>> held_;
-  std::vector<std::pair<TensorId, TensorView>> streamed_;
+  std::vector<Streamed> streamed_;
   RegionNames names_;
   Writer writer_;
 };

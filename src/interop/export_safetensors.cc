@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "interop/precision_run.h"
 #include "interop/safetensors_dtype.h"
 #include "interop/safetensors_origin.h"
 #include "interop/safetensors_parse.h"
@@ -38,10 +39,10 @@ void check_tensor(std::string_view region, const TensorView& view) {
   if (safetensors_dtype_name(view.dtype()).empty()) refuse("dtype", dtype_name(view.dtype()));
 }
 
-void add(Export& out, std::string_view region, std::string name, TensorView view) {
+void add(Export& out, std::string_view region, std::string name, DType dtype, TensorView view) {
   check_tensor(region, view);
   out.tensors.push_back(
-      {.name = std::move(name), .dtype = view.dtype(), .shape = view.shape(), .bytes = {}});
+      {.name = std::move(name), .dtype = dtype, .shape = view.shape(), .bytes = {}});
   out.views.push_back(std::move(view));
   out.regions.emplace_back(region);
 }
@@ -76,13 +77,18 @@ void resolve_names(Export& out, std::vector<std::string>& losses) {
   }
 }
 
-void add_connections(const Reader& reader, Export& out, std::vector<std::string>& losses) {
+void add_connections(const Reader& reader, PrecisionRun& precision, Export& out,
+                     std::vector<std::string>& losses) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     ConnectionView connection = reader.connection(i);
     names.push_back(fmt::format("{}->{}", connection.source, connection.target));
-    add(out, "", names.back() + ".weights", std::move(connection.weights));
-    if (connection.delays) add(out, "", names.back() + ".delays", std::move(*connection.delays));
+    const auto add_matrix = [&](std::string_view matrix, TensorView& view) {
+      const DType dtype = precision.choose(connection, matrix, spec_of(view));
+      add(out, "", fmt::format("{}.{}", names.back(), matrix), dtype, std::move(view));
+    };
+    add_matrix("weights", connection.weights);
+    if (connection.delays) add_matrix("delays", *connection.delays);
   }
   if (!names.empty()) {
     losses.push_back(fmt::format(
@@ -146,20 +152,24 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
   const Reader reader = Reader::open(input, options.read);
   try {
     Export out;
+    PrecisionRun precision(options.precision, result);
     for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
       const RegionView region = reader.region(r);
       for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
         TensorView tensor = region.tensor(t);
         std::string name(tensor.name());
-        add(out, region.name(), std::move(name), std::move(tensor));
+        const DType dtype = precision.choose(region, spec_of(tensor));
+        add(out, region.name(), std::move(name), dtype, std::move(tensor));
       }
     }
-    add_connections(reader, out, result.losses);
+    add_connections(reader, precision, out, result.losses);
     resolve_names(out, result.losses);
     list_region_losses(reader, options, result.losses);
 
-    const SafetensorsOrigin origin =
+    SafetensorsOrigin origin =
         origin_from_json(reader.metadata_json(), options.read.limits.max_json_depth);
+    precision.note_in(origin.metadata);
+    if (!options.precision.keeps_all()) std::erase(origin.other_keys, kPrecisionPolicyKey);
     if (!origin.other_keys.empty()) {
       result.losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));
     }
@@ -173,7 +183,15 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
         {.max_header_bytes = options.max_safetensors_header_bytes,
          .durability = options.save.durability,
          .progress = options.save.progress},
-        [&](std::size_t i) { return fetch_payload(out.views[i], scratch, options.read.limits); });
+        [&](std::size_t i, const PieceSink& sink) {
+          const TensorView& view = out.views[i];
+          const ByteSpan payload = fetch_payload(view, scratch, options.read.limits);
+          if (out.tensors[i].dtype == view.dtype()) {
+            sink(payload);
+          } else {
+            precision.convert(spec_of(view), payload, out.tensors[i].dtype, sink);
+          }
+        });
   } catch (Error& error) {
     error.add_path(input.string());
     throw;

@@ -65,17 +65,18 @@ SafetensorsHeader checked_header(const std::filesystem::path& path,
 std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const std::vector<SafetensorsTensor>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
-                                const SafetensorsWriteOptions& options, const FetchPayload& fetch) {
+                                const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
   io::AtomicFile file(path, {.durability = options.durability});
   PayloadWriter writer(file, header.bytes);
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
-    const ByteSpan payload = fetch(i);
-    writer.write(payload);
-    done += payload.size();
-    if (options.progress) options.progress(done, header.data_bytes);
+    emit(i, [&](ByteSpan piece) {
+      writer.write(piece);
+      done += piece.size();
+      if (options.progress) options.progress(done, header.data_bytes);
+    });
   }
   assert(done == header.data_bytes);
   writer.flush();
@@ -104,7 +105,7 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
   return interop::write_safetensors(
       path, tensors, metadata,
       {.max_header_bytes = interop::kSafetensorsHeaderLimit, .durability = durability},
-      [&](std::size_t i) { return tensors[i].bytes; });
+      [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
 }
 
 }  // namespace thalia

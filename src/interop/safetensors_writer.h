@@ -1,4 +1,4 @@
-// Writing a safetensors file whose payloads are fetched one after the other, so that tensors that
+// Writing a safetensors file whose payloads come one after the other, so that tensors that
 // have to be decompressed never lie in memory all at once.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "interop/piece_sink.h"
 #include "thalia/options.h"
 #include "thalia/safetensors.h"
 
@@ -19,13 +20,14 @@ struct SafetensorsWriteOptions {
   Progress progress;
 };
 
-/// The payload of `tensors[i]`, valid until the next call. Called once each, in the file's order.
-using FetchPayload = std::function<ByteSpan(std::size_t i)>;
+/// Hands on the payload of `tensors[i]`, in pieces of any size. Called once each, in the file's
+/// order.
+using EmitPayload = std::function<void(std::size_t i, const PieceSink& sink)>;
 
 /// As save_safetensors(); the `bytes` of the tensors are not looked at.
 std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const std::vector<SafetensorsTensor>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
-                                const SafetensorsWriteOptions& options, const FetchPayload& fetch);
+                                const SafetensorsWriteOptions& options, const EmitPayload& emit);
 
 }  // namespace thalia::interop
