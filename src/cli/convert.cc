@@ -2,6 +2,7 @@
 #include <charconv>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/choice.h"
 #include "cli/command.h"
@@ -18,6 +19,7 @@ struct Arguments {
   std::string from;
   std::string to;
   std::string regions = "auto";
+  std::string precision = "keep";
   SaveArguments save;
 };
 
@@ -46,11 +48,22 @@ RegionGrouping grouping_named(const std::string& text) {
   return {RegionGrouping::Kind::depth, depth};
 }
 
+PrecisionPolicy precision_named(const std::string& text) {
+  try {
+    return parse_precision_policy(text);
+  } catch (const UsageError& error) {
+    ErrorContext context = error.context();
+    context.field = "--precision";
+    throw UsageError(error.code(), error.message(), std::move(context));
+  }
+}
+
 int run_convert(const Arguments& arguments, Output& out) {
   ConvertOptions options = arguments.save.options();
   options.from = format_named("--from", arguments.from);
   options.to = format_named("--to", arguments.to);
   options.grouping = grouping_named(arguments.regions);
+  options.precision = precision_named(arguments.precision);
   ProgressBar bar("converting " + arguments.input);
   options.save.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
@@ -63,7 +76,9 @@ int run_convert(const Arguments& arguments, Output& out) {
 
 Run declare_convert(CLI::App& app) {
   app.description(
-      "Converts a checkpoint between formats, without loss, and says what the target cannot hold.\n"
+      "Converts a checkpoint between formats, without loss unless --precision asks for it, and "
+      "says\n"
+      "what the target cannot hold.\n"
       "The input's format is found by content, the output's by its name's ending. An output that "
       "is\n"
       "there already is replaced in one step; on an error it stays as it was.");
@@ -79,6 +94,11 @@ Run declare_convert(CLI::App& app) {
          "How tensors become regions: auto (the default: the name up to its first number),\n"
          "none (one region) or DEPTH (that many parts of the name)")
       ->option_text("HOW");
+  app.add_option(
+         "--precision", arguments->precision,
+         "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or\n"
+         "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16")
+      ->option_text("POLICY");
   arguments->save.declare(app);
   return [arguments](Output& out) { return run_convert(*arguments, out); };
 }

@@ -37,6 +37,24 @@ void check_level(std::optional<Codec> codec, int level) {
   }
 }
 
+// What a conversion of types did; nothing where there was none.
+void print_precision(Output& out, const ConvertResult& result) {
+  if (result.converted_tensors == 0) return;
+  std::string shares;
+  for (std::size_t i = 0; i < kPrecisionKindCount; ++i) {
+    const auto kind = static_cast<PrecisionKind>(i);
+    const auto& share = result.precision.share(kind);
+    if (share.count == 0) continue;
+    shares += fmt::format("{}{} {} ({}, {:.1f} %)", shares.empty() ? "" : ", ",
+                          grouped(share.count), precision_kind_name(kind), human_bytes(share.bytes),
+                          result.precision.percent(kind));
+  }
+  out.print("precision: {} converted; now {}\n",
+            counted(result.converted_tensors, "tensor", "tensors"), shares);
+  out.print("rounding: largest error {:.3g}; {} became infinite\n", result.largest_rounding_error,
+            counted(result.overflowed, "number", "numbers"));
+}
+
 }  // namespace
 
 void SaveArguments::declare(CLI::App& app) {
@@ -82,6 +100,7 @@ void print_result(Output& out, const ConvertResult& result, const std::string& o
               counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
               human_bytes(result.input_bytes), result.seconds);
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
+    print_precision(out, result);
     return;
   }
   std::string text;
@@ -90,7 +109,12 @@ void print_result(Output& out, const ConvertResult& result, const std::string& o
   json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
   json.member("seconds", result.seconds).key("losses").begin_array();
   for (const std::string& loss : result.losses) json.value(as_utf8(loss));
-  json.end_array().end_object();
+  json.end_array().key("precision").begin_object();
+  json.member("converted_tensors", result.converted_tensors);
+  json.member("overflowed", result.overflowed);
+  json.member("largest_rounding_error", result.largest_rounding_error).key("types");
+  result.precision.add_json(json);
+  json.end_object().end_object();
   out.write(text + "\n");
 }
 

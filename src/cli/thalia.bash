@@ -44,6 +44,7 @@ _thalia() {
     --from | --to) _thalia_words 'thalia safetensors' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
+    --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
     --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;
@@ -70,7 +71,7 @@ _thalia() {
       info | ls | version) options='--json' ;;
       cat) options='--slice --format --output --all --dense' ;;
       verify) options='--quick --threads --json' ;;
-      convert) options="--from --to --regions $save" ;;
+      convert) options="--from --to --regions --precision $save" ;;
       extract) options="--regions $save" ;;
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;

@@ -198,15 +198,19 @@ std::string to_string(const PrecisionPolicy& policy) {
   for (const Named& named : named_policies())
     if (named.policy == policy) return std::string(named.name);
   std::string text;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
+  };
   for (const PrecisionPattern& pattern : policy.patterns)
-    text += fmt::format("{}={},", pattern.glob, precision_name(pattern.precision));
+    add(pattern.glob, precision_name(pattern.precision));
   for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
-    text += fmt::format("{}{}={}", i == 0 ? "" : ",", kCategories[i],
-                        precision_name(policy.of(static_cast<PrecisionCategory>(i))));
+    const auto category = static_cast<PrecisionCategory>(i);
+    const bool is_default = category == PrecisionCategory::other;
+    const Precision usual = is_default ? Precision::keep : policy.other;
+    if (policy.of(category) != usual) add(kCategories[i], precision_name(policy.of(category)));
   }
   if (policy.matching != CategoryMatching::original)
-    text +=
-        fmt::format(",{}={}", kMatchingKey, kMatchings[static_cast<std::size_t>(policy.matching)]);
+    add(kMatchingKey, kMatchings[static_cast<std::size_t>(policy.matching)]);
   return text;
 }
 

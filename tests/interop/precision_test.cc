@@ -152,8 +152,7 @@ BOOST_AUTO_TEST_CASE(metadata_keeps_its_members_and_tells_the_last_policy) {
                    R"({"b": 1e400, "precision_policy": {"x": 1}, "a": "\u00e9"})");
   convert(folder / "a.thalia", folder / "b.thalia", with("*/w_ff=bf16"));
   BOOST_TEST(Reader::open(folder / "b.thalia").metadata_json() ==
-             R"({"b":1e400,"precision_policy":"*/w_ff=bf16,weights=keep,biases=keep,membrane=keep,)"
-             R"(traces=keep,thresholds=keep,conductances=keep,default=keep","a":"é"})");
+             R"({"b":1e400,"precision_policy":"*/w_ff=bf16","a":"é"})");
 }
 
 BOOST_AUTO_TEST_CASE(counts_what_became_infinite) {
@@ -248,7 +247,6 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   const TemporaryFolder folder;
   const std::vector<float> numbers = weights(kCount);
   const ByteSpan bytes = as_byte_span(numbers);
-  // Two regions, whose tensors alternate.
   const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kCount}, bytes},
                                                {"b.0.weight", DType::f32, {kCount}, bytes},
                                                {"a.0.x", DType::f32, {kCount}, bytes},
@@ -295,6 +293,25 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   BOOST_TEST(back.converted_tensors == 4u);
   for (const SafetensorsTensor& tensor : SafetensorsFile::open(folder / "e.safetensors").tensors())
     BOOST_TEST((tensor.dtype == DType::f32));
+}
+
+// By dtype, then by name: a, b, a, b. A region's tensors have to be compressed one after the other.
+BOOST_AUTO_TEST_CASE(alternating_regions_are_written_in_order) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers = weights(kCount);
+  const std::vector<double> doubles(numbers.begin(), numbers.end());
+  save_safetensors(folder / "a.safetensors",
+                   {{"a.0.weight2", DType::f64, {kCount}, as_byte_span(doubles)},
+                    {"b.0.weight2", DType::f64, {kCount}, as_byte_span(doubles)},
+                    {"a.0.weight", DType::f32, {kCount}, as_byte_span(numbers)},
+                    {"b.0.weight", DType::f32, {kCount}, as_byte_span(numbers)}});
+  convert(folder / "a.safetensors", folder / "b.thalia",
+          with("fp16", {.compression = format::Codec::zstd}));
+  BOOST_TEST(verify(folder / "b.thalia").ok());
+  const Reader reader = Reader::open(folder / "b.thalia");
+  const auto halves = as_type(DType::f32, DType::f16, as_byte_span(numbers));
+  for (const char* name : {"a.0.weight", "a.0.weight2", "b.0.weight", "b.0.weight2"})
+    BOOST_TEST((payload(reader.tensor(name)) == halves));
 }
 
 BOOST_AUTO_TEST_CASE(an_error_leaves_nothing) {
