@@ -8,6 +8,7 @@
 #include "thalia/compact.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/growth.h"
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/options.h"

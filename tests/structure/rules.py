@@ -47,6 +47,7 @@ PUBLIC_LAYERS = {
     "precision.h": "model",
     "precision_statistics.h": "model",
     "checkpoint_metadata.h": "model",
+    "growth.h": "model",
     "growth_history.h": "model",
     "lazy.h": "base",
     "state_options.h": "model",

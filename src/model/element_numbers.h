@@ -1,0 +1,24 @@
+// Elements as numbers, and numbers as elements.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+
+namespace thalia::model {
+
+/// f64, f32, f16 and bf16.
+bool is_number_float(DType dtype) noexcept;
+/// These, and the integers of whole bytes.
+bool holds_numbers(DType dtype) noexcept;
+
+/// Elements of whole bytes, dense, one behind the other; integers beyond 2^53 are rounded. @throws
+/// UsageError (dtype_mismatch) unless the type holds numbers.
+std::vector<double> numbers_of(DType dtype, ByteSpan elements);
+/// Rounded once, to nearest, ties to even; integers end at the type's bounds, NaN becomes 0.
+/// `elements` has room for as many. @throws as numbers_of().
+void write_numbers(DType dtype, std::span<const double> numbers, MutableByteSpan elements);
+
+}  // namespace thalia::model

@@ -1,0 +1,177 @@
+#include "model/growth_axes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "model/path_names.h"
+
+namespace thalia::model {
+namespace {
+
+constexpr std::string_view kNeurons = "neurons";
+constexpr std::string_view kPopulation = "neurons:";
+constexpr std::string_view kCoded = "neurons/";
+constexpr std::string_view kSource = "source:";
+constexpr std::string_view kAxesMember = "axes";
+
+TensorAxes axes_of_metadata(std::string_view region, const Value& metadata) {
+  const auto fail = [&](const std::string& path) {
+    throw UsageError(ErrorCode::bad_argument, "metadata.axes tells axes as arrays of texts",
+                     {.region = printable(region), .tensor = printable(path)});
+  };
+  TensorAxes axes;
+  const Value* member = metadata.find(kAxesMember);
+  if (member == nullptr || member->is_null()) return axes;
+  if (!member->is_object()) fail("");
+  for (const auto& [path, names] : member->members()) {
+    if (!names.is_array()) fail(path);
+    std::vector<std::string>& of_tensor = axes[path];
+    for (const Value& name : names.elements()) {
+      if (name.kind() != Value::Kind::string) fail(path);
+      of_tensor.push_back(name.as_string());
+    }
+  }
+  return axes;
+}
+
+// K of "neurons/K".
+std::optional<std::uint64_t> neurons_per_element(std::string_view axis) {
+  if (!axis.starts_with(kCoded)) return std::nullopt;
+  std::uint64_t count = 0;
+  const char* end = axis.data() + axis.size();
+  const auto [stopped, error] = std::from_chars(axis.data() + kCoded.size(), end, count);
+  if (error != std::errc() || stopped != end || count == 0) return std::nullopt;
+  return count;
+}
+
+// A matrix from the region to itself.
+bool is_recurrent(std::string_view path) {
+  const std::vector<std::string> words = words_of(leaf_of(path));
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return word == "rec" || word == "recurrent" || word == "lateral";
+  });
+}
+
+std::string_view component_of(std::string_view path) {
+  return path.substr(0, path.find('.'));
+}
+
+}  // namespace
+
+RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region,
+                       const GrowthOptions& options)
+    : name_(name),
+      region_(region),
+      population_(options.population),
+      axes_(axes_of_metadata(name, region.metadata)) {
+  for (const auto& [path, axes] : options.axes) axes_.insert_or_assign(path, axes);
+  for (const auto& [path, axes] : axes_) {
+    has_populations_ |= std::ranges::any_of(
+        axes, [](const std::string& axis) { return axis.starts_with(kPopulation); });
+  }
+}
+
+void RegionAxes::refuse(ErrorCode code, const std::string& path, const Tensor& tensor,
+                        std::string bound, std::string message) const {
+  throw UsageError(code, std::move(message),
+                   {.field = "axes",
+                    .region = printable(name_),
+                    .tensor = printable(path),
+                    .value = tensor.shape().to_string(),
+                    .bound = std::move(bound)});
+}
+
+const std::vector<std::string>* RegionAxes::declared(const std::string& path,
+                                                     const Tensor& tensor) const {
+  const auto found = axes_.find(path);
+  if (found == axes_.end()) return nullptr;
+  if (found->second.size() != tensor.shape().rank()) {
+    refuse(ErrorCode::size_mismatch, path, tensor,
+           fmt::format("{} axes, as declared", found->second.size()),
+           "the declared axes are not those of the tensor");
+  }
+  return &found->second;
+}
+
+RegionAxes::Neurons RegionAxes::by_declaration(const std::string& path, const Tensor& tensor,
+                                               const std::vector<std::string>& axes) const {
+  Neurons neurons;
+  for (unsigned d = 0; d < axes.size(); ++d) {
+    const std::string& axis = axes[d];
+    const std::uint64_t extent = tensor.shape()[d];
+    const auto per_element = neurons_per_element(axis);
+    const std::uint64_t expected = region_.n_neurons / per_element.value_or(1);
+    if (axis == kNeurons || per_element) {
+      if (has_populations_) {
+        refuse(ErrorCode::wrong_state, path, tensor, "axes neurons:NAME only",
+               "the region has populations, and where new neurons go is open");
+      }
+      if (extent != expected || region_.n_neurons % per_element.value_or(1) != 0) {
+        refuse(ErrorCode::size_mismatch, path, tensor,
+               fmt::format("extent {} of axis {}: {} neurons", expected, d, region_.n_neurons),
+               "an axis of neurons has another extent");
+      }
+      neurons.axes.set(d);
+      neurons.per_element = per_element.value_or(1);
+    } else if (axis.starts_with(kPopulation) && axis.substr(kPopulation.size()) == population_ &&
+               !population_.empty()) {
+      neurons.axes.set(d);
+    }
+  }
+  return neurons;
+}
+
+AxisSet RegionAxes::by_shape(const std::string& path, const Tensor& tensor) const {
+  AxisSet matching;
+  for (unsigned d = 0; d < tensor.shape().rank(); ++d)
+    matching.set(d, tensor.shape()[d] == region_.n_neurons);
+  if (matching.none()) return matching;
+  const bool is_first_alone = matching.count() == 1 && matching.test(0);
+  if (!has_populations_ && (is_first_alone || (matching.test(0) && is_recurrent(path))))
+    return matching;
+  refuse(ErrorCode::wrong_state, path, tensor,
+         fmt::format("'axes' that say which of them are the {} neurons", region_.n_neurons),
+         "which axes grow is ambiguous");
+}
+
+RegionAxes::Neurons RegionAxes::neurons(const std::string& path, const Tensor& tensor) const {
+  if (const auto* axes = declared(path, tensor)) return by_declaration(path, tensor, *axes);
+  return {.axes = by_shape(path, tensor)};
+}
+
+AxisSet RegionAxes::source(const std::string& path, const Tensor& tensor,
+                           std::string_view source) const {
+  AxisSet found;
+  if (const auto* axes = declared(path, tensor)) {
+    for (unsigned d = 0; d < axes->size(); ++d) {
+      const std::string_view axis = (*axes)[d];
+      found.set(d, axis.starts_with(kSource) && axis.substr(kSource.size()) == source);
+    }
+  } else if (tensor.shape().rank() == 2 && tensor.shape()[0] == region_.n_neurons &&
+             leaf_of(path) == source && !is_recurrent(path)) {
+    found.set(1);  // one matrix a source, under its name
+  }
+  return found;
+}
+
+std::vector<std::string> RegionAxes::sources() const {
+  std::set<std::string> names;
+  for_each_tensor(region_.state, [&](const std::string& path, const Tensor& tensor) {
+    if (const auto* axes = declared(path, tensor)) {
+      for (const std::string& axis : *axes) {
+        if (axis.starts_with(kSource)) names.insert(axis.substr(kSource.size()));
+      }
+    } else if (component_of(path) == component::kWeights && tensor.shape().rank() == 2 &&
+               tensor.shape()[0] == region_.n_neurons && !is_recurrent(path)) {
+      names.emplace(leaf_of(path));
+    }
+  });
+  return {names.begin(), names.end()};
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,36 @@
+// One region, and one connection, grown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "thalia/brain_state.h"
+#include "thalia/growth.h"
+
+namespace thalia::model {
+
+/// grow_output() of one region, its connections left alone. After an error it is as before.
+GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std::uint32_t n_new,
+                                const GrowthOptions& options);
+/// grow_source() of one region.
+GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
+                                std::uint64_t new_size, const GrowthOptions& options);
+
+/// Neurons of both ends of a connection.
+struct Ends {
+  std::uint64_t source = 0;
+  std::uint64_t target = 0;
+  friend bool operator==(const Ends&, const Ends&) = default;
+};
+/// The connection's matrices from ends of one size to ends of another. Matrices lie as
+/// [source, target], or the other way round where only that fits. What was grown is appended to
+/// `result`. @throws UsageError (size_mismatch) where neither fits.
+BrainConnection grown_connection(const BrainConnection& connection, const Ends& old_ends,
+                                 const Ends& new_ends, const GrowthOptions& options,
+                                 GrowthResult& result);
+
+/// Stored elements of the weights: what growth of a tensor adds to the synapses.
+std::uint64_t synapse_count(const Tensor& weights) noexcept;
+
+}  // namespace thalia::model
