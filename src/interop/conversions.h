@@ -25,11 +25,6 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);
 
-/// The logical bytes of a tensor: in the mapping where they lie there raw, else decompressed into
-/// `scratch`. @throws FormatError (limit_exceeded) before more than the limit is allocated.
-ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
-                       const ReadLimits& limits);
-
 /// What the directory says of a tensor.
 TensorSpec spec_of(const TensorView& tensor);
 

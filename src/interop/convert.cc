@@ -92,18 +92,6 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
 
 namespace interop {
 
-ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
-                       const ReadLimits& limits) {
-  if (tensor.is_raw()) return tensor.bytes();
-  if (tensor.logical_bytes() > limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", tensor.logical_bytes(),
-               limits.max_allocation_bytes);
-  }
-  scratch.resize(tensor.logical_bytes());
-  tensor.read(scratch);
-  return scratch;
-}
-
 TensorSpec spec_of(const TensorView& tensor) {
   return {.name = std::string(tensor.name()),
           .dtype = tensor.dtype(),

@@ -10,6 +10,7 @@
 #include "container/carried_tensor.h"
 #include "container/short_name.h"
 #include "interop/conversions.h"
+#include "interop/payload_pieces.h"
 #include "interop/precision_run.h"
 #include "thalia/error.h"
 #include "thalia/writer.h"
@@ -48,26 +49,30 @@ class Copy {
   Copy(const Reader& reader, const path& output, const ConvertOptions& options,
        ConvertResult& result)
       : reader_(reader),
-        limits_(options.read.limits),
+        read_(options.read),
         result_(result),
         precision_(options.precision, result),
         writer_(output, options.save) {}
 
   void run(const std::vector<std::uint32_t>& regions) {
     std::string metadata =
-        precision_.note_in(std::string(reader_.metadata_json()), limits_.max_json_depth);
+        precision_.note_in(std::string(reader_.metadata_json()), read_.limits.max_json_depth);
     if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
     writer_.set_training_steps(reader_.header().training_steps);
     for (const std::uint32_t i : regions) copy_region(reader_.region(i));
     copy_connections();
     for (const Streamed& one : streamed_) {
-      const ByteSpan payload = fetch_payload(one.view, scratch_, limits_);
-      const auto write = [&, id = one.id](ByteSpan piece) { writer_.write(id, piece); };
-      if (one.dtype != one.view.dtype()) {
-        precision_.convert(spec_of(one.view), payload, one.dtype, write);
-      } else if (!payload.empty()) {
-        write(payload);
-      }
+      const TensorSpec spec = spec_of(one.view);
+      const auto write = [&](ByteSpan piece) {
+        if (!piece.empty()) writer_.write(one.id, piece);
+      };
+      visit_payload(one.view, scratch_, read_, [&](ByteSpan piece) {
+        if (one.dtype == spec.dtype) {
+          write(piece);
+        } else {
+          precision_.convert(spec, piece, one.dtype, write);
+        }
+      });
     }
     const SaveResult saved = writer_.commit();
     result_.input_bytes = reader_.file_bytes();
@@ -137,9 +142,9 @@ class Copy {
   ByteSpan borrowed(const TensorView& tensor, DType dtype) {
     if (dtype == tensor.dtype()) {
       return tensor.is_raw() ? tensor.bytes()
-                             : fetch_payload(tensor, held_.emplace_back(), limits_);
+                             : fetch_payload(tensor, held_.emplace_back(), read_.limits);
     }
-    const ByteSpan payload = fetch_payload(tensor, scratch_, limits_);
+    const ByteSpan payload = fetch_payload(tensor, scratch_, read_.limits);
     std::vector<std::byte>& converted = held_.emplace_back();
     precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
       converted.insert(converted.end(), piece.begin(), piece.end());
@@ -157,7 +162,7 @@ class Copy {
   }
 
   const Reader& reader_;
-  const ReadLimits& limits_;
+  const ReadOptions& read_;
   ConvertResult& result_;
   PrecisionRun precision_;
   std::vector<std::byte> scratch_;

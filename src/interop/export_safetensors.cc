@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "interop/payload_pieces.h"
 #include "interop/precision_run.h"
 #include "interop/safetensors_dtype.h"
 #include "interop/safetensors_origin.h"
@@ -178,20 +179,21 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
     std::vector<std::byte> scratch;
     result.input_bytes = reader.file_bytes();
     result.tensors = static_cast<std::uint32_t>(out.tensors.size());
-    result.output_bytes = write_safetensors(
-        output, out.tensors, origin.metadata,
-        {.max_header_bytes = options.max_safetensors_header_bytes,
-         .durability = options.save.durability,
-         .progress = options.save.progress},
-        [&](std::size_t i, const PieceSink& sink) {
-          const TensorView& view = out.views[i];
-          const ByteSpan payload = fetch_payload(view, scratch, options.read.limits);
-          if (out.tensors[i].dtype == view.dtype()) {
-            sink(payload);
-          } else {
-            precision.convert(spec_of(view), payload, out.tensors[i].dtype, sink);
-          }
-        });
+    result.output_bytes =
+        write_safetensors(output, out.tensors, origin.metadata,
+                          {.max_header_bytes = options.max_safetensors_header_bytes,
+                           .durability = options.save.durability,
+                           .progress = options.save.progress},
+                          [&](std::size_t i, const PieceSink& sink) {
+                            const TensorView& view = out.views[i];
+                            visit_payload(view, scratch, options.read, [&](ByteSpan piece) {
+                              if (out.tensors[i].dtype == view.dtype()) {
+                                sink(piece);
+                              } else {
+                                precision.convert(spec_of(view), piece, out.tensors[i].dtype, sink);
+                              }
+                            });
+                          });
   } catch (Error& error) {
     error.add_path(input.string());
     throw;
