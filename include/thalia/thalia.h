@@ -7,6 +7,7 @@
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"
+#include "thalia/diff.h"
 #include "thalia/error.h"
 #include "thalia/growth.h"
 #include "thalia/growth_history.h"

@@ -1,0 +1,136 @@
+// What differs between two checkpoints: from tables and content hashes, or value by value.
+//
+//   thalia::Diff diff = thalia::diff(thalia::Reader::open(a), thalia::Reader::open(b));
+//   for (const thalia::RegionDiff& region : diff.regions) ...
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+#include "thalia/region.h"
+#include "thalia/shape.h"
+#include "thalia/tensor.h"
+
+namespace thalia {
+
+enum class Change { added, removed, changed };
+
+/// "added", "removed", "changed". Static storage.
+std::string_view change_name(Change change) noexcept;
+
+/// A number, a text or a member of a JSON object that differs. Both sides as JSON texts, empty
+/// where there is none.
+struct FieldDiff {
+  std::string field;
+  std::string before;
+  std::string after;
+  Change change() const noexcept {
+    return before.empty() ? Change::added : after.empty() ? Change::removed : Change::changed;
+  }
+};
+
+/// What the directory says of a tensor.
+struct TensorFacts {
+  DType dtype = DType::f32;
+  Shape shape{};
+  Role role = Role::weights;
+  Encoding encoding = Encoding::dense;
+  std::uint64_t nnz = 0;
+  bool wide_indices = false;
+  std::uint64_t logical_bytes = 0;
+  Digest128 content_hash{};
+};
+
+/// How the elements of two tensors differ. Complex numbers differ by a magnitude, sparse tensors
+/// have zeros where they store nothing, and NaN is NaN whatever its bits; -0 is 0. Integers of 64
+/// bits are compared exactly among themselves, else as f64.
+struct ValueDiff {
+  std::string skipped{};         ///< why nothing was compared; empty where it was
+  Shape compared{};              ///< the shape, or where shapes differ their common corner
+  std::uint64_t elements = 0;    ///< of that
+  std::uint64_t differing = 0;   ///< of which
+  std::uint64_t not_finite = 0;  ///< of these: the difference is no finite f64, as one is NaN
+  double max_difference = 0;     ///< of the others, absolute
+  double rms_difference = 0;     ///< over all elements but the not finite
+};
+
+struct TensorDiff {
+  std::string name;  ///< of a connection's matrix "weights" or "delays"
+  Change change = Change::changed;
+  std::optional<TensorFacts> before{};
+  std::optional<TensorFacts> after{};
+  std::optional<ValueDiff> values{};  ///< of changed tensors, where DiffOptions asked for it
+
+  // Of changed tensors.
+  bool dtype_changed() const noexcept { return before->dtype != after->dtype; }
+  bool shape_changed() const noexcept { return before->shape != after->shape; }
+  bool role_changed() const noexcept { return before->role != after->role; }
+  /// Also from narrow to wide indices.
+  bool encoding_changed() const noexcept {
+    return before->encoding != after->encoding || before->wide_indices != after->wide_indices;
+  }
+  /// The logical bytes, by their hashes; those of a tensor with another encoding always differ.
+  bool content_changed() const noexcept;
+};
+
+struct RegionDiff {
+  std::string name;
+  Change change = Change::changed;
+  /// n_neurons, n_inputs, neuron_type, homeostatic_updated.
+  std::vector<FieldDiff> facts{};
+  std::vector<FieldDiff> config{};    ///< by the keys of the object
+  std::vector<FieldDiff> metadata{};  ///< the same
+  std::vector<TensorDiff> tensors{};  ///< of a changed region, by name
+  std::uint64_t tensor_count = 0;     ///< that one side or both have
+  std::uint64_t logical_bytes = 0;    ///< of the side that has it, or the later one
+};
+
+struct ConnectionDiff {
+  std::string source;  ///< as ConnectionView has them
+  std::string target;
+  Change change = Change::changed;
+  std::vector<TensorDiff> matrices{};
+};
+
+struct Diff {
+  /// version, training_steps, total_neurons, total_synapses, base_checksum, base_step.
+  std::vector<FieldDiff> header{};
+  /// What two saves of one state differ in: timestamp, generation, file_uuid, checksum_type. No
+  /// difference by itself.
+  std::vector<FieldDiff> storage{};
+  std::vector<FieldDiff> metadata{};  ///< by the keys of the object
+  std::vector<RegionDiff> regions{};  ///< in the order of the earlier file, then those added
+  std::vector<ConnectionDiff> connections{};
+  std::uint64_t same_regions = 0;
+  std::uint64_t same_connections = 0;
+
+  /// Whether nothing differs but the storage.
+  bool same() const noexcept {
+    return header.empty() && metadata.empty() && regions.empty() && connections.empty();
+  }
+};
+
+struct DiffOptions {
+  bool values = false;   ///< also compare the elements of changed tensors, which reads them
+  unsigned threads = 0;  ///< that compare; 0: one a core
+  ReadLimits limits{};
+  Progress progress{};  ///< of the elements' bytes, of both sides
+  std::stop_token cancel{};
+};
+
+/// Without values no payload is read, and differences in content are those of the content hashes in
+/// the directories. With values, tensors whose bytes differ are read a piece at a time, on all
+/// threads; in memory are 1 MiB a thread and sparse tensors that are stored compressed.
+/// Names of JSON objects are compared as texts, their values by meaning: white space, escapes and
+/// the order of keys are no difference, but 1 and 1.0 are.
+/// @throws FormatError, IntegrityError, IoError; CancelledError.
+Diff diff(const Reader& before, const Reader& after, const DiffOptions& options = {});
+
+}  // namespace thalia

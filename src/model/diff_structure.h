@@ -1,0 +1,26 @@
+// What tables and texts of two checkpoints say differently. No payload is read.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "thalia/diff.h"
+
+namespace thalia::model {
+
+/// Members by the keys of two objects; an empty text is one without members.
+std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view after,
+                                    const ReadLimits& limits);
+
+/// nullopt where nothing differs.
+std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after);
+std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,
+                                       const ReadLimits& limits);
+/// The same of two connections with one pair of names.
+std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
+                                               const ConnectionView& after);
+
+TensorFacts tensor_facts(const TensorView& tensor);
+
+}  // namespace thalia::model

@@ -1,0 +1,293 @@
+// diff() with values.
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "boost_test.h"
+#include "support/errors.h"
+#include "support/files.h"
+#include "thalia/diff.h"
+#include "thalia/error.h"
+#include "thalia/writer.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Side {
+  TensorSpec spec;
+  std::vector<std::byte> bytes;
+};
+
+template <typename T>
+Side dense(const std::vector<T>& values, Shape shape = {}) {
+  if (shape.rank() == 0) shape = {values.size()};
+  const ByteSpan bytes = as_byte_span(values);
+  return {{.dtype = DTypeOf<T>::value, .shape = shape}, {bytes.begin(), bytes.end()}};
+}
+
+Side packed(DType dtype, const std::vector<std::uint8_t>& values, std::uint64_t count) {
+  const ByteSpan bytes = as_byte_span(values);
+  return {{.dtype = dtype, .shape = {count}}, {bytes.begin(), bytes.end()}};
+}
+
+// The non-zero elements of a matrix, or any tensor, given densely.
+template <typename Index, typename T>
+Side sparse(Encoding encoding, const std::vector<T>& values, const Shape& shape) {
+  std::vector<std::vector<Index>> coordinates(shape.rank());
+  std::vector<Index> row_pointers{0};
+  std::vector<T> stored;
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    if (values[i] != T{}) {
+      std::uint64_t rest = i;
+      for (unsigned d = shape.rank(); d-- > 0; rest /= shape[d])
+        coordinates[d].push_back(static_cast<Index>(rest % shape[d]));
+      stored.push_back(values[i]);
+    }
+    if ((i + 1) % shape[shape.rank() - 1] == 0)
+      row_pointers.push_back(static_cast<Index>(stored.size()));
+  }
+  std::vector<Index> indices;
+  if (encoding == Encoding::csr) {
+    indices = row_pointers;
+    indices.insert(indices.end(), coordinates[1].begin(), coordinates[1].end());
+  } else {
+    for (const auto& one : coordinates) indices.insert(indices.end(), one.begin(), one.end());
+  }
+  Side side{{.dtype = DTypeOf<T>::value,
+             .shape = shape,
+             .encoding = encoding,
+             .nnz = stored.size(),
+             .wide_indices = sizeof(Index) == 8},
+            {}};
+  const ByteSpan first = as_byte_span(indices);
+  side.bytes.assign(first.begin(), first.end());
+  side.bytes.resize((side.bytes.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+  const ByteSpan second = as_byte_span(stored);
+  side.bytes.insert(side.bytes.end(), second.begin(), second.end());
+  return side;
+}
+
+struct How {
+  format::Codec codec = format::Codec::store;
+  unsigned threads = 0;
+  ReadLimits limits{};
+};
+
+ValueDiff compare(const Side& before, const Side& after, const How& how = {}) {
+  const TemporaryFolder folder;
+  SaveOptions save{.compression = how.codec, .durability = Durability::none};
+  save.chunk_bytes = 4096;
+  for (const Side* side : {&before, &after}) {
+    Writer writer(folder / (side == &before ? "a" : "b"), save);
+    TensorSpec spec = side->spec;
+    spec.name = "t";
+    writer.add_tensor(writer.add_region({.name = "r"}), spec, side->bytes);
+    writer.commit();
+  }
+  const Diff diff = thalia::diff(Reader::open(folder / "a"), Reader::open(folder / "b"),
+                                 {.values = true, .threads = how.threads, .limits = how.limits});
+  BOOST_REQUIRE(diff.regions.size() == 1u);
+  BOOST_REQUIRE(diff.regions[0].tensors.size() == 1u);
+  return diff.regions[0].tensors[0].values.value();
+}
+
+void check(const ValueDiff& diff, std::uint64_t elements, std::uint64_t differing,
+           std::uint64_t not_finite, double greatest, double rms) {
+  BOOST_TEST(diff.skipped == "");
+  BOOST_TEST(diff.elements == elements);
+  BOOST_TEST(diff.differing == differing);
+  BOOST_TEST(diff.not_finite == not_finite);
+  BOOST_TEST(diff.max_difference == greatest);
+  BOOST_TEST(diff.rms_difference == rms, boost::test_tools::tolerance(1e-14));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(diff_values)
+
+BOOST_AUTO_TEST_CASE(differences_are_counted_and_measured) {
+  check(compare(dense<float>({1, 2, 3, 4}), dense<float>({1, 2.5f, 3, 1})), 4, 2, 0, 3,
+        std::sqrt((0.25 + 9) / 4));
+  check(compare(dense<double>({1e-300}), dense<double>({-1e-300})), 1, 1, 0, 2e-300, 0);
+  check(compare(dense<std::int8_t>({-128, 5}), dense<std::int8_t>({127, 5})), 2, 1, 0, 255,
+        255 / std::sqrt(2));
+  check(compare(dense<std::uint8_t>({0, 5}), dense<std::uint8_t>({255, 5})), 2, 1, 0, 255,
+        255 / std::sqrt(2));
+}
+
+BOOST_AUTO_TEST_CASE(nan_is_nan_and_what_is_not_finite_is_counted_apart) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  check(compare(dense<float>({nan, nan, 1, inf, inf, -inf, 0, 3}),
+                dense<float>({-nan, 2, nan, inf, -inf, 5, -0.0f, 5})),
+        8, 5, 4, 2, std::sqrt(4.0 / 4));
+  // Too far apart for an f64.
+  check(compare(dense<double>({1e308, 1}), dense<double>({-1e308, 1})), 2, 1, 1, 0, 0);
+  check(compare(dense<std::complex<float>>({{nan, 0}, {nan, 1}}),
+                dense<std::complex<float>>({{0, nan}, {0, 1}})),
+        2, 1, 1, 0, 0);
+  check(compare(dense<double>({0.0}), dense<double>({-0.0})), 1, 0, 0, 0, 0);
+}
+
+BOOST_AUTO_TEST_CASE(integers_of_64_bits_are_compared_exactly) {
+  constexpr std::int64_t kLarge = 9007199254740993;  // 2^53 + 1 is no f64
+  check(compare(dense<std::int64_t>({kLarge}), dense<std::int64_t>({kLarge - 1})), 1, 1, 0, 1, 1);
+  check(compare(dense<std::uint64_t>({~0ull}), dense<std::uint64_t>({~0ull - 3})), 1, 1, 0, 3, 3);
+  const double whole = 18446744073709551615.0;
+  check(compare(dense<std::int64_t>({std::numeric_limits<std::int64_t>::min()}),
+                dense<std::int64_t>({std::numeric_limits<std::int64_t>::max()})),
+        1, 1, 0, whole, whole);
+}
+
+BOOST_AUTO_TEST_CASE(complex_numbers_differ_by_a_magnitude) {
+  check(compare(dense<std::complex<double>>({{1, 2}, {0, 0}}),
+                dense<std::complex<double>>({{4, 6}, {0, 0}})),
+        2, 1, 0, 5, 5 / std::sqrt(2));
+  check(compare(dense<std::complex<float>>({{1, 0}, {3, 4}}), dense<float>({1, 0})), 2, 1, 0, 5,
+        5 / std::sqrt(2));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_of_different_dtypes_are_compared_by_value) {
+  const Side half = packed(DType::f16, {0x00, 0x3C, 0x00, 0x40}, 2);  // 1, 2
+  check(compare(dense<float>({1, 2}), half), 2, 0, 0, 0, 0);
+  check(compare(half, dense<double>({1, 2.25})), 2, 1, 0, 0.25, 0.25 / std::sqrt(2));
+  check(compare(dense<std::int32_t>({-1, 7}), packed(DType::i4, {0x7F}, 2)), 2, 0, 0, 0, 0);
+  check(compare(packed(DType::u2, {0b11'10'01'00}, 3), packed(DType::u2, {0b00'00'01'00}, 3)), 3, 1,
+        0, 2, 2 / std::sqrt(3));
+  check(compare(packed(DType::boolean, {1, 0}, 2), packed(DType::boolean, {1, 1}, 2)), 2, 1, 0, 1,
+        std::sqrt(0.5));
+}
+
+BOOST_AUTO_TEST_CASE(of_different_shapes_the_common_corner_is_compared) {
+  const Side small = dense<float>({1, 2, 3, 4}, {2, 2});
+  const Side grown = dense<float>({1, 2, 9, 3, 5, 9, 9, 9, 9}, {3, 3});
+  for (const auto& diff : {compare(small, grown), compare(grown, small)}) {
+    check(diff, 4, 1, 0, 1, 0.5);
+    BOOST_TEST((diff.compared == Shape{2, 2}));
+  }
+  check(compare(small, dense<float>({}, {0, 5})), 0, 0, 0, 0, 0);
+  const ValueDiff ranks = compare(small, dense<float>({1, 2, 3, 4}));
+  BOOST_TEST(ranks.skipped == "ranks differ");
+  BOOST_TEST(ranks.elements == 0u);
+  const ValueDiff sparse_grown =
+      compare(small, sparse<std::uint32_t, float>(Encoding::csr, {1, 2, 0, 3, 4, 0}, {2, 3}));
+  BOOST_TEST(sparse_grown.skipped == "shapes of sparse tensors differ");
+}
+
+BOOST_AUTO_TEST_CASE(sparse_tensors_are_compared_by_the_dense_values_they_stand_for) {
+  const std::vector<float> a{0, 0, 3, 0, 1, 0, 0, 2};
+  std::vector<float> b = a;
+  b[0] = 5;
+  b[2] = 0;
+  b[7] = 4;
+  const Shape shape{2, 4};
+  const double rms = std::sqrt((25 + 9 + 4) / 8.0);
+  std::vector<Side> before{dense(a, shape)};
+  std::vector<Side> after{dense(b, shape)};
+  for (const Encoding encoding : {Encoding::csr, Encoding::coo}) {
+    before.push_back(sparse<std::uint32_t>(encoding, a, shape));
+    before.push_back(sparse<std::uint64_t>(encoding, a, shape));
+    after.push_back(sparse<std::uint32_t>(encoding, b, shape));
+    after.push_back(sparse<std::uint64_t>(encoding, b, shape));
+  }
+  for (const Side& x : before) {
+    for (const Side& y : after) check(compare(x, y), 8, 3, 0, 5, rms);
+    for (const Side& y : before) {
+      if (&x != &y) check(compare(x, y), 8, 0, 0, 0, 0);
+    }
+  }
+  check(compare(sparse<std::uint32_t>(Encoding::csr, a, shape),
+                sparse<std::uint32_t>(Encoding::csr, std::vector<float>(8), shape)),
+        8, 3, 0, 3, std::sqrt((9 + 1 + 4) / 8.0));
+  const std::vector<double> as_double(b.begin(), b.end());
+  check(compare(sparse<std::uint32_t>(Encoding::csr, a, shape),
+                sparse<std::uint32_t>(Encoding::coo, as_double, shape)),
+        8, 3, 0, 5, rms);
+}
+
+BOOST_AUTO_TEST_CASE(a_sparse_tensor_may_stand_for_more_elements_than_any_memory_holds) {
+  const Shape vast{1ull << 20, 1ull << 40};
+  const auto side = [&](std::uint64_t row, std::uint64_t column, double value) {
+    const std::vector<std::uint64_t> indices{row, column};
+    const ByteSpan first = as_byte_span(indices);
+    Side made{{.dtype = DType::f64,
+               .shape = vast,
+               .encoding = Encoding::coo,
+               .nnz = 1,
+               .wide_indices = true},
+              {first.begin(), first.end()}};
+    const std::vector<double> values{value};
+    const ByteSpan second = as_byte_span(values);
+    made.bytes.insert(made.bytes.end(), second.begin(), second.end());
+    return made;
+  };
+  const std::uint64_t last = (1ull << 40) - 1;
+  check(compare(side((1 << 20) - 1, last, 4), side((1 << 20) - 1, last, 1)), 1ull << 60, 1, 0, 3,
+        3 / std::ldexp(1, 30));
+  check(compare(side(0, last, 4), side(1, 0, 3)), 1ull << 60, 2, 0, 4, 5 / std::ldexp(1, 30));
+}
+
+// Several pieces, blocks that are not full, and every way in which payloads lie in a file.
+BOOST_AUTO_TEST_CASE(large_tensors_are_compared_piece_by_piece_to_one_result) {
+  constexpr std::size_t kRows = 413;
+  constexpr std::size_t kColumns = 1013;
+  std::vector<float> a(kRows * kColumns);
+  std::vector<float> b(a.size());
+  std::uint64_t differing = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = i % 5 == 0 ? static_cast<float>(i % 1000) : 0;
+    b[i] = i % 7 == 0 ? a[i] + 2 : a[i];
+    if (i % 7 == 0) {
+      ++differing;
+      squares += 4;
+    }
+  }
+  const double rms = std::sqrt(squares / static_cast<double>(a.size()));
+  const Shape shape{kRows, kColumns};
+  const Side before[] = {dense(a, shape), sparse<std::uint32_t>(Encoding::csr, a, shape),
+                         sparse<std::uint32_t>(Encoding::coo, a, shape)};
+  const Side after[] = {dense(b, shape), sparse<std::uint32_t>(Encoding::csr, b, shape),
+                        sparse<std::uint64_t>(Encoding::coo, b, shape)};
+  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
+    for (const Side& x : before) {
+      for (const Side& y : after) {
+        const ValueDiff one = compare(x, y, {.codec = codec, .threads = 1});
+        check(one, a.size(), differing, 0, 2, rms);
+        const ValueDiff four = compare(x, y, {.codec = codec, .threads = 4});
+        BOOST_TEST(four.rms_difference == one.rms_difference);
+        BOOST_TEST(four.differing == one.differing);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_role_alone_changes_no_value) {
+  Side later = dense<float>({1, 2});
+  later.spec.role = Role::buffer;
+  check(compare(dense<float>({1, 2}), later), 2, 0, 0, 0, 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_bit_pattern_of_another_dtype_is_another_value) {
+  check(compare(dense<std::uint32_t>({0x3F800000}), dense<float>({1})), 1, 1, 0, 1065353215,
+        1065353215);
+}
+
+BOOST_AUTO_TEST_CASE(decompression_is_bounded) {
+  const std::vector<float> a(4096, 1.0f);
+  const Side csr = sparse<std::uint32_t>(Encoding::csr, a, {1, 4096});
+  How how{.codec = format::Codec::zstd};
+  how.limits.max_allocation_bytes = csr.bytes.size() - 1;
+  BOOST_CHECK_EXCEPTION(compare(dense(a, {1, 4096}), csr, how), FormatError,
+                        has_code(ErrorCode::limit_exceeded));
+  how.limits.max_allocation_bytes = csr.bytes.size();
+  check(compare(dense(a, {1, 4096}), csr, how), 4096, 0, 0, 0, 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
