@@ -53,6 +53,7 @@ Run declare_cat(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
 Run declare_extract(CLI::App& app);
+Run declare_diff(CLI::App& app);
 Run declare_append(CLI::App& app);
 Run declare_compact(CLI::App& app);
 Run declare_recover(CLI::App& app);

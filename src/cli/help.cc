@@ -27,6 +27,7 @@ constexpr std::array kCommands{
     Command{"convert", "IN OUT", "from one format to another", declare_convert},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
             declare_extract},
+    Command{"diff", "A B", "what changed; with --values by how much", declare_diff},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
             declare_append},
     Command{"compact", "FILE", "without the bytes that appends left unused", declare_compact},
@@ -110,8 +111,8 @@ std::string overview() {
   }
   text +=
       "\n'thalia help COMMAND' shows its options. Commands that print facts take --json.\n"
-      "Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 a file could not be read or\n"
-      "written, or is not valid.\n";
+      "Exit status: 0 done; 1 a check failed or files differ; 2 wrong usage; 3 a file could not\n"
+      "be read or written, or is not valid.\n";
   return text;
 }
 

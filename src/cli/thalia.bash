@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract append compact recover compress decompress bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract diff append compact recover compress decompress bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -73,6 +73,7 @@ _thalia() {
       verify) options='--quick --threads --json' ;;
       convert) options="--from --to --regions --precision $save" ;;
       extract) options="--regions $save" ;;
+      diff) options='--values --all --threads --json' ;;
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;
       decompress) options='--threads --json' ;;
