@@ -9,6 +9,7 @@
 #include "container/append_writer.h"
 #include "container/carried_tensor.h"
 #include "container/check_options.h"
+#include "container/open_bytes.h"
 #include "container/sparse_pieces.h"
 
 namespace thalia {
@@ -34,6 +35,7 @@ class Appender::Impl {
     do {
       file_ = detail::OpenFile::open(path, {.limits = options.limits, .threads = options.threads});
     } while (!relocked_where_replaced(path));
+    container::require_plain(file_->mapping());
     file_->named([&] { container::check_can_be_rewritten(file_->header()); });
     plan_.emplace(file_);
   }

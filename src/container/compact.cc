@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "container/carried_tensor.h"
 #include "container/draft.h"
+#include "container/open_bytes.h"
 #include "container/open_file.h"
 #include "container/payload_store.h"
 #include "container/seal.h"
@@ -94,6 +95,7 @@ CompactResult compact(const std::filesystem::path& input, const std::filesystem:
     if (in_place) lock.emplace(input, io::LockedFile::Access::read, options.wait);
     file = detail::OpenFile::open(input, read);
   } while (lock && !lock->is_at_path());
+  if (in_place) container::require_plain(file->mapping());
   return file->named([&] { return compact_file(*file, output, options); });
 }
 

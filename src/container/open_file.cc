@@ -11,12 +11,12 @@
 #include "container/closing_checksum.h"
 #include "container/commit_records.h"
 #include "container/fail_payload.h"
+#include "container/open_bytes.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
-#include "io/posix_file.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -59,7 +59,7 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
   try {
-    auto file = over(io::FileBytes::open(path, options.access), options);
+    auto file = over(container::open_bytes(path, options.access, options.limits), options);
     if (options.verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
@@ -74,9 +74,10 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
     try {
       return std::make_shared<OpenFile>(mapping, options);
     } catch (const Error& error) {
-      if (look == kLooks || !may_be_an_append(error)) throw;
+      const bool may_change = mapping->backing() == io::Backing::file;
+      if (look == kLooks || !may_change || !may_be_an_append(error)) throw;
     }
-    mapping = io::FileBytes::open(mapping->path(), mapping->access());
+    mapping = container::open_bytes(mapping->path(), mapping->access(), options.limits);
   }
 }
 
@@ -125,6 +126,8 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
 }
 
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
+  // Blocks are smaller than frames: several threads would wait for one that decodes.
+  if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
   if (blocks_ && options_.verification == Verification::on_first_touch) {
     named([&] { blocks_->ensure(offset, length); });
   } else {
@@ -138,14 +141,13 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
   if (options_.access == Access::mapped || options_.verification != Verification::off)
     return verified(offset, length);
   buffer.resize(length);
-  io::pread_all(mapping_->fd(), offset, buffer, mapping_->path());
+  mapping_->read(offset, buffer);
   return buffer;
 }
 
 void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
   if (options_.access == Access::copied) {
-    if (options_.verification == Verification::off)
-      return io::pread_all(mapping_->fd(), offset, out, mapping_->path());
+    if (options_.verification == Verification::off) return mapping_->read(offset, out);
     if (blocks_ && options_.verification == Verification::on_first_touch)
       return named([&] { blocks_->read(offset, out); });
   }

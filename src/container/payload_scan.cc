@@ -186,7 +186,7 @@ class Scan {
   void give_up(std::uint64_t begin, std::uint64_t end) {
     const std::lock_guard lock(mutex_);
     for (auto piece = piece_behind(begin); piece != piece_behind(end); ++piece)
-      out_.digests[piece->tensor].unread = std::current_exception();
+      out_.digests[piece->tensor].unread = true;
   }
 
   void join_pieces() {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <vector>
 
 #include "container/findings.h"
@@ -17,7 +16,7 @@ namespace thalia::container {
 struct RawDigest {
   bool taken = false;  ///< of a tensor stored raw that overlaps no other
   integrity::ContentDigest digest;
-  std::exception_ptr unread;  ///< why there is no digest: bytes that could not be read
+  bool unread = false;  ///< there is no digest, as bytes of it or near it could not be read
 };
 
 struct PayloadScan {

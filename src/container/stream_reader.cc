@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/check_options.h"
 #include "container/open_file.h"
@@ -54,8 +55,9 @@ class StreamReader::Impl {
     check_length(*reader.file_);
     Sources sources;
     collect(*reader.file_, sources);
-    session_.emplace(reader.file_, container::plan_stream(*reader.file_, sources, options.order),
-                     options);
+    container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options.order);
+    settle(*reader.file_, plan);
+    session_.emplace(reader.file_, std::move(plan), options);
   }
 
   // The tensors of a region of the directory, as they lie in the file.
@@ -77,6 +79,17 @@ class StreamReader::Impl {
   static std::uint32_t number_of(const detail::OpenFile& file, const RegionView& region) {
     if (region.file_.get() != &file) fail_foreign(file, region.name(), {});
     return region.index();
+  }
+
+  // Of a wrapped file, what is asked for is decoded, on all threads, before it is read.
+  static void settle(const detail::OpenFile& file, const container::StreamPlan& plan) {
+    if (file.mapping().backing() == io::Backing::file) return;
+    file.named([&] {
+      parallel_for(plan.units.size(), file.options().threads, [&](std::size_t i) {
+        const container::StreamUnit& unit = plan.units[i];
+        file.mapping().settle(unit.begin, unit.end - unit.begin);
+      });
+    });
   }
 
   container::StreamSession& session() { return *session_; }

@@ -9,7 +9,6 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "integrity/block_tree.h"
-#include "io/posix_file.h"
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
@@ -84,7 +83,7 @@ void VerifiedBlocks::read(std::uint64_t offset, MutableByteSpan out) {
         offset == block << header_.integrity_block_log2 && offset + length == end_of(block);
     if (whole && !is_done(block)) {
       ensure_leaves();
-      io::pread_all(mapping_.fd(), offset, out.first(length), mapping_.path());
+      mapping_.read(offset, out.first(length));
       if (!integrity::leaf_matches(out.first(length), block, header_, leaves_))
         fail_block(header_, block);
     } else {

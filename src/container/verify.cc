@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "container/findings.h"
+#include "container/open_bytes.h"
 #include "container/open_file.h"
 #include "container/verify_consistency.h"
 #include "container/verify_payloads.h"
@@ -76,7 +77,9 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
     const ReadOptions read{
         .verification = Verification::off, .limits = options.limits, .threads = options.threads};
     std::shared_ptr<const detail::OpenFile> file;
-    findings.check([&] { file = detail::OpenFile::over(std::move(bytes), read); });
+    findings.check([&] {
+      file = detail::OpenFile::over(container::contents_of(std::move(bytes), read.limits), read);
+    });
     if (file) verify_open_file(*file, options, findings, report);
   } catch (Error& error) {
     error.add_path(path.string());

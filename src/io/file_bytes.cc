@@ -14,6 +14,11 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& pa
   return MappedFile::open(path);
 }
 
+void FileBytes::read(std::uint64_t offset, MutableByteSpan out) const {
+  settle(offset, out.size());
+  pread_all(fd(), offset, out, path());
+}
+
 std::size_t addressable_size(int fd, const std::filesystem::path& path) {
   const std::uint64_t size = file_size(fd, path);
   // Half of it: the other is the kernel's, and rounding up to pages must not wrap.

@@ -12,6 +12,13 @@
 
 namespace thalia::io {
 
+/// What the descriptor of a FileBytes is.
+enum class Backing {
+  file,     ///< the file itself, which an append may change
+  decoded,  ///< memory, which settle() fills with what the file's compressed frames hold
+  partial,  ///< memory with extents of another file; touching any other is an UnsupportedError
+};
+
 enum class Advice { will_need, dont_need, sequential, random };
 
 /// As long as the file was when it was opened. Any number of threads.
@@ -25,8 +32,10 @@ class FileBytes {
 
   Access access() const noexcept { return access_; }
   const std::filesystem::path& path() const noexcept { return path_; }
-  /// Open for reading: the file that was opened, whatever its path names by now.
+  /// Open for reading: the file that was opened, whatever its path names by now; of another backing
+  /// than a file, memory that holds what was settled.
   int fd() const noexcept { return fd_.get(); }
+  virtual Backing backing() const noexcept { return Backing::file; }
 
   /// The whole file; empty where it is. Of a copied file only extents that were touched hold its
   /// bytes, which then change no more.
@@ -39,6 +48,14 @@ class FileBytes {
   ByteSpan touched(std::uint64_t offset, std::uint64_t length) const {
     touch(offset, length);
     return bytes_.subspan(offset, length);
+  }
+
+  /// Reads an extent, which lies in the file, past bytes(). @throws as touch(); also of a mapped
+  /// file.
+  void read(std::uint64_t offset, MutableByteSpan out) const;
+  /// Makes an extent readable through fd(). Does nothing where that is the file itself.
+  void settle(std::uint64_t offset, std::uint64_t length) const {
+    if (backing() != Backing::file) touch(offset, length);
   }
 
   /// Brings an extent into memory, and its pages into the page tables, before it returns; of a

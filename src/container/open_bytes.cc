@@ -1,0 +1,42 @@
+#include "container/open_bytes.h"
+
+#include <algorithm>
+
+#include "codec/frame.h"
+#include "container/seek_table.h"
+#include "container/wrapped_file.h"
+#include "thalia/error.h"
+
+namespace thalia::container {
+namespace {
+
+constexpr std::uint64_t kMagic = 4;
+
+}  // namespace
+
+std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
+                                                const ReadLimits& limits) {
+  return contents_of(io::FileBytes::open(path, access), limits);
+}
+
+std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
+                                                 const ReadLimits& limits) {
+  const std::uint64_t size = file->bytes().size();
+  const ByteSpan start = file->touched(0, std::min(size, kMagic));
+  if (codec::frame_kind(start) == codec::FrameKind::none) return file;
+  const auto codec = find_wrapper(file->fd(), file->path(), size);
+  if (!codec) return file;
+  return WrappedFile::open(std::move(file), *codec, limits);
+}
+
+void require_plain(const io::FileBytes& file) {
+  if (file.backing() != io::Backing::file) fail_not_plain(file.path());
+}
+
+void fail_not_plain(const std::filesystem::path& path) {
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         "a compressed file is not changed in place, decompress it first",
+                         {.path = path.string(), .section = "wrapper"});
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,26 @@
+// The bytes of a .thalia file, whatever is around them: found by content.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "io/file_bytes.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// A plain file as `access` says; the content of a wrapped one, and the extents of a side file, in
+/// memory. @throws IoError; UsageError (bad_argument) where the path is no regular file; for files
+/// that are not plain, FormatError, IntegrityError and UnsupportedError.
+std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
+                                                const ReadLimits& limits);
+
+/// The same of a file that is open.
+std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
+                                                 const ReadLimits& limits);
+
+/// For what changes a file in place. @throws UnsupportedError where it is not plain.
+void require_plain(const io::FileBytes& file);
+[[noreturn]] void fail_not_plain(const std::filesystem::path& path);
+
+}  // namespace thalia::container
