@@ -23,6 +23,7 @@
 #include "thalia/json_writer.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/wrap.h"
 
 namespace thalia::cli {
 namespace {
@@ -105,6 +106,30 @@ void print_metadata(Output& out, std::string_view metadata) {
   out.write(escape(text) + "\n");
 }
 
+std::string wrapper_text(const WrapperInfo& wrapper) {
+  const char* const codec = wrapper.algorithm == format::Codec::zstd ? "zstd" : "lz4";
+  if (!wrapper.has_seek_table) return fmt::format("{} frames without a seek table", codec);
+  return fmt::format("{} of {}, with a seek table", counted(wrapper.frames, "frame", "frames"),
+                     codec);
+}
+
+void json_wrapper(JsonWriter& json, const std::optional<WrapperInfo>& wrapper) {
+  json.key("wrapper");
+  if (!wrapper) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  json.member("algorithm", wrapper->algorithm == format::Codec::zstd ? "zstd" : "lz4");
+  json.member("seek_table", wrapper->has_seek_table).key("frames");
+  if (wrapper->has_seek_table) {
+    json.value(wrapper->frames);
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
 void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   const Header& header = reader.header();
   const FileTotals totals = total(reader);
@@ -112,7 +137,11 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   line(out, "file", escape(reader.path().string()));
   line(out, "format", "thalia " + version_text(header));
   line(out, "on disk", exact_bytes(disk_bytes));
-  if (disk_bytes > reader.file_bytes()) {
+  const auto wrapper = read_wrapper(reader.path());
+  if (wrapper) {
+    line(out, "wrapper", wrapper_text(*wrapper));
+    line(out, "unwrapped", exact_bytes(reader.file_bytes()));
+  } else if (disk_bytes > reader.file_bytes()) {
     line(out, "",
          fmt::format("of which {} behind the end: the debris of an interrupted append",
                      exact_bytes(disk_bytes - reader.file_bytes())));
@@ -151,6 +180,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.begin_object().member("path", as_utf8(reader.path().string()));
   json.member("format", "thalia").member("version", version_text(header));
   json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
+  json_wrapper(json, read_wrapper(reader.path()));
   json.member("dead_bytes", reader.dead_bytes());
   json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
   json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
