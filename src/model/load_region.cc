@@ -28,8 +28,8 @@ constexpr std::uint64_t kTreeVersion = 1;
 
 class Loading {
  public:
-  Loading(const RegionView& view, const StateLoadOptions& options)
-      : view_(view), options_(options) {}
+  Loading(const RegionView& view, bool policy_was_applied, const StateLoadOptions& options)
+      : view_(view), policy_was_applied_(policy_was_applied), options_(options) {}
 
   BrainRegion run() {
     region_.n_neurons = view_.n_neurons();
@@ -84,7 +84,7 @@ class Loading {
 
   std::optional<Value> resolve(std::string_view type, const Value& object) {
     if (type == "config") return config_.is_object() ? config_ : Value::object();
-    if (type == "tensor") return load_tensor(named(object), object, options_);
+    if (type == "tensor") return load_tensor(named(object), object, policy_was_applied_, options_);
     if (type == "scalar") return scalar(named(object));
     return std::nullopt;
   }
@@ -116,7 +116,7 @@ class Loading {
       const TensorView view = view_.tensor(i);
       if (named_.contains(view.name())) continue;
       Value& component = region_.component(component_of_role(view.role()));
-      Tensor tensor = Tensor::from(view, options_.limits);
+      Tensor tensor = load_tensor(view, {}, policy_was_applied_, options_);
       // Names are unique in a region: only a tree can have used one already.
       if (named_.empty()) {
         component.add(std::string(view.name()), std::move(tensor));
@@ -127,6 +127,7 @@ class Loading {
   }
 
   const RegionView& view_;
+  const bool policy_was_applied_;
   const StateLoadOptions& options_;
   BrainRegion region_;
   Value config_ = Value::object();
@@ -135,8 +136,9 @@ class Loading {
 
 }  // namespace
 
-BrainRegion load_region(const RegionView& view, const StateLoadOptions& options) {
-  return Loading(view, options).run();
+BrainRegion load_region(const RegionView& view, bool policy_was_applied,
+                        const StateLoadOptions& options) {
+  return Loading(view, policy_was_applied, options).run();
 }
 
 }  // namespace thalia::model

@@ -25,11 +25,13 @@ class Reading {
     if (!reader_.metadata_json().empty()) {
       brain.metadata = read_tree(parse_json(reader_.metadata_json(), options_.state.limits));
     }
+    policy_was_applied_ = has_narrowing_policy(brain.metadata);
     Value origins;
     add_regions(brain, origins);
-    brain.connectivity = Connectivity(
-        [reader = reader_, wanted = wanted_, origins = std::move(origins), state = options_.state] {
-          return read_connections(reader, wanted, origins, state);
+    brain.connectivity =
+        Connectivity([reader = reader_, wanted = wanted_, origins = std::move(origins),
+                      policy = policy_was_applied_, state = options_.state] {
+          return read_connections(reader, wanted, origins, policy, state);
         });
     if (!options_.lazy) brain.connectivity.all();
     return brain;
@@ -68,7 +70,8 @@ class Reading {
     std::vector<BrainRegion> loaded(wanted_.regions.size());
     parallel_for(wanted_.regions.size(), options_.state.threads, [&](std::size_t i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
-      if (is_read_now(view.name())) loaded[i] = load_region(view, options_.state);
+      if (is_read_now(view.name()))
+        loaded[i] = load_region(view, policy_was_applied_, options_.state);
     });
     for (std::size_t i = 0; i < loaded.size(); ++i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
@@ -84,14 +87,16 @@ class Reading {
       if (is_read_now(name)) {
         set.add(std::move(own), std::move(loaded[i]));
       } else {
-        set.add_lazy(std::move(own),
-                     [view, state = options_.state] { return load_region(view, state); });
+        set.add_lazy(std::move(own), [view, policy = policy_was_applied_, state = options_.state] {
+          return load_region(view, policy, state);
+        });
       }
     }
   }
 
   static std::vector<BrainConnection> read_connections(const Reader& reader, const Wanted& wanted,
                                                        const Value& origins,
+                                                       bool policy_was_applied,
                                                        const StateLoadOptions& options) {
     std::map<std::string, std::string> full_names;
     for (const std::uint32_t i : wanted.regions) {
@@ -116,10 +121,13 @@ class Reading {
         const Value* found = origins.elements()[i].find(member);
         return found == nullptr ? none : *found;
       };
-      BrainConnection connection{.source = source->second,
-                                 .target = target->second,
-                                 .weights = load_tensor(view.weights, origin("weights"), options)};
-      if (view.delays) connection.delays = load_tensor(*view.delays, origin("delays"), options);
+      BrainConnection connection{
+          .source = source->second,
+          .target = target->second,
+          .weights = load_tensor(view.weights, origin("weights"), policy_was_applied, options)};
+      if (view.delays)
+        connection.delays =
+            load_tensor(*view.delays, origin("delays"), policy_was_applied, options);
       connections.push_back(std::move(connection));
     }
     return connections;
@@ -128,6 +136,7 @@ class Reading {
   const Reader& reader_;
   const BrainReadOptions& options_;
   Wanted wanted_;
+  bool policy_was_applied_ = false;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
   }
   for (const BrainConnection& connection : brain.connectivity.all()) {
     const std::string path =
-        fmt::format("connectivity.{}_to_{}", connection.source, connection.target);
+        fmt::format("connections.{}->{}", connection.source, connection.target);
     StoredConnectionTensors tensors{
         .source = connection.source,
         .target = connection.target,

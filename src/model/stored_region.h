@@ -26,9 +26,11 @@ struct StoredRegion {
 StoredRegion store_region(std::string name, const BrainRegion& region, const std::string& path,
                           const StoreOptions& options);
 
-/// Reads the region: texts, and all of its tensors, raw ones as views that keep the file open.
+/// `policy_was_applied`: as for load_tensor(). Reads the region: texts, and all of its tensors, raw
+/// ones as views that keep the file open.
 /// @throws as Tensor::from(); FormatError, UnsupportedError for a `thalia_state` that breaks
 /// docs/format.md.
-BrainRegion load_region(const RegionView& view, const StateLoadOptions& options);
+BrainRegion load_region(const RegionView& view, bool policy_was_applied,
+                        const StateLoadOptions& options);
 
 }  // namespace thalia::model

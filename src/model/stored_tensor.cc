@@ -47,12 +47,10 @@ bool is_true(const Value* value) {
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options) {
   StoredTensor stored{.tensor = tensor};
-  if (options.choose_dtype) {
-    const DType dtype = options.choose_dtype(path, role, tensor);
-    if (dtype != tensor.dtype()) {
-      stored.was_dtype = tensor.dtype();
-      stored.tensor = convert_tensor(tensor, dtype, options.threads);
-    }
+  if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
+    stored.was_dtype = tensor.dtype();
+    stored.tensor =
+        convert_tensor(tensor, options.choose_dtype(path, role, tensor), options.threads);
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
   stored.was_dense = tensor.is_dense() && !stored.tensor.is_dense();
@@ -72,7 +70,8 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
   if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
 }
 
-Tensor load_tensor(const TensorView& view, const Value& origin, const StateLoadOptions& options) {
+Tensor load_tensor(const TensorView& view, const Value& origin, bool policy_was_applied,
+                   const StateLoadOptions& options) {
   Tensor tensor = Tensor::from(view, options.limits);
   if (!options.restore) return tensor;
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
@@ -89,9 +88,19 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const StateLoadO
                          .value = printable(name, 40),
                          .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
     }
-    tensor = convert_tensor(tensor, *dtype, options.threads);
+    return convert_tensor(tensor, *dtype, options.threads);
   }
-  return tensor;
+  // Nobody chose a type for it when the state was saved: whoever did it later left no trace but the
+  // policy.
+  const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;
+  return is_half && policy_was_applied ? convert_tensor(tensor, DType::f32, options.threads)
+                                       : tensor;
+}
+
+bool has_narrowing_policy(const Value& metadata) noexcept {
+  const Value* policy = metadata.find("precision_policy");
+  return policy != nullptr && policy->kind() == Value::Kind::string &&
+         policy->as_string() != "fp32" && policy->as_string() != "keep";
 }
 
 }  // namespace thalia::model

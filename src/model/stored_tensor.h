@@ -28,7 +28,7 @@ struct StoredTensor {
   Tensor tensor;  ///< as it is stored: its layout is the spec's
   // What it was before.
   bool was_dense = false;            ///< and is sparse
-  std::optional<DType> was_dtype{};  ///< where it has another now
+  std::optional<DType> was_dtype{};  ///< where one was chosen for it, be it the same
 };
 
 /// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one where
@@ -40,8 +40,13 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
 void write_origin(JsonWriter& json, const StoredTensor& tensor);
 
 /// The tensor of a file as it was before it was stored, where the options want that. `origin` is an
-/// object with the members that write_origin() wrote, or null. @throws as Tensor::from();
-/// FormatError for a bad member, and for a dense tensor larger than the limits allow.
-Tensor load_tensor(const TensorView& view, const Value& origin, const StateLoadOptions& options);
+/// object with the members that write_origin() wrote, or null; where it does not tell the element
+/// type and `policy_was_applied`, f16 and bf16 become f32. @throws as Tensor::from(); FormatError
+/// for a bad member, and for a dense tensor larger than the limits allow.
+Tensor load_tensor(const TensorView& view, const Value& origin, bool policy_was_applied,
+                   const StateLoadOptions& options);
+
+/// True where the metadata names a precision policy by which tensors may have become narrower.
+bool has_narrowing_policy(const Value& metadata) noexcept;
 
 }  // namespace thalia::model

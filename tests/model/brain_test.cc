@@ -131,6 +131,27 @@ BOOST_AUTO_TEST_CASE(element_types_are_restored_unless_asked_not_to) {
   BOOST_TEST((weights.at("w_sparse").as_tensor().encoding() == Encoding::csr));
 }
 
+BOOST_AUTO_TEST_CASE(halves_are_restored_where_only_the_policy_tells_of_them) {
+  BrainState brain;
+  Tensor halves = Tensor::zeros(DType::f16, {2});
+  halves.mutable_as<Float16>()[1] = Float16{0x3C00};
+  brain.regions.add("r").weights()["w"] = halves;
+  const auto loaded = [&](const char* policy) {
+    brain.metadata["precision_policy"] = policy;
+    return Saved(brain).load().regions.at("r").find_path("weights.w")->as_tensor();
+  };
+  BOOST_TEST((loaded("keep") == halves));
+  BOOST_TEST((loaded("fp32") == halves));
+  BOOST_TEST((loaded("fp16").dtype() == DType::f32));
+  BOOST_TEST(loaded("fp16").as<float>()[1] == 1);
+  // A state that was saved by a policy says that they were halves before.
+  brain.metadata["precision_policy"] = "fp16";
+  const Saved saved(brain, {.choose_dtype = [](const std::string&, Role, const Tensor& tensor) {
+                      return tensor.dtype();
+                    }});
+  BOOST_TEST((saved.load().regions.at("r").find_path("weights.w")->as_tensor() == halves));
+}
+
 BOOST_AUTO_TEST_CASE(a_loaded_tensor_is_a_view_into_the_file) {
   const Saved saved(sample_brain());
   const Reader reader = saved.open();
