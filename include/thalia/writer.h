@@ -38,6 +38,8 @@ struct SaveResult {
   std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
+  std::uint64_t total_neurons = 0;   ///< as in the header
+  std::uint64_t total_synapses = 0;  ///< as in the header
   Digest256 closing_checksum;
   std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
   double seconds = 0;                 ///< from the first byte written to the return of commit()

@@ -64,6 +64,8 @@ class Seal {
     for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
     result.regions = header_.num_regions;
     result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
+    result.total_neurons = header_.total_neurons;
+    result.total_synapses = header_.total_synapses;
     result.closing_checksum = checksum_;
     result.sha256 = sha256;
     result.compression = *options_.compression;

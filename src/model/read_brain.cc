@@ -23,7 +23,7 @@ class Reading {
     BrainState brain;
     brain.training_steps = reader_.header().training_steps;
     if (!reader_.metadata_json().empty()) {
-      brain.metadata = read_tree(parse_json(reader_.metadata_json(), options_.state.limits));
+      brain.metadata = read_metadata(reader_.metadata_json(), options_.state.limits);
     }
     policy_was_applied_ = has_narrowing_policy(brain.metadata);
     Value origins;
@@ -140,6 +140,10 @@ class Reading {
 };
 
 }  // namespace
+
+Value read_metadata(std::string_view json, const ReadLimits& limits) {
+  return read_tree(parse_json(json, limits));
+}
 
 BrainState read_brain(const Reader& reader, const BrainReadOptions& options) {
   return Reading(reader, options).run();

@@ -31,14 +31,14 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
   return any ? parse_json(text) : Value::object();
 }
 
+}  // namespace
+
 std::string metadata_text(const Value& metadata) {
   std::string text;
   JsonWriter json(text);
   write_tree(json, metadata, "metadata");
   return text;
 }
-
-}  // namespace
 
 StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
   StoredBrain stored;
@@ -76,7 +76,7 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
   return stored;
 }
 
-SaveResult write_brain(const StoredBrain& brain, const std::filesystem::path& path,
+Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& path,
                        const SaveOptions& options) {
   Writer writer(path, options);
   writer.set_metadata(brain.metadata_json);
@@ -93,7 +93,7 @@ SaveResult write_brain(const StoredBrain& brain, const std::filesystem::path& pa
       writer.add_connection_delays(id, connection.delays->spec, connection.delays->tensor.bytes());
     }
   }
-  return writer.commit();
+  return writer;
 }
 
 }  // namespace thalia::model

@@ -33,9 +33,13 @@ struct StoredBrain {
 /// for a region with a name that the format gives another meaning.
 StoredBrain store_brain(const BrainState& brain, const StoreOptions& options);
 
-/// @throws as Writer.
-SaveResult write_brain(const StoredBrain& brain, const std::filesystem::path& path,
+/// A writer that was told everything and borrows the brain's tensors. @throws as Writer.
+Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& path,
                        const SaveOptions& options);
+
+/// The text of a file's metadata, and back. @throws UsageError for a tensor in it; FormatError.
+std::string metadata_text(const Value& metadata);
+Value read_metadata(std::string_view json, const ReadLimits& limits);
 
 struct BrainReadOptions {
   /// Regions of the file, pathways as "pathway:NAME"; empty: all. Connections among them, and the

@@ -15,7 +15,8 @@ namespace {
 struct Saved {
   explicit Saved(const BrainState& brain, const model::StoreOptions& options = {})
       : path(folder.path() / "brain.thalia") {
-    model::write_brain(model::store_brain(brain, options), path, {});
+    const model::StoredBrain stored = model::store_brain(brain, options);
+    model::declared_writer(stored, path, {}).commit();
   }
   Reader open() const { return Reader::open(path); }
   BrainState load(const model::BrainReadOptions& options = {}) const {

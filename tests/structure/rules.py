@@ -55,6 +55,7 @@ PUBLIC_LAYERS = {
     "tensor_value.h": "model",
     "value.h": "model",
     "safetensors.h": "interop",
+    "brain_checkpoint.h": "interop",
     "convert.h": "interop",
     "thalia.h": "interop",
 }

@@ -1,0 +1,135 @@
+// BrainCheckpoint: a brain's whole state in one call each way.
+//
+//   thalia::BrainCheckpoint::save(brain, "stage1.thalia.zst", {.compression_level = 9});
+//   thalia::BrainState brain = thalia::BrainCheckpoint::load("stage1.thalia.zst");
+//   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
+//                                                           {.regions = {"cortex"}, .lazy = true});
+//
+// docs/format.md, "States", "Wrappers", "Delta files" and "Version 0.1 files".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalia/async_save.h"
+#include "thalia/brain_state.h"
+#include "thalia/growth_history.h"
+#include "thalia/options.h"
+#include "thalia/precision.h"
+#include "thalia/precision_statistics.h"
+#include "thalia/state_options.h"
+#include "thalia/value.h"
+
+namespace thalia {
+
+/// A checkpoint larger than this is not loaded unless ReadLimits::max_file_bytes says so: the
+/// specification's 10 GB. 0 allows any.
+inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
+
+enum class BrainCompression {
+  by_name,    ///< NAME.zst and NAME.lz4 as a whole, in frames of that kind; other names: none
+  none,       ///< @throws UsageError for a name that ends in .zst or .lz4
+  zstd,       ///< NAME.zst as a whole; other names: the tensors' chunks
+  lz4,        ///< the same with NAME.lz4
+  automatic,  ///< chunks, where that makes the save faster
+};
+
+struct BrainSaveOptions {
+  /// Members that take the place of the brain's metadata of those names, or are added.
+  Value metadata = Value::object();
+  BrainCompression compression = BrainCompression::by_name;
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
+  int compression_level = 0;
+  PrecisionPolicy precision_policy{};  ///< as it is made it keeps every tensor as it is
+  SparseStorage sparse = SparseStorage::automatic;
+  bool include_homeostatic = true;
+  /// All but compression and compression_level.
+  SaveOptions save{};
+};
+
+struct BrainSaveResult {
+  std::filesystem::path path;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors as they are stored
+  std::size_t regions = 0;          ///< pathways not counted
+  std::size_t pathways = 0;
+  std::size_t connections = 0;
+  std::uint32_t tensors = 0;
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  Digest256 closing_checksum;         ///< of the .thalia file, inside a wrapper too
+  std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
+  format::Codec compression = format::Codec::store;  ///< as asked for, or as chosen
+  std::string precision_policy;                      ///< its text
+  PrecisionStatistics precision_statistics;          ///< of the tensors as they are stored
+  double seconds = 0;
+  double sync_seconds = 0;  ///< of which waiting for the disk; not known of a wrapped file
+};
+
+struct BrainLoadOptions {
+  /// Names of regions, pathways as "pathway:NAME"; empty: all.
+  std::vector<std::string> regions{};
+  /// Regions that `regions` does not name are read on first access (from any thread, once) instead
+  /// of being left out; where it names none, all of them are.
+  bool lazy = false;
+  /// Tensors come back in the encoding and element type that they were saved from; else as stored.
+  bool restore = true;
+  ReadOptions read{.limits = {.max_file_bytes = kDefaultMaxBrainBytes}};
+};
+
+struct BrainInfo {
+  std::filesystem::path path;
+  std::uint64_t file_bytes = 0;
+  std::string version;          ///< of the format: "1.0.0"
+  std::uint64_t timestamp = 0;  ///< Unix seconds
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  std::uint64_t training_steps = 0;
+  std::vector<std::string> regions;
+  std::vector<std::string> pathways;
+  std::uint64_t connections = 0;
+  Value metadata = Value::object();
+  std::vector<GrowthEvent> growth_history;
+};
+
+struct BrainValidation {
+  bool valid = false;
+  std::vector<std::string> issues;  ///< all of them, one sentence each
+};
+
+/// Static functions that share nothing: any thread may call any of them.
+class BrainCheckpoint {
+ public:
+  /// Writes the whole state; the old file or the new one is there, whatever happens. The metadata
+  /// is completed to the specification's schema: version, thalia_version and created are set.
+  /// Tensors that are stored as they are are not copied; converted ones are in memory until the
+  /// end.
+  /// @throws as Writer; UsageError for a name and a compression that contradict each other.
+  static BrainSaveResult save(const BrainState& brain, const std::filesystem::path& path,
+                              const BrainSaveOptions& options = {});
+
+  /// Copies the state and writes it in the background: the brain may be changed as soon as this is
+  /// back. @throws as save() and AsyncSaver::save_async(); UsageError (bad_argument) for a name
+  /// that ends in .zst or .lz4. What goes wrong later comes through the handle.
+  static SaveHandle save_async(AsyncSaver& saver, const BrainState& brain,
+                               const std::filesystem::path& path,
+                               const BrainSaveOptions& options = {});
+
+  /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
+  /// file's mapping, which the state keeps open.
+  /// @throws as Reader::open(); UsageError (not_found) for a region that the file does not have;
+  /// FormatError (limit_exceeded) for a file larger than the limit.
+  static BrainState load(const std::filesystem::path& path, const BrainLoadOptions& options = {});
+
+  /// Reads header, names and metadata, no payload. @throws as Reader::open().
+  static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
+
+  /// Checks everything. Never throws for what the file holds, or where there is none.
+  static BrainValidation validate(const std::filesystem::path& path,
+                                  const VerifyOptions& options = {});
+};
+
+}  // namespace thalia
