@@ -54,7 +54,7 @@ int run(const Options& options) {
   Simulator simulator(network, workers);
   run_steps(simulator, network, options.steps);
 
-  const thalia::SaveResult saved = spiking::save(network, files.network);
+  const thalia::BrainSaveResult saved = spiking::save(network, files.network);
   const auto bytes = static_cast<double>(saved.file_bytes);
   std::printf("  save    %s\n          %s bytes in %u tensors: %s, %s of it waiting for the disk\n",
               files.network.c_str(), with_commas(saved.file_bytes).c_str(), saved.tensors,

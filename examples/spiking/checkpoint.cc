@@ -5,134 +5,161 @@
 #include <string>
 
 #include "spiking/build.h"
-#include "spiking/run_metadata.h"
 #include "spiking/state_fields.h"
-#include "thalia/reader.h"
 
 namespace spiking {
 namespace {
 
+using thalia::BrainRegion;
 using thalia::DType;
 using thalia::Encoding;
+using thalia::Tensor;
+using thalia::TensorLayout;
+
+constexpr const char* kDescription = "spiking network of thalia-demo";
 
 template <typename Value>
-thalia::TensorSpec csr_spec(const std::string& name, const CsrMatrix<Value>& matrix) {
-  return {.name = name,
-          .dtype = sizeof(Value) == sizeof(float) ? DType::f32 : DType::u8,
+TensorLayout csr_layout(const CsrMatrix<Value>& matrix) {
+  return {.dtype = sizeof(Value) == sizeof(float) ? DType::f32 : DType::u8,
           .shape = {matrix.rows(), matrix.columns()},
           .encoding = Encoding::csr,
           .nnz = matrix.nnz()};
 }
 
-[[noreturn]] void refuse(const thalia::TensorView& tensor, const std::string& wanted) {
-  throw std::runtime_error("tensor " + std::string(tensor.name()) + " in region " +
-                           std::string(thalia::Reader::region_name(tensor)) + " is " +
-                           std::string(thalia::dtype_name(tensor.dtype())) +
-                           tensor.shape().to_string() + ": this network has " + wanted);
+template <typename Value>
+Tensor lent(const CsrMatrix<Value>& matrix) {
+  return Tensor::adopt(csr_layout(matrix), matrix.bytes(), nullptr);
 }
 
-void load_field(const thalia::RegionView& region, const StateField& field) {
-  const thalia::TensorView tensor = region.at(field.spec.name);
-  if (tensor.dtype() != field.spec.dtype || tensor.shape() != field.spec.shape ||
-      tensor.encoding() != Encoding::dense) {
-    refuse(tensor,
-           std::string(thalia::dtype_name(field.spec.dtype)) + field.spec.shape.to_string());
+std::string layout_text(const TensorLayout& layout) {
+  return std::string(thalia::encoding_name(layout.encoding)) + " " +
+         std::string(thalia::dtype_name(layout.dtype)) + layout.shape.to_string();
+}
+
+[[noreturn]] void refuse(const std::string& what, const std::string& has,
+                         const std::string& wanted) {
+  throw std::runtime_error(what + " is " + has + ": this network has " + wanted);
+}
+
+void require_layout(const std::string& what, const Tensor& tensor, const TensorLayout& wanted) {
+  if (tensor.layout() != wanted) refuse(what, layout_text(tensor.layout()), layout_text(wanted));
+}
+
+thalia::Value& place_of(BrainRegion& region, const thalia::TensorSpec& spec) {
+  return region.component(thalia::component_of_role(spec.role))[spec.name];
+}
+
+BrainRegion lent_region(Network& network, std::size_t r) {
+  const Region& region = network.regions[r];
+  BrainRegion state{
+      .n_neurons = region.size, .n_inputs = region.size, .neuron_type = thalia::NeuronType::lif};
+  state.config() = thalia::parse_json(config_json(region.plan));
+  state.weights()["w_rec"] = lent(region.recurrent.weights);
+  for (const StateField& field : state_fields(network, r)) {
+    place_of(state, field.spec) = Tensor::borrow(field.spec.dtype, field.spec.shape, field.bytes);
   }
-  tensor.read(field.bytes);
+  return state;
+}
+
+void load_field(BrainRegion& region, const std::string& name, const StateField& field) {
+  const thalia::Value& place = place_of(region, field.spec);
+  const std::string what = "tensor " + field.spec.name + " in region " + name;
+  if (!place.is_tensor()) refuse(what, "missing", field.spec.shape.to_string());
+  const Tensor& tensor = place.as_tensor();
+  require_layout(what, tensor, {.dtype = field.spec.dtype, .shape = field.spec.shape});
+  std::ranges::copy(tensor.bytes(), field.bytes.begin());
 }
 
 template <typename Value>
-CsrMatrix<Value> load_csr(const thalia::TensorView& tensor, std::uint32_t rows,
+CsrMatrix<Value> load_csr(const std::string& what, const Tensor& tensor, std::uint32_t rows,
                           std::uint32_t columns) {
   CsrMatrix<Value> matrix(rows, columns, tensor.nnz());
-  const thalia::TensorSpec wanted = csr_spec("", matrix);
-  if (tensor.dtype() != wanted.dtype || tensor.shape() != wanted.shape ||
-      tensor.encoding() != wanted.encoding || tensor.wide_indices()) {
-    refuse(tensor, std::string(thalia::dtype_name(wanted.dtype)) + wanted.shape.to_string());
-  }
-  tensor.read(matrix.bytes());
+  require_layout(what, tensor, csr_layout(matrix));
+  std::ranges::copy(tensor.bytes(), matrix.bytes().begin());
   if (!is_well_formed(matrix.row_pointers(), matrix.column_indices(), columns))
-    refuse(tensor, "row pointers and columns that ascend and stay in bounds");
+    refuse(what, "damaged", "row pointers and columns that ascend and stay in bounds");
   return matrix;
 }
 
-void load_pathway(const thalia::Reader& reader, const Network& network, Pathway& pathway) {
+void load_pathway(const thalia::BrainState& brain, const Network& network, Pathway& pathway) {
   const Region& source = network.regions[pathway.plan.source];
   const Region& target = network.regions[pathway.plan.target];
-  const auto connection = reader.find_connection(source.plan.name, target.plan.name);
-  if (!connection || !connection->delays) {
-    throw std::runtime_error(std::string("no connection with delays from ") + source.plan.name +
-                             " to " + target.plan.name);
-  }
-  pathway.sparse.weights = load_csr<float>(connection->weights, source.size, target.size);
-  pathway.sparse.delays = load_csr<std::uint8_t>(*connection->delays, source.size, target.size);
+  const std::string what =
+      std::string("the connection from ") + source.plan.name + " to " + target.plan.name;
+  const auto* connection = brain.connectivity.find(source.plan.name, target.plan.name);
+  if (connection == nullptr || !connection->delays) refuse(what, "missing", "weights and delays");
+  pathway.sparse.weights = load_csr<float>(what, connection->weights, source.size, target.size);
+  pathway.sparse.delays =
+      load_csr<std::uint8_t>(what, *connection->delays, source.size, target.size);
   const auto& delays = *pathway.sparse.delays;
   // Delays are used where they lie: beside the weights, and as places in the ring.
   if (!std::ranges::equal(delays.row_pointers(), pathway.sparse.weights.row_pointers()) ||
       !std::ranges::all_of(delays.values(), [](auto d) { return d >= 1 && d <= kMaxDelay; })) {
-    throw std::runtime_error(std::string("delays from ") + source.plan.name + " to " +
-                             target.plan.name + " do not fit the weights");
+    refuse(what, "damaged", "delays that fit the weights");
   }
   if (pathway.plan.plastic) pathway.sparse.eligibility.resize(pathway.sparse.weights.nnz());
 }
 
-void check_config(const thalia::RegionView& region, const RegionPlan& plan) {
-  if (region.config_json() != config_json(plan)) {
-    throw std::runtime_error("region " + std::string(region.name()) +
+void check_config(const BrainRegion& region, const RegionPlan& plan) {
+  const thalia::Value* config = region.find(thalia::component::kConfig);
+  if (config == nullptr || *config != thalia::parse_json(config_json(plan))) {
+    throw std::runtime_error(std::string("region ") + plan.name +
                              " was saved by a demo with other parameters");
   }
 }
 
+// @throws std::runtime_error for a file of something else.
+std::uint64_t seed_of(const thalia::BrainState& brain) {
+  const thalia::Value* custom = brain.metadata.find("custom");
+  const thalia::Value* seed = custom == nullptr ? nullptr : custom->find("seed");
+  if (seed == nullptr) throw std::runtime_error("this file was not saved by the demo");
+  return seed->as_uint64();
+}
+
 }  // namespace
 
-thalia::SaveResult save(Network& network, const std::filesystem::path& path,
-                        const thalia::SaveOptions& options) {
-  thalia::Writer writer(path, options);
-  writer.set_metadata(to_json({network.neurons(), network.synapses(), network.seed, network.step}));
-  writer.set_training_steps(network.step);
-
-  for (std::size_t r = 0; r < network.regions.size(); ++r) {
-    const Region& region = network.regions[r];
-    const auto id = writer.add_region({.name = region.plan.name,
-                                       .config_json = config_json(region.plan),
-                                       .n_neurons = region.size,
-                                       .n_inputs = region.size,
-                                       .neuron_type = thalia::NeuronType::lif});
-    const auto& recurrent = region.recurrent.weights;
-    writer.add_tensor(id, csr_spec("w_rec", recurrent), recurrent.bytes());
-    for (const StateField& field : state_fields(network, r))
-      writer.add_tensor(id, field.spec, field.bytes);
-  }
+thalia::BrainSaveResult save(Network& network, const std::filesystem::path& path,
+                             thalia::BrainSaveOptions options) {
+  thalia::BrainState brain;
+  for (std::size_t r = 0; r < network.regions.size(); ++r)
+    brain.regions.add(network.regions[r].plan.name, lent_region(network, r));
   for (const Pathway& pathway : network.pathways) {
-    const auto connection = writer.add_connection(network.regions[pathway.plan.source].plan.name,
-                                                  network.regions[pathway.plan.target].plan.name);
-    const auto& weights = pathway.sparse.weights;
-    const auto& delays = *pathway.sparse.delays;
-    writer.add_connection_weights(connection, csr_spec("", weights), weights.bytes());
-    writer.add_connection_delays(connection, csr_spec("", delays), delays.bytes());
+    brain.connectivity.add({.source = network.regions[pathway.plan.source].plan.name,
+                            .target = network.regions[pathway.plan.target].plan.name,
+                            .weights = lent(pathway.sparse.weights),
+                            .delays = lent(*pathway.sparse.delays)});
   }
-  return writer.commit();
+  brain.training_steps = network.step;
+  brain.metadata["description"] = kDescription;
+  brain.metadata["custom"]["generator"] = "philox4x32-10";
+  brain.metadata["custom"]["seed"] = network.seed;
+  options.sparse = thalia::SparseStorage::as_is;  // what is worth it is sparse already
+  return thalia::BrainCheckpoint::save(brain, path, options);
 }
 
 Network load(const std::filesystem::path& path, const thalia::ReadOptions& options) {
-  const thalia::Reader reader = thalia::Reader::open(path, options);
-  const RunMetadata metadata = run_metadata_from_json(reader.metadata_json());
+  thalia::BrainState brain = thalia::BrainCheckpoint::load(path, {.lazy = true, .read = options});
+  const std::uint64_t seed = seed_of(brain);
   std::vector<std::uint32_t> sizes;
   for (const RegionPlan& plan : region_plans())
-    sizes.push_back(reader.region(plan.name).n_neurons());
+    sizes.push_back(brain.regions.at(plan.name).n_neurons);
 
   Network network = empty_network(sizes);
-  network.seed = metadata.seed;
-  network.step = static_cast<std::uint32_t>(metadata.step);
-  for (Pathway& pathway : network.pathways) load_pathway(reader, network, pathway);
+  network.seed = seed;
+  network.step = static_cast<std::uint32_t>(brain.training_steps);
+  for (Pathway& pathway : network.pathways) load_pathway(brain, network, pathway);
   for (std::size_t r = 0; r < network.regions.size(); ++r) {
     Region& region = network.regions[r];
-    const thalia::RegionView stored = reader.region(region.plan.name);
+    const std::string name = region.plan.name;
+    BrainRegion& stored = brain.regions.at(name);
     check_config(stored, region.plan);
-    region.recurrent.weights = load_csr<float>(stored.at("w_rec"), region.size, region.size);
+    const thalia::Value* w_rec = stored.find_path("weights.w_rec");
+    if (w_rec == nullptr) refuse("tensor w_rec in region " + name, "missing", "it");
+    region.recurrent.weights = load_csr<float>("tensor w_rec in region " + name, w_rec->as_tensor(),
+                                               region.size, region.size);
     region.recurrent.eligibility.resize(region.recurrent.weights.nnz());
-    for (const StateField& field : state_fields(network, r)) load_field(stored, field);
-    stored.release();
+    for (const StateField& field : state_fields(network, r)) load_field(stored, name, field);
+    brain.regions.remove(name);
   }
   return network;
 }

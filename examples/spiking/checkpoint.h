@@ -4,14 +4,13 @@
 #include <filesystem>
 
 #include "spiking/network.h"
-#include "thalia/options.h"
-#include "thalia/writer.h"
+#include "thalia/brain_checkpoint.h"
 
 namespace spiking {
 
-/// Lends the network's arrays to the writer: nothing is copied on the way to the file.
-thalia::SaveResult save(Network& network, const std::filesystem::path& path,
-                        const thalia::SaveOptions& options = {});
+/// Lends the network's arrays to the library: nothing is copied on the way to the file.
+thalia::BrainSaveResult save(Network& network, const std::filesystem::path& path,
+                             thalia::BrainSaveOptions options = {});
 
 /// Copies a saved network back into memory, checking each byte against the file's checksum.
 /// @throws thalia::Error; std::runtime_error for a file that holds another network than this

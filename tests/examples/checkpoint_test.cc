@@ -4,12 +4,12 @@
 
 #include "boost_test.h"
 #include "spiking/build.h"
-#include "spiking/run_metadata.h"
 #include "spiking/state_fields.h"
 #include "spiking/state_hash.h"
 #include "support/files.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
+#include "thalia/writer.h"
 
 using namespace spiking;
 
@@ -20,8 +20,8 @@ void run(Network& network, Workers& workers, std::uint32_t steps, SpikeLog& log)
   for (std::uint32_t i = 0; i < steps; ++i) log.push_back(simulator.step());
 }
 
-thalia::SaveOptions quick_save() {
-  return {.durability = thalia::Durability::none};
+thalia::BrainSaveOptions quick_save() {
+  return {.save = {.durability = thalia::Durability::none}};
 }
 
 /// A saved network that has run a little.
@@ -70,10 +70,13 @@ BOOST_AUTO_TEST_CASE(saving_and_resuming_at_any_step_equals_a_straight_run) {
 
 BOOST_AUTO_TEST_CASE(a_compressed_checkpoint_resumes_too) {
   Saved saved;
-  save(saved.network, saved.path,
-       {.compression = thalia::format::Codec::zstd, .durability = thalia::Durability::none});
-  Network loaded = load(saved.path);
-  BOOST_TEST(state_hash(loaded) == state_hash(saved.network));
+  for (const char* name : {"network.thalia", "network.thalia.zst"}) {
+    thalia::BrainSaveOptions options = quick_save();
+    options.compression = thalia::BrainCompression::zstd;
+    save(saved.network, saved.folder / name, options);
+    Network loaded = load(saved.folder / name);
+    BOOST_TEST(state_hash(loaded) == state_hash(saved.network));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_file_passes_verification) {
@@ -86,11 +89,10 @@ BOOST_AUTO_TEST_CASE(the_file_passes_verification) {
 BOOST_AUTO_TEST_CASE(the_file_describes_the_network) {
   Saved saved;
   const thalia::Reader reader = thalia::Reader::open(saved.path);
-  const RunMetadata metadata = run_metadata_from_json(reader.metadata_json());
-  BOOST_TEST(metadata.neurons == 1000u);
-  BOOST_TEST(metadata.synapses == saved.network.synapses());
-  BOOST_TEST(metadata.seed == 11u);
-  BOOST_TEST(metadata.step == 41u);
+  const thalia::BrainInfo info = thalia::BrainCheckpoint::info(saved.path);
+  BOOST_TEST(info.metadata.at("description").as_string() == "spiking network of thalia-demo");
+  BOOST_TEST(info.metadata.at("custom").at("seed").as_uint64() == 11u);
+  BOOST_TEST(info.training_steps == 41u);
   BOOST_TEST(reader.header().total_neurons == 1000u);
   BOOST_TEST(reader.header().total_synapses == saved.network.synapses());
   BOOST_TEST(reader.connection_count() == pathway_plans().size());
@@ -121,13 +123,13 @@ BOOST_AUTO_TEST_CASE(every_role_of_a_living_network_is_there) {
 
 BOOST_AUTO_TEST_CASE(a_file_of_something_else_is_refused) {
   const thalia::test::TemporaryFolder folder;
-  thalia::Writer writer(folder / "other.thalia", quick_save());
+  thalia::Writer writer(folder / "other.thalia", quick_save().save);
   writer.add_region({.name = "cortex"});
   writer.commit();
-  BOOST_CHECK_EXCEPTION(load(folder / "other.thalia"), std::runtime_error,
-                        [](const std::runtime_error& error) {
-                          return std::string(error.what()).find("metadata") != std::string::npos;
-                        });
+  BOOST_CHECK_EXCEPTION(
+      load(folder / "other.thalia"), std::runtime_error, [](const std::runtime_error& error) {
+        return std::string(error.what()).find("not saved by the demo") != std::string::npos;
+      });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
