@@ -21,6 +21,8 @@
 #include "thalia/safetensors.h"
 #include "thalia/stream.h"
 #include "thalia/tensor_value.h"
+#include "thalia/v01.h"
+#include "thalia/v01_binary.h"
 #include "thalia/value.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"

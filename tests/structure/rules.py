@@ -57,6 +57,8 @@ PUBLIC_LAYERS = {
     "safetensors.h": "interop",
     "brain_checkpoint.h": "interop",
     "convert.h": "interop",
+    "v01.h": "interop",
+    "v01_binary.h": "interop",
     "thalia.h": "interop",
 }
 

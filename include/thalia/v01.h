@@ -1,0 +1,117 @@
+// Files of the original program, version 0.1, as documents: the header, the metadata, and one tree
+// of values and tensors a region or pathway.
+//
+//   thalia::V01File file = thalia::read_v01("brain.thalia.zst");
+//   const thalia::Tensor& w = file.document.entries[0].state.at("weights").at("w_ff").as_tensor();
+//   thalia::write_v01("copy.thalia", file.document);        // byte for byte, unless it was wrapped
+//
+// docs/format.md, "Version 0.1 files".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/format/v01.h"
+#include "thalia/options.h"
+#include "thalia/value.h"
+
+namespace thalia {
+
+/// What stands around the body of a 0.1 file.
+enum class V01Wrapper { none, zstd, lz4 };
+std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept;
+
+/// A header as the original program begins one: magic, version 0.1.0, checksum type 1, else zero.
+format::V01Header new_v01_header() noexcept;
+
+struct V01Entry {
+  /// Up to 31 bytes of UTF-8 without NUL; of a pathway "pathway:NAME".
+  std::string name;
+  /// An object of values and tensors. What the original program tagged ("_dataclass", "_type" and
+  /// "_class" with their fields) stays the plain object that stands in the file.
+  Value state = Value::object();
+
+  friend bool operator==(const V01Entry&, const V01Entry&) = default;
+};
+
+/// A value type. Tensors of a document that was read keep the file's bytes alive.
+struct V01Document {
+  /// Written as it is, but for offsets, lengths and num_regions, which follow from the rest.
+  format::V01Header header = new_v01_header();
+  Value metadata = Value::object();
+  std::vector<V01Entry> entries;  ///< in the order of the index; a name may occur twice
+};
+
+struct V01File {
+  V01Document document;
+  V01Wrapper wrapper = V01Wrapper::none;
+  /// True where the checksum is inside the wrapper, as first written.
+  bool checksum_inside = false;
+  /// True where all tensors start on multiples of 64, as V01WriteOptions::aligned puts them.
+  bool aligned = false;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t body_bytes = 0;  ///< before the checksum, decompressed
+  /// What was read all the same, one sentence each: another minor version, checksum type 0, flags.
+  std::vector<std::string> warnings;
+};
+
+/// Reads a whole file: checksum, header, metadata and all regions. Of a file without wrapper,
+/// tensors whose address their type allows stay in the mapping; all others are copied.
+/// ReadOptions::access and limits count. @throws IoError; FormatError; IntegrityError;
+/// UnsupportedError: (unsupported_version) for another major version, (unsupported_feature) for a
+/// delta, whose body is a Python pickle and is never opened.
+V01File read_v01(const std::filesystem::path& path, const ReadOptions& options = {});
+/// The same from bytes that `owner` keeps alive; without one, no tensor stays where it is.
+V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner = nullptr,
+                   const ReadLimits& limits = {});
+
+struct V01WriteOptions {
+  V01Wrapper wrapper = V01Wrapper::none;
+  int level = 3;  ///< of the wrapper: 1 to 22 of zstd, 1 to 12 of lz4
+  /// Zeros in front of tensors, so that their elements start on a multiple of 64 and can be used in
+  /// the mapping. The original program reads such files, and never wrote them.
+  bool aligned = false;
+  /// The checksum inside the wrapper, which the first versions of the original program read, and
+  /// the last ones do not.
+  bool checksum_inside = false;
+  Durability durability = Durability::full;
+};
+
+/// Puts the file in place whole or not at all. Tensors are written dense where they are dense, else
+/// as coordinates. @return bytes written. @throws IoError; UsageError (bad_argument) for a level,
+/// or a metadata text that has tensors; UnsupportedError (unsupported_feature) naming what 0.1 has
+/// no place for: an element type, a dimension of 2^32 or more, a name that is too long or not
+/// UTF-8, a document without entries.
+std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& document,
+                        const V01WriteOptions& options = {});
+/// The file's bytes in memory. @throws as write_v01().
+std::vector<std::byte> encode_v01(const V01Document& document, const V01WriteOptions& options = {});
+
+/// Sets total_neurons and total_synapses of the header as the original program counts them.
+void count_v01_totals(V01Document& document) noexcept;
+
+/// What may be shown of a delta of the original program.
+struct V01DeltaInfo {
+  std::uint32_t delta_version = 0;
+  bool early_header = false;  ///< magic of 4 bytes
+  Digest256 base_hash;        ///< SHA-256 of the whole base file
+  std::uint64_t base_step = 0;
+  std::uint64_t current_step = 0;
+  /// Of the user, with "delta_info"; nullopt where none is found behind the pickle.
+  std::optional<Value> metadata;
+  V01Wrapper wrapper = V01Wrapper::none;
+};
+
+/// True of a file that begins as a delta does, also inside a frame. @throws IoError; FormatError
+/// where the frame is broken.
+bool is_v01_delta(const std::filesystem::path& path, const ReadOptions& options = {});
+/// Header and metadata of a delta; its pickle is never opened. @throws IoError; FormatError.
+V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path,
+                                 const ReadOptions& options = {});
+
+}  // namespace thalia

@@ -1,0 +1,38 @@
+// The header of 0.1 files, checked. docs/format.md, "Version 0.1 files".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/extent.h"
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/v01.h"
+#include "thalia/v01_binary.h"
+
+namespace thalia::interop {
+
+/// Of the checksum behind the body.
+inline constexpr std::size_t kV01TrailerBytes = 32;
+
+using Sentences = std::vector<std::string>;
+
+/// True where the magic is that of a full file, and the major version 0.
+bool begins_as_v01(ByteSpan start) noexcept;
+
+/// What can be said before the checksum is known to hold. @throws FormatError (truncated,
+/// bad_magic); UnsupportedError (unsupported_version).
+void require_v01_start(ByteSpan file);
+
+/// The header at the front of a body, which does not have the checksum any more. Every offset and
+/// length lies in the body. @throws FormatError; as require_v01_start().
+format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings);
+
+/// The region index, whose header was checked. @throws FormatError.
+std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header& header,
+                                          Sentences& warnings);
+
+/// @throws UnsupportedError (unsupported_feature) where a name cannot stand in an index.
+format::V01RegionEntry make_v01_index_entry(const std::string& name, V01Extent json);
+
+}  // namespace thalia::interop

@@ -1,0 +1,44 @@
+// Reading the tensors of 0.1 files. docs/format.md, "Tensors of version 0.1".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "thalia/tensor_value.h"
+
+namespace thalia::interop {
+
+/// Reads the tensors of one body. Tensors at one offset are one tensor. What has to be copied, for
+/// its address or for want of an owner, may not be more than the body: tensors that overlap each
+/// other on purpose would take any amount of memory.
+class V01TensorReader {
+ public:
+  struct Found {
+    Tensor tensor;
+    std::uint64_t bytes = 0;  ///< with the header
+  };
+
+  /// @param owner keeps the bytes alive; null: all tensors are copied.
+  V01TensorReader(ByteSpan body, std::shared_ptr<const void> owner)
+      : body_(body), owner_(std::move(owner)), copies_left_(body.size()) {}
+
+  /// @throws FormatError.
+  const Found& at(std::uint64_t offset);
+
+  /// True where there were tensors, and all of them had their elements on multiples of 64.
+  bool all_aligned() const noexcept { return !found_.empty() && all_aligned_; }
+
+ private:
+  Found read(std::uint64_t offset);
+  Tensor place(const TensorLayout& layout, ByteSpan bytes, std::uint64_t offset);
+
+  ByteSpan body_;
+  std::shared_ptr<const void> owner_;
+  std::uint64_t copies_left_;
+  bool all_aligned_ = true;
+  std::unordered_map<std::uint64_t, Found> found_;
+};
+
+}  // namespace thalia::interop
