@@ -81,13 +81,13 @@ const FloatKernels& float_kernels(InstructionSet) noexcept {
 #endif
 
 InstructionSet fastest_instruction_set() noexcept {
-  static const InstructionSet kFastest = [] {
+  static const InstructionSet fastest_here = [] {
     InstructionSet fastest = InstructionSet::portable;
     for (const InstructionSet set : kInstructionSets)
       if (has_instruction_set(set)) fastest = set;
     return fastest;
   }();
-  return kFastest;
+  return fastest_here;
 }
 
 bool is_convertible(DType dtype) noexcept {

@@ -41,14 +41,14 @@ struct Named {
 };
 
 const std::array<Named, 5>& named_policies() {
-  static const std::array<Named, 5> kPolicies{{
+  static const std::array<Named, 5> policies{{
       {"fp32", uniform(Precision::fp32)},
       {"fp16", halved(Precision::fp16, Precision::fp16)},
       {"bf16", halved(Precision::bf16, Precision::bf16)},
       {"mixed", halved(Precision::automatic, Precision::fp16)},
       {"keep", PrecisionPolicy{}},
   }};
-  return kPolicies;
+  return policies;
 }
 
 template <typename Enum, std::size_t N>
