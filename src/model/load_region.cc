@@ -53,7 +53,8 @@ class Loading {
     if (!view_.metadata_json().empty())
       metadata = parse_json(view_.metadata_json(), options_.limits);
     const Value* tree = metadata.find(kTreeMember);
-    if (tree != nullptr) {
+    has_tree_ = tree != nullptr;
+    if (has_tree_) {
       read_state(*tree);
       metadata.erase(kTreeMember);
     } else if (config_.size() != 0) {
@@ -115,21 +116,36 @@ class Loading {
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       if (named_.contains(view.name())) continue;
-      Value& component = region_.component(component_of_role(view.role()));
       Tensor tensor = load_tensor(view, {}, policy_was_applied_, options_);
+      Value& component = component_for(view.role());
       // Names are unique in a region: only a tree can have used one already.
-      if (named_.empty()) {
-        component.add(std::string(view.name()), std::move(tensor));
-      } else {
-        component[view.name()] = std::move(tensor);
-      }
+      component.add(has_tree_ ? free_name(component, view.name()) : std::string(view.name()),
+                    std::move(tensor));
     }
+  }
+
+  Value& component_for(Role role) {
+    const std::string_view wanted = component_of_role(role);
+    std::string name(wanted);
+    const auto is_taken = [&] {
+      const Value* known = region_.find(name);
+      return known != nullptr && !known->is_object();
+    };
+    for (int n = 2; is_taken(); ++n) name = fmt::format("{}~{}", wanted, n);
+    return region_.component(name);
+  }
+
+  static std::string free_name(const Value& object, std::string_view wanted) {
+    std::string name(wanted);
+    for (int n = 2; object.find(name) != nullptr; ++n) name = fmt::format("{}~{}", wanted, n);
+    return name;
   }
 
   const RegionView& view_;
   const bool policy_was_applied_;
   const StateLoadOptions& options_;
   BrainRegion region_;
+  bool has_tree_ = false;
   Value config_ = Value::object();
   std::unordered_set<std::string_view> named_;  ///< names lie in the file
 };

@@ -275,4 +275,17 @@ BOOST_AUTO_TEST_CASE(tensors_that_the_tree_does_not_name_are_kept) {
   BOOST_TEST((brain.regions.at("r").find("weights")->at("w").as_tensor() == floats({2})));
 }
 
+BOOST_AUTO_TEST_CASE(tensors_that_the_tree_does_not_name_take_nothing_away) {
+  const auto loaded = [](const std::string& components) {
+    return load_with(R"({"thalia_state":{"version":1,"components":)" + components + "}}")
+        .regions.at("r");
+  };
+  const BrainRegion member = loaded(R"({"weights":{"w":1}})");
+  BOOST_TEST(member.find("weights")->at("w").as_int64() == 1);
+  BOOST_TEST((member.find("weights")->at("w~2").as_tensor() == floats({2})));
+  const BrainRegion component = loaded(R"({"weights":3})");
+  BOOST_TEST(component.find("weights")->as_int64() == 3);
+  BOOST_TEST((component.find("weights~2")->at("w").as_tensor() == floats({2})));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,77 @@
+// Any text as the metadata of a region with a few tensors. What is accepted as a state is the same
+// state after it was saved and loaded again.
+#include <cstdint>
+#include <string>
+
+#include "fuzz/fuzz_target.h"
+#include "model/stored_region.h"
+#include "support/files.h"
+#include "thalia/error.h"
+#include "thalia/reader.h"
+#include "thalia/writer.h"
+
+using namespace thalia;
+
+namespace {
+
+struct File {
+  test::TemporaryFolder folder;
+  std::filesystem::path path = folder / "state.thalia";
+
+  BrainRegion load() const {
+    return model::load_region(Reader::open(path).region("r"), false,
+                              {.limits = {.max_allocation_bytes = 1 << 20}, .threads = 1});
+  }
+};
+
+SaveOptions quick() {
+  return {.durability = Durability::none, .threads = 1};
+}
+
+bool save_text(const File& file, const std::string& metadata) {
+  static const Tensor dense = Tensor::zeros(DType::f32, {10, 11});
+  static const Tensor sparse = dense.to_csr();
+  static const Tensor scalar = Tensor::zeros(DType::f64, {});
+  try {
+    Writer writer(file.path, quick());
+    const RegionId id = writer.add_region({.name = "r", .metadata_json = metadata});
+    writer.add_tensor(id, {.name = "w", .shape = {10, 11}}, dense.bytes());
+    writer.add_tensor(id, {.name = "s", .shape = {10, 11}, .encoding = Encoding::csr},
+                      sparse.bytes());
+    writer.add_tensor(id, {.name = "x", .dtype = DType::f64, .shape = {}}, scalar.bytes());
+    writer.commit();
+    return true;
+  } catch (const UsageError&) {
+    return false;  // no JSON object
+  }
+}
+
+void save_region(const File& file, const BrainRegion& region) {
+  const model::StoredRegion stored = model::store_region("r", region, {}, {});
+  Writer writer(file.path, quick());
+  const RegionId id = writer.add_region(stored.spec);
+  for (const model::StoredTensor& tensor : stored.tensors)
+    writer.add_tensor(id, tensor.spec, tensor.tensor.bytes());
+  writer.commit();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const File first;
+  static const File second;
+  if (!save_text(first, std::string(reinterpret_cast<const char*>(data), size))) return 0;
+  BrainRegion region;
+  try {
+    region = first.load();
+  } catch (const Error&) {
+    return 0;
+  }
+  try {
+    save_region(second, region);
+  } catch (const UsageError&) {
+    return 0;  // a name that no tensor can have
+  }
+  FUZZ_REQUIRE(second.load() == region);
+  return 0;
+}
