@@ -5,6 +5,7 @@
 
 #include "boost_test.h"
 #include "interop/checkpoints.h"
+#include "interop/precision_samples.h"
 #include "interop/samples.h"
 #include "support/files.h"
 #include "thalia/convert.h"
@@ -203,6 +204,77 @@ BOOST_AUTO_TEST_CASE(a_damaged_input_leaves_nothing_at_the_output) {
                  .starts_with("checksum_mismatch: "));
   BOOST_TEST(
       refusal(folder / "flipped.thalia", folder / "c.thalia").starts_with("checksum_mismatch: "));
+}
+
+BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers = weights(kManyWeights);
+  const ByteSpan bytes = as_byte_span(numbers);
+  const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kManyWeights}, bytes},
+                                               {"b.0.weight", DType::f32, {kManyWeights}, bytes},
+                                               {"a.0.x", DType::f32, {kManyWeights}, bytes},
+                                               {"b.0.x_weight", DType::f32, {kManyWeights}, bytes},
+                                               {"a.0.z_weight", DType::f32, {kManyWeights}, bytes}};
+  save_safetensors(folder / "a.safetensors", tensors, SafetensorsMetadata{{"k", "v"}});
+  const auto halves = as_type(DType::f32, DType::bf16, bytes);
+
+  const ConvertResult same =
+      convert(folder / "a.safetensors", folder / "b.safetensors", with_precision("bf16"));
+  const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
+  BOOST_TEST((file.metadata() == SafetensorsMetadata{{"k", "v"}, {"precision_policy", "bf16"}}));
+  BOOST_TEST(file.tensors().size() == 5u);
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    const bool is_weight = tensor.name != "a.0.x";
+    BOOST_TEST((tensor.dtype == (is_weight ? DType::bf16 : DType::f32)));
+    const ByteSpan expected = is_weight ? ByteSpan(halves) : bytes;
+    BOOST_TEST(
+        std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.begin(), expected.end()));
+  }
+  BOOST_TEST(same.converted_tensors == 4u);
+
+  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
+    const ConvertResult there = convert(folder / "a.safetensors", folder / "c.thalia",
+                                        with_precision("bf16", {.compression = codec}));
+    BOOST_TEST(verify(folder / "c.thalia").ok());
+    BOOST_TEST((there.precision == same.precision));
+    BOOST_TEST(there.largest_rounding_error == same.largest_rounding_error);
+    const Reader reader = Reader::open(folder / "c.thalia");
+    BOOST_TEST(reader.metadata_json() ==
+               R"({"format":"safetensors","safetensors":{"metadata":{"k":"v"}},)"
+               R"("precision_policy":"bf16"})");
+    for (const SafetensorsTensor& tensor : tensors) {
+      const bool is_weight = tensor.name != "a.0.x";
+      const auto expected = is_weight ? halves : joined({bytes});
+      BOOST_TEST((payload(reader.tensor(tensor.name)) == expected));
+    }
+  }
+
+  convert(folder / "a.safetensors", folder / "d.thalia", with_precision("keep"));
+  const ConvertResult back = convert(folder / "c.thalia", folder / "e.safetensors",
+                                     with_precision("default=fp32,weights=fp32"));
+  BOOST_TEST(back.losses.empty());
+  BOOST_TEST(back.converted_tensors == 4u);
+  for (const SafetensorsTensor& tensor : SafetensorsFile::open(folder / "e.safetensors").tensors())
+    BOOST_TEST((tensor.dtype == DType::f32));
+}
+
+// By dtype, then by name: a, b, a, b. A region's tensors have to be compressed one after the other.
+BOOST_AUTO_TEST_CASE(alternating_regions_are_written_in_order) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers = weights(kManyWeights);
+  const std::vector<double> doubles(numbers.begin(), numbers.end());
+  save_safetensors(folder / "a.safetensors",
+                   {{"a.0.weight2", DType::f64, {kManyWeights}, as_byte_span(doubles)},
+                    {"b.0.weight2", DType::f64, {kManyWeights}, as_byte_span(doubles)},
+                    {"a.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)},
+                    {"b.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)}});
+  convert(folder / "a.safetensors", folder / "b.thalia",
+          with_precision("fp16", {.compression = format::Codec::zstd}));
+  BOOST_TEST(verify(folder / "b.thalia").ok());
+  const Reader reader = Reader::open(folder / "b.thalia");
+  const auto halves = as_type(DType::f32, DType::f16, as_byte_span(numbers));
+  for (const char* name : {"a.0.weight", "a.0.weight2", "b.0.weight", "b.0.weight2"})
+    BOOST_TEST((payload(reader.tensor(name)) == halves));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

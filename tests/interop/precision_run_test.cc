@@ -1,4 +1,5 @@
-// ConvertOptions::precision, between all pairs of formats.
+#include "interop/precision_run.h"
+
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -7,8 +8,7 @@
 #include "boost_test.h"
 #include "codec/float_conversion.h"
 #include "interop/checkpoints.h"
-#include "interop/precision_run.h"
-#include "interop/samples.h"
+#include "interop/precision_samples.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/convert.h"
@@ -20,41 +20,9 @@ using namespace thalia::test;
 
 namespace {
 
-ConvertOptions with(std::string_view policy, SaveOptions save = {}) {
-  return {.save = fixed_identity(std::move(save)), .precision = parse_precision_policy(policy)};
-}
-
-std::vector<float> weights(std::size_t count) {
-  std::vector<float> numbers(count);
-  for (std::size_t i = 0; i < count; ++i)
-    numbers[i] = 0.02F * std::sin(static_cast<float>(i) * 1.7F);
-  return numbers;
-}
-
-std::vector<std::byte> as_type(DType from, DType to, ByteSpan bytes) {
-  std::vector<std::byte> out(bytes.size() * 8 / dtype_bits(from) * dtype_bits(to) / 8);
-  codec::convert_elements(from, to, bytes, out, codec::InstructionSet::portable);
-  return out;
-}
-
-std::vector<std::byte> payload(const TensorView& view) {
-  std::vector<std::byte> bytes(view.logical_bytes());
-  view.read(bytes);
-  return bytes;
-}
-
-std::vector<std::byte> joined(const std::vector<ByteSpan>& parts) {
-  std::vector<std::byte> bytes;
-  for (const ByteSpan part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
-  return bytes;
-}
-
-// Large enough for several pieces, so that their seams would show.
-constexpr std::size_t kCount = 50'001;
-
 void write_checkpoint(const std::filesystem::path& path, const SaveOptions& options,
                       std::string metadata) {
-  const std::vector<float> numbers = weights(kCount);
+  const std::vector<float> numbers = weights(kManyWeights);
   const std::vector<double> doubles(numbers.begin(), numbers.end());
   const std::vector<std::uint8_t> spikes{1, 0, 1};
   Writer writer(path, fixed_identity(options));
@@ -75,19 +43,19 @@ void write_checkpoint(const std::filesystem::path& path, const SaveOptions& opti
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(convert_precision)
+BOOST_AUTO_TEST_SUITE(precision_run)
 
 BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
   const TemporaryFolder folder;
-  const std::vector<float> numbers = weights(kCount);
+  const std::vector<float> numbers = weights(kManyWeights);
   const std::vector<double> doubles(numbers.begin(), numbers.end());
   const ByteSpan singles = as_byte_span(numbers);
   const auto halves = as_type(DType::f32, DType::f16, singles);
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     write_checkpoint(folder / "a.thalia", {.compression = codec, .chunk_bytes = 4096}, "");
     for (const format::Codec target : {format::Codec::store, format::Codec::lz4}) {
-      const ConvertResult result =
-          convert(folder / "a.thalia", folder / "b.thalia", with("fp16", {.compression = target}));
+      const ConvertResult result = convert(folder / "a.thalia", folder / "b.thalia",
+                                           with_precision("fp16", {.compression = target}));
       BOOST_TEST(verify(folder / "b.thalia").ok());
       const Reader reader = Reader::open(folder / "b.thalia");
       const auto is = [&](const char* name, DType dtype, ByteSpan bytes) {
@@ -104,12 +72,12 @@ BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
       BOOST_TEST((reader.header().flags & format::kFlagMixedPrecision) != 0);
       BOOST_TEST(result.converted_tensors == 3u);
       BOOST_TEST(result.precision.share(PrecisionKind::fp16).count == 3u);
-      BOOST_TEST(result.precision.share(PrecisionKind::fp16).bytes == 3 * 2 * kCount);
-      BOOST_TEST(result.precision.share(PrecisionKind::fp32).bytes == 4 * kCount);
+      BOOST_TEST(result.precision.share(PrecisionKind::fp16).bytes == 3 * 2 * kManyWeights);
+      BOOST_TEST(result.precision.share(PrecisionKind::fp32).bytes == 4 * kManyWeights);
       BOOST_TEST(result.precision.share(PrecisionKind::other).bytes == 3u);
       BOOST_TEST(result.overflowed == 0u);
       double largest = 0;
-      for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t i = 0; i < kManyWeights; ++i) {
         float back = 0;
         codec::convert_elements(DType::f16, DType::f32, ByteSpan(halves).subspan(2 * i, 2),
                                 std::as_writable_bytes(std::span(&back, 1)));
@@ -125,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_changes_nothing_leaves_the_bytes) {
   const TemporaryFolder folder;
   write_checkpoint(folder / "a.thalia", {}, R"({ "note" : 1 })");
   const ConvertResult result =
-      convert(folder / "a.thalia", folder / "b.thalia", with("weights=keep"));
+      convert(folder / "a.thalia", folder / "b.thalia", with_precision("weights=keep"));
   BOOST_TEST((read_file(folder / "a.thalia") == read_file(folder / "b.thalia")));
   BOOST_TEST(result.converted_tensors == 0u);
   BOOST_TEST(result.precision.share(PrecisionKind::fp64).count == 1u);
@@ -135,11 +103,12 @@ BOOST_AUTO_TEST_CASE(a_policy_that_changes_nothing_leaves_the_bytes) {
 BOOST_AUTO_TEST_CASE(halves_come_back_as_f32) {
   const TemporaryFolder folder;
   write_checkpoint(folder / "a.thalia", {}, "");
-  convert(folder / "a.thalia", folder / "b.thalia", with("bf16"));
-  const ConvertResult result = convert(folder / "b.thalia", folder / "c.thalia", with("fp32"));
+  convert(folder / "a.thalia", folder / "b.thalia", with_precision("bf16"));
+  const ConvertResult result =
+      convert(folder / "b.thalia", folder / "c.thalia", with_precision("fp32"));
   const Reader reader = Reader::open(folder / "c.thalia");
   BOOST_TEST((reader.tensor("w_ff").dtype() == DType::f32));
-  const auto bf16 = as_type(DType::f32, DType::bf16, as_byte_span(weights(kCount)));
+  const auto bf16 = as_type(DType::f32, DType::bf16, as_byte_span(weights(kManyWeights)));
   BOOST_TEST((payload(reader.tensor("w_ff")) == as_type(DType::bf16, DType::f32, bf16)));
   BOOST_TEST(reader.metadata_json() == R"({"precision_policy":"fp32"})");
   BOOST_TEST(result.largest_rounding_error == 0);
@@ -150,7 +119,7 @@ BOOST_AUTO_TEST_CASE(metadata_keeps_its_members_and_tells_the_last_policy) {
   const TemporaryFolder folder;
   write_checkpoint(folder / "a.thalia", {},
                    R"({"b": 1e400, "precision_policy": {"x": 1}, "a": "\u00e9"})");
-  convert(folder / "a.thalia", folder / "b.thalia", with("*/w_ff=bf16"));
+  convert(folder / "a.thalia", folder / "b.thalia", with_precision("*/w_ff=bf16"));
   BOOST_TEST(Reader::open(folder / "b.thalia").metadata_json() ==
              R"({"b":1e400,"precision_policy":"*/w_ff=bf16","a":"é"})");
 }
@@ -168,7 +137,7 @@ BOOST_AUTO_TEST_CASE(counts_what_became_infinite) {
       save_safetensors(folder / name, {{"weight", DType::f32, {5}, as_byte_span(numbers)}});
     }
     for (const char* target : {"c.thalia", "c.safetensors"}) {
-      const ConvertResult result = convert(folder / name, folder / target, with("fp16"));
+      const ConvertResult result = convert(folder / name, folder / target, with_precision("fp16"));
       BOOST_TEST(result.overflowed == 2u);
       BOOST_TEST(result.largest_rounding_error == 1);
     }
@@ -200,8 +169,8 @@ BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
   writer.commit();
 
   for (const format::Codec target : {format::Codec::store, format::Codec::zstd}) {
-    const ConvertResult result =
-        convert(folder / "a.thalia", folder / "b.thalia", with("fp16", {.compression = target}));
+    const ConvertResult result = convert(folder / "a.thalia", folder / "b.thalia",
+                                         with_precision("fp16", {.compression = target}));
     BOOST_TEST(verify(folder / "b.thalia").ok());
     const Reader reader = Reader::open(folder / "b.thalia");
     const auto half = as_type(DType::f64, DType::f16, as_byte_span(one));
@@ -216,7 +185,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
         (payload(copied.weights) == joined({as_byte_span(rows), as_byte_span(columns), half})));
     BOOST_TEST((copied.delays->dtype() == DType::f32));
     BOOST_TEST(result.converted_tensors == 4u);
-    ConvertOptions widen = with("keep");
+    ConvertOptions widen = with_precision("keep");
     widen.precision.patterns = {{"w_f32", Precision::fp32}};
     convert(folder / "b.thalia", folder / "c.thalia", widen);
     BOOST_TEST(verify(folder / "c.thalia").ok());
@@ -243,115 +212,10 @@ BOOST_AUTO_TEST_CASE(wider_values_get_their_padding) {
               joined({as_byte_span(coordinates), as_byte_span(padding), as_byte_span(wide)})));
 }
 
-BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
-  const TemporaryFolder folder;
-  const std::vector<float> numbers = weights(kCount);
-  const ByteSpan bytes = as_byte_span(numbers);
-  const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kCount}, bytes},
-                                               {"b.0.weight", DType::f32, {kCount}, bytes},
-                                               {"a.0.x", DType::f32, {kCount}, bytes},
-                                               {"b.0.x_weight", DType::f32, {kCount}, bytes},
-                                               {"a.0.z_weight", DType::f32, {kCount}, bytes}};
-  save_safetensors(folder / "a.safetensors", tensors, SafetensorsMetadata{{"k", "v"}});
-  const auto halves = as_type(DType::f32, DType::bf16, bytes);
-
-  const ConvertResult same =
-      convert(folder / "a.safetensors", folder / "b.safetensors", with("bf16"));
-  const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
-  BOOST_TEST((file.metadata() == SafetensorsMetadata{{"k", "v"}, {"precision_policy", "bf16"}}));
-  BOOST_TEST(file.tensors().size() == 5u);
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    const bool is_weight = tensor.name != "a.0.x";
-    BOOST_TEST((tensor.dtype == (is_weight ? DType::bf16 : DType::f32)));
-    const ByteSpan expected = is_weight ? ByteSpan(halves) : bytes;
-    BOOST_TEST(
-        std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.begin(), expected.end()));
-  }
-  BOOST_TEST(same.converted_tensors == 4u);
-
-  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
-    const ConvertResult there = convert(folder / "a.safetensors", folder / "c.thalia",
-                                        with("bf16", {.compression = codec}));
-    BOOST_TEST(verify(folder / "c.thalia").ok());
-    BOOST_TEST((there.precision == same.precision));
-    BOOST_TEST(there.largest_rounding_error == same.largest_rounding_error);
-    const Reader reader = Reader::open(folder / "c.thalia");
-    BOOST_TEST(reader.metadata_json() ==
-               R"({"format":"safetensors","safetensors":{"metadata":{"k":"v"}},)"
-               R"("precision_policy":"bf16"})");
-    for (const SafetensorsTensor& tensor : tensors) {
-      const bool is_weight = tensor.name != "a.0.x";
-      const auto expected = is_weight ? halves : joined({bytes});
-      BOOST_TEST((payload(reader.tensor(tensor.name)) == expected));
-    }
-  }
-
-  convert(folder / "a.safetensors", folder / "d.thalia", with("keep"));
-  const ConvertResult back =
-      convert(folder / "c.thalia", folder / "e.safetensors", with("default=fp32,weights=fp32"));
-  BOOST_TEST(back.losses.empty());
-  BOOST_TEST(back.converted_tensors == 4u);
-  for (const SafetensorsTensor& tensor : SafetensorsFile::open(folder / "e.safetensors").tensors())
-    BOOST_TEST((tensor.dtype == DType::f32));
-}
-
-// By dtype, then by name: a, b, a, b. A region's tensors have to be compressed one after the other.
-BOOST_AUTO_TEST_CASE(alternating_regions_are_written_in_order) {
-  const TemporaryFolder folder;
-  const std::vector<float> numbers = weights(kCount);
-  const std::vector<double> doubles(numbers.begin(), numbers.end());
-  save_safetensors(folder / "a.safetensors",
-                   {{"a.0.weight2", DType::f64, {kCount}, as_byte_span(doubles)},
-                    {"b.0.weight2", DType::f64, {kCount}, as_byte_span(doubles)},
-                    {"a.0.weight", DType::f32, {kCount}, as_byte_span(numbers)},
-                    {"b.0.weight", DType::f32, {kCount}, as_byte_span(numbers)}});
-  convert(folder / "a.safetensors", folder / "b.thalia",
-          with("fp16", {.compression = format::Codec::zstd}));
-  BOOST_TEST(verify(folder / "b.thalia").ok());
-  const Reader reader = Reader::open(folder / "b.thalia");
-  const auto halves = as_type(DType::f32, DType::f16, as_byte_span(numbers));
-  for (const char* name : {"a.0.weight", "a.0.weight2", "b.0.weight", "b.0.weight2"})
-    BOOST_TEST((payload(reader.tensor(name)) == halves));
-}
-
-// More than the 8 MiB of a thread: rows of 1 MiB and some, which end inside chunks.
-BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
-  const TemporaryFolder folder;
-  const std::vector<float> numbers = weights(23 * 300'000);
-  const ByteSpan bytes = as_byte_span(numbers);
-  {
-    Writer writer(folder / "a.thalia", fixed_identity({.compression = format::Codec::lz4}));
-    const RegionId region = writer.add_region({.name = "r"});
-    writer.add_tensor(region, {.name = "w", .dtype = DType::f32, .shape = {23, 3, 100'000}}, bytes);
-    writer.add_tensor(region, {.name = "spikes", .dtype = DType::f32, .shape = {numbers.size()}},
-                      bytes);
-    writer.commit();
-  }
-  const auto halves = as_type(DType::f32, DType::f16, bytes);
-  for (const unsigned threads : {1u, 3u}) {
-    // Enough for the pieces and not for a whole tensor.
-    ConvertOptions options = with("weights=keep,r.*.w=fp16");
-    options.read.threads = threads;
-    options.read.limits.max_allocation_bytes = threads * (8u << 20);
-    convert(folder / "a.thalia", folder / "b.thalia", options);
-    convert(folder / "a.thalia", folder / "b.safetensors", options);
-    BOOST_TEST(verify(folder / "b.thalia").ok());
-    const Reader reader = Reader::open(folder / "b.thalia");
-    BOOST_TEST((payload(reader.tensor("w")) == halves));
-    BOOST_TEST((payload(reader.tensor("spikes")) == joined({bytes})));
-    const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
-    for (const SafetensorsTensor& tensor : file.tensors()) {
-      const ByteSpan expected = tensor.name == "w" ? ByteSpan(halves) : bytes;
-      BOOST_TEST(
-          std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.begin(), expected.end()));
-    }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(an_error_leaves_nothing) {
   const TemporaryFolder folder;
   write_checkpoint(folder / "a.thalia", {}, "");
-  ConvertOptions options = with("fp16");
+  ConvertOptions options = with_precision("fp16");
   std::stop_source stop;
   options.save.cancel = stop.get_token();
   stop.request_stop();
