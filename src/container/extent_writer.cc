@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "format/extent.h"
 #include "integrity/block_tree.h"
@@ -185,10 +184,17 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
     io::pwrite_all(image_.fd(), 0, image_.contiguous(0, sizeof(format::Header)), image_.path());
     return std::nullopt;
   }
-  const Lane lane = make_lane(1);
-  if (!lane) throw std::bad_alloc();
   // Whole pages: those behind the extents', then the first one, which may be among them.
   const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
+  const Lane lane = make_lane(1);
+  if (!lane) {
+    io_fallback_ = "there was no ring for the last write";
+    direct_fd_.reset();
+    image_.write(from, length);
+    image_.write(0, kPage);
+    io::set_file_size(image_.fd(), length, image_.path());
+    return std::nullopt;
+  }
   for (std::uint64_t at = from; at < length; at += extent_bytes_) {
     const MutableByteSpan buffer = lane->acquire();
     lane->submit(at, buffer.first(fill(at, std::min(at + extent_bytes_, length), buffer)));

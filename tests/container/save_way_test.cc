@@ -1,9 +1,14 @@
 // A save takes the direct way where it is open and the buffered one where it is not: the test
 // programs run once each way, and this tells whether they did.
 #include <fcntl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <stdexcept>
 
 #include "boost_test.h"
 #include "io/direct_file.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "support/io_uring.h"
 #include "support/sample.h"
@@ -47,6 +52,32 @@ BOOST_AUTO_TEST_CASE(a_direct_save_is_direct_unless_io_uring_is_denied) {
   if (ring == IoUring::denied)
     BOOST_TEST(result.io_fallback.find("io_uring") != std::string::npos, result.io_fallback);
   BOOST_TEST(verify(folder / "f.thalia").ok());
+}
+
+// As where the memory for rings is used up while the save runs.
+BOOST_AUTO_TEST_CASE(a_save_that_gets_no_ring_for_its_last_write_ends_through_the_page_cache) {
+  const TemporaryFolder folder;
+  if (io_uring_here() != IoUring::usable || !has_direct_files(folder)) {
+    BOOST_TEST_MESSAGE("no io_uring or no direct I/O here: skipped");
+    return;
+  }
+  for (const std::uint64_t size : {9'000'000u, 8'388'608u}) {
+    const Outcome outcome = run_with_faults({}, [&] {
+      SaveOptions options = steady_options();
+      options.io = IoMode::direct;
+      options.threads = 1;
+      options.progress = [](std::uint64_t done, std::uint64_t total) {
+        if (done == total) install_faults({{SYS_io_uring_setup, ENOMEM}});
+      };
+      Sample sample = varied_sample();
+      sample.regions[0].tensors.push_back(dense_tensor("large", DType::u8, {size}));
+      const SaveResult result = save(folder / "f.thalia", sample, options);
+      if (result.io != IoMode::buffered || result.io_fallback.find("last") == std::string::npos)
+        throw std::runtime_error("not the fallback: " + result.io_fallback);
+    });
+    BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
+    BOOST_TEST(verify(folder / "f.thalia").ok());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
