@@ -23,6 +23,7 @@
 #include "thalia/tensor_value.h"
 #include "thalia/v01.h"
 #include "thalia/v01_binary.h"
+#include "thalia/v01_state.h"
 #include "thalia/value.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"

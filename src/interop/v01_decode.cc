@@ -1,7 +1,6 @@
 // Reading whole 0.1 files: thalia/v01.h.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,14 +24,9 @@ using interop::V01TensorReader;
 constexpr std::size_t kMostWarnings = 100;
 constexpr std::string_view kLastThaliaVersion = "0.2.0";
 
-std::optional<std::uint64_t> unsigned_number(const Value* value) {
-  if (value == nullptr || value->kind() != Value::Kind::number) return std::nullopt;
-  const std::string& text = value->number_text();
-  std::uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return number;
+std::optional<std::uint64_t> unsigned_member(const Value& object, std::string_view name) {
+  const Value* value = object.find(name);
+  return value == nullptr ? std::nullopt : interop::v01_unsigned(*value);
 }
 
 bool is_text(const Value* value, std::string_view text) {
@@ -60,7 +54,7 @@ class TensorPlacer {
 
  private:
   Tensor tensor(const Value& tag, const std::string& path) {
-    const auto offset = unsigned_number(tag.find("_offset"));
+    const auto offset = unsigned_member(tag, "_offset");
     if (!offset) {
       throw FormatError(ErrorCode::bad_value, "no place of a tensor",
                         {.section = "region",
@@ -71,7 +65,7 @@ class TensorPlacer {
     }
     try {
       const V01TensorReader::Found& found = tensors_.at(*offset);
-      const auto claimed = unsigned_number(tag.find("_bytes"));
+      const auto claimed = unsigned_member(tag, "_bytes");
       if (claimed != found.bytes && warnings_.size() < kMostWarnings) {
         warnings_.push_back(fmt::format("tensor '{}' of region '{}' has {} bytes, not {}", path,
                                         printable(region_), found.bytes,

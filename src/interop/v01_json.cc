@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -201,6 +202,16 @@ std::string v01_member_path(const std::string& path, std::string_view name) {
 
 std::string v01_element_path(const std::string& path, std::size_t i) {
   return fmt::format("{}[{}]", path, i);
+}
+
+std::optional<std::uint64_t> v01_unsigned(const Value& value) noexcept {
+  if (value.kind() != Value::Kind::number) return std::nullopt;
+  const std::string& text = value.number_text();
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return number;
 }
 
 std::string python_json(const Value& value, const TensorTag& tag) {

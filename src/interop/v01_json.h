@@ -2,7 +2,9 @@
 // docs/format.md, "JSON of version 0.1".
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,9 @@ using TensorTag = std::function<Value(const Tensor& tensor, const std::string& p
 /// The name of a value below a tree, for messages and warnings: "weights.w_ff", "history[3].t".
 std::string v01_member_path(const std::string& path, std::string_view name);
 std::string v01_element_path(const std::string& path, std::size_t i);
+
+/// Of a number that is an integer from 0 to 2^64 - 1; nullopt of all other values.
+std::optional<std::uint64_t> v01_unsigned(const Value& value) noexcept;
 
 /// Tensors are asked for depth first, in the order of members. @throws UsageError (bad_argument)
 /// for a tensor where `tag` is empty; UnsupportedError (unsupported_feature) for a string that no

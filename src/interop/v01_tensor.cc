@@ -36,19 +36,6 @@ std::vector<std::uint64_t> coordinates(const Tensor& tensor, const CsrArrays<Ind
   return indices;
 }
 
-// Of csr, or of coo with narrow indices.
-Tensor as_wide_coo(const Tensor& tensor) {
-  std::vector<std::uint64_t> indices;
-  if (tensor.encoding() == Encoding::csr) {
-    std::visit([&](const auto& arrays) { indices = coordinates(tensor, arrays); }, tensor.csr());
-  } else {
-    std::visit(
-        [&](const auto& arrays) { indices.assign(arrays.indices.begin(), arrays.indices.end()); },
-        tensor.coo());
-  }
-  return Tensor::coo<std::uint64_t>(tensor.dtype(), tensor.shape(), {indices, tensor.values()});
-}
-
 // Zero as a comparison with 0 finds it: the sign bit of a float does not count.
 template <typename Bits>
 bool is_zero(const std::byte* element, bool is_float) {
@@ -118,9 +105,20 @@ Tensor v01_storable(const Tensor& tensor) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (std::ranges::any_of(tensor.shape().extents(), [](auto n) { return n > kMost; }))
     fail_unsupported("shape", tensor.shape().to_string(), "extents of less than 2^32");
-  if (tensor.is_dense() || (tensor.encoding() == Encoding::coo && tensor.layout().wide_indices))
-    return tensor;
-  return as_wide_coo(tensor);
+  return tensor.is_dense() ? tensor : v01_wide_coo(tensor);
+}
+
+Tensor v01_wide_coo(const Tensor& tensor) {
+  if (tensor.encoding() == Encoding::coo && tensor.layout().wide_indices) return tensor;
+  std::vector<std::uint64_t> indices;
+  if (tensor.encoding() == Encoding::csr) {
+    std::visit([&](const auto& arrays) { indices = coordinates(tensor, arrays); }, tensor.csr());
+  } else {
+    std::visit(
+        [&](const auto& arrays) { indices.assign(arrays.indices.begin(), arrays.indices.end()); },
+        tensor.coo());
+  }
+  return Tensor::coo<std::uint64_t>(tensor.dtype(), tensor.shape(), {indices, tensor.values()});
 }
 
 std::vector<std::byte> v01_tensor_header(const Tensor& storable) {

@@ -25,6 +25,9 @@ std::string v01_dtype_list();
 /// @throws UnsupportedError (unsupported_feature) for an element type or an extent that it has not;
 /// FormatError on a bad index.
 Tensor v01_storable(const Tensor& tensor);
+/// The stored elements of a csr or coo tensor of any type as coo with wide indices. @throws
+/// FormatError on a bad index.
+Tensor v01_wide_coo(const Tensor& sparse);
 /// What stands in the file before the bytes of a storable tensor.
 std::vector<std::byte> v01_tensor_header(const Tensor& storable);
 /// Header and bytes together.

@@ -59,6 +59,7 @@ PUBLIC_LAYERS = {
     "convert.h": "interop",
     "v01.h": "interop",
     "v01_binary.h": "interop",
+    "v01_state.h": "interop",
     "thalia.h": "interop",
 }
 

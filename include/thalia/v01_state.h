@@ -1,0 +1,38 @@
+// A brain's state from a document of version 0.1, and back. docs/format.md, "States of version
+// 0.1".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalia/brain_state.h"
+#include "thalia/v01.h"
+
+namespace thalia {
+
+/// Regions, pathways, connections and brain-wide state of a document. Its tensors are shared, not
+/// copied. The metadata gets a member `v0_1` that says how they were written, so that to_v01()
+/// gives the same document again. @throws FormatError (bad_value) where `brain:connectivity` holds
+/// none.
+BrainState from_v01(const V01Document& document);
+
+struct V01StateOptions {
+  /// Seconds since 1970 for the header; nullopt: those that from_v01() found, else now.
+  std::optional<std::uint64_t> timestamp{};
+};
+
+struct V01Conversion {
+  V01Document document;
+  /// What 0.1 has no place for, or holds in another form, one sentence each.
+  std::vector<std::string> losses;
+};
+
+/// Reads regions that were not read. Element types that 0.1 has not become wider ones that hold
+/// every element. @throws UnsupportedError (unsupported_feature), naming the tensor, where there is
+/// none (c64, c128, u64 above 2^63 - 1), or naming the region where two would have one name;
+/// FormatError on a bad index.
+V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options = {});
+
+}  // namespace thalia
