@@ -7,6 +7,8 @@
 #endif
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "codec/float_portable.h"
 
 // As in float_f16c.cc.
@@ -124,8 +126,16 @@ THALIA_TARGET void f64_to_f32(const std::byte* from, std::byte* to, std::size_t 
   kEachF64ToF32(from + 8 * i, to + 4 * i, count - i);
 }
 
+// Elements of `width` bytes before the first that starts a cache line: stores of a line that lies
+// in two cost as much as two.
+std::size_t elements_before_line(const std::byte* to, std::size_t width, std::size_t count) {
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % 64;
+  return past == 0 || past % width != 0 ? 0 : std::min(count, (64 - past) / width);
+}
+
 THALIA_TARGET void f16_to_f32(const std::byte* from, std::byte* to, std::size_t count) noexcept {
-  std::size_t i = 0;
+  std::size_t i = elements_before_line(to, 4, count);
+  kEachF16ToF32(from, to, i);
   for (; i + kLanes <= count; i += kLanes)
     store_words(to + 4 * i, _mm512_castps_si512(_mm512_cvtph_ps(load_halves(from + 2 * i))));
   kEachF16ToF32(from + 2 * i, to + 4 * i, count - i);
@@ -133,7 +143,8 @@ THALIA_TARGET void f16_to_f32(const std::byte* from, std::byte* to, std::size_t 
 
 THALIA_TARGET void bf16_to_f32(const std::byte* from, std::byte* to, std::size_t count) noexcept {
   const __m512i quiet = _mm512_set1_epi32(0x400000);
-  std::size_t i = 0;
+  std::size_t i = elements_before_line(to, 4, count);
+  kEachBF16ToF32(from, to, i);
   for (; i + kLanes <= count; i += kLanes) {
     const __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(load_halves(from + 2 * i)), 16);
     store_words(to + 4 * i, _mm512_mask_or_epi32(bits, nan_lanes(bits), bits, quiet));
