@@ -10,6 +10,7 @@
 #include "thalia/convert.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
+#include "thalia/grow_file.h"
 #include "thalia/growth.h"
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"

@@ -1,12 +1,12 @@
 #include "thalia/growth.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "model/growth_axes.h"
 #include "model/growth_record.h"
 #include "model/growth_region.h"
 #include "model/stored_region.h"
@@ -64,15 +64,7 @@ void grow_targets(RegionSet& set, std::string_view prefix, std::string_view sour
     const std::string full = std::string(prefix) + name;
     if (full == source) continue;
     BrainRegion region = std::as_const(set).at(name);
-    const model::RegionAxes axes(full, region, of_target);
-    std::optional<std::uint64_t> size;
-    for_each_tensor(std::as_const(region).state,
-                    [&](const std::string& path, const Tensor& tensor) {
-                      const model::AxisSet found = axes.source(path, tensor, source);
-                      for (unsigned d = 0; d < tensor.shape().rank(); ++d) {
-                        if (found.test(d)) size = tensor.shape()[d];
-                      }
-                    });
+    const auto size = model::find_source(region, full, source, of_target);
     if (!size) continue;
     GrowthResult grown = model::grow_region_source(region, full, source, *size + n_new, of_target);
     result.synapses_added += grown.synapses_added;
@@ -109,7 +101,8 @@ GrowthResult grow_output(BrainState& brain, std::string_view region, std::uint32
   model::append_event(
       metadata, model::growth_event(brain.training_steps, region, {}, result, options.reason));
   for (auto& [place_of, grown] : pending) *place_of = std::move(grown);
-  brain.connectivity = std::move(connectivity);
+  // One by one: references to connections stay valid.
+  std::ranges::move(connectivity.all(), brain.connectivity.all().begin());
   brain.metadata = std::move(metadata);
   return result;
 }

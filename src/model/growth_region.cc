@@ -119,12 +119,17 @@ Shape shape_between(const Orientation& orientation, const Ends& ends) {
                                  : Shape{ends.target, ends.source};
 }
 
-// Delays of connections that are made; where delays are stored sparsely, only of those.
+// The mean of the old delays that are not zero; where some are, only for connections that are made.
+// Whether a matrix is stored sparsely makes no difference.
 ElementFill delay_fill(const Tensor& delays, ElementFill weights) {
-  const std::uint64_t count = synapse_count(delays);
-  const double sum = mean_of(delays) * static_cast<double>(delays.element_count());
+  double sum = 0;
+  std::uint64_t count = 0;
+  for (const double delay : numbers_of(delays.dtype(), delays.values())) {
+    sum += delay;
+    count += delay != 0 ? 1 : 0;
+  }
   const double mean = count == 0 ? 0 : sum / static_cast<double>(count);
-  if (delays.is_dense()) return constant_fill(mean);
+  if (count == delays.element_count()) return constant_fill(mean);
   return [mean, weights = std::move(weights)](std::uint64_t first, std::span<double> values) {
     if (weights) weights(first, values);
     for (double& value : values) value = weights && value != 0 ? mean : 0;
@@ -175,32 +180,42 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
   return result;
 }
 
-GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
-                                std::uint64_t new_size, const GrowthOptions& options) {
-  GrowthResult result{.n_neurons = region.n_neurons};
+std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,
+                                         std::string_view source, const GrowthOptions& options) {
   const RegionAxes axes(name, region, options);
-  std::optional<std::uint64_t> old_size;
+  std::optional<std::uint64_t> size;
   for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
     const AxisSet found = axes.source(path, tensor, source);
     for (unsigned d = 0; d < tensor.shape().rank(); ++d) {
       if (!found.test(d)) continue;
-      if (old_size.value_or(tensor.shape()[d]) != tensor.shape()[d]) {
+      if (size.value_or(tensor.shape()[d]) != tensor.shape()[d]) {
         fail_region(ErrorCode::size_mismatch, name, "tensors disagree about the size of a source",
-                    path, std::to_string(tensor.shape()[d]), std::to_string(*old_size));
+                    path, std::to_string(tensor.shape()[d]), std::to_string(*size));
       }
-      old_size = tensor.shape()[d];
+      size = tensor.shape()[d];
     }
   });
-  if (!old_size) {
-    fail_region(ErrorCode::not_found, name, "no tensor has an axis of that source", "source",
-                printable(source), joined(axes.sources()));
-  }
-  if (new_size <= *old_size) {
+  return size;
+}
+
+std::uint64_t require_source(const BrainRegion& region, std::string_view name,
+                             std::string_view source, const GrowthOptions& options) {
+  if (const auto size = find_source(region, name, source, options)) return *size;
+  fail_region(ErrorCode::not_found, name, "no tensor has an axis of that source", "source",
+              printable(source), joined(RegionAxes(name, region, options).sources()));
+}
+
+GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
+                                std::uint64_t new_size, const GrowthOptions& options) {
+  GrowthResult result{.n_neurons = region.n_neurons};
+  const RegionAxes axes(name, region, options);
+  const std::uint64_t old_size = require_source(region, name, source, options);
+  if (new_size <= old_size) {
     result.nothing_done =
-        fmt::format("source '{}' has {} inputs already", printable(source), *old_size);
+        fmt::format("source '{}' has {} inputs already", printable(source), old_size);
     return result;
   }
-  const std::uint64_t added = new_size - *old_size;
+  const std::uint64_t added = new_size - old_size;
   if (added > std::numeric_limits<std::uint32_t>::max() - region.n_inputs) {
     fail_region(ErrorCode::size_mismatch, name, "too many inputs", "new_size",
                 std::to_string(new_size));

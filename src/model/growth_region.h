@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,14 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
 /// grow_source() of one region.
 GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
                                 std::uint64_t new_size, const GrowthOptions& options);
+
+/// Inputs that the region has from a source; nullopt where no tensor has an axis of it. @throws
+/// UsageError (size_mismatch) where tensors disagree.
+std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,
+                                         std::string_view source, const GrowthOptions& options);
+/// @throws UsageError (not_found) naming the sources that there are.
+std::uint64_t require_source(const BrainRegion& region, std::string_view name,
+                             std::string_view source, const GrowthOptions& options);
 
 /// Neurons of both ends of a connection.
 struct Ends {

@@ -47,6 +47,7 @@ PUBLIC_LAYERS = {
     "precision.h": "model",
     "precision_statistics.h": "model",
     "checkpoint_metadata.h": "model",
+    "grow_file.h": "model",
     "growth.h": "model",
     "diff.h": "model",
     "growth_history.h": "model",

@@ -1,0 +1,38 @@
+// Growth of one region of a .thalia file, in place: other regions are neither read nor moved.
+//
+//   thalia::grow_file(path, "cortex", 32, {.seed = 7});
+//
+// docs/format.md, "Growth" and "In-place append".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "thalia/append.h"
+#include "thalia/growth.h"
+
+namespace thalia {
+
+struct GrowFileResult {
+  GrowthResult growth;
+  AppendResult append;  ///< all zero where nothing was done
+};
+
+/// grow_output() of a region of a file, which is read, grown and appended with the connections that
+/// touch it; the growth history in the metadata gets an event. Works on any file of version 1, a
+/// tensor that no state names having the path COMPONENT.NAME. Tensors keep element type and
+/// encoding; where the region's are compressed, the new ones are too, unless the options name a
+/// codec. A crash leaves the old state or the new one. GrowthOptions::grow_targets is refused.
+/// @throws as Appender and grow_output().
+GrowFileResult grow_file(const std::filesystem::path& path, std::string_view region,
+                         std::uint32_t n_new, const GrowthOptions& growth = {},
+                         const AppendOptions& options = {});
+
+/// The same of grow_source(), by `n_new` more inputs.
+GrowFileResult grow_file_source(const std::filesystem::path& path, std::string_view region,
+                                std::string_view source, std::uint32_t n_new,
+                                const GrowthOptions& growth = {},
+                                const AppendOptions& options = {});
+
+}  // namespace thalia

@@ -1,0 +1,16 @@
+// Where in a region's state the tensors of a file belong. docs/format.md, "States".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "thalia/region.h"
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+/// Paths by names, of the tensors that the `thalia_state` of a region's metadata names.
+std::unordered_map<std::string, std::string> paths_of_names(const Value& region_metadata);
+
+}  // namespace thalia::model
