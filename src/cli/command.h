@@ -54,6 +54,7 @@ Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
 Run declare_extract(CLI::App& app);
 Run declare_diff(CLI::App& app);
+Run declare_grow(CLI::App& app);
 Run declare_append(CLI::App& app);
 Run declare_compact(CLI::App& app);
 Run declare_recover(CLI::App& app);

@@ -28,6 +28,7 @@ constexpr std::array kCommands{
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
             declare_extract},
     Command{"diff", "A B", "what changed; with --values by how much", declare_diff},
+    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place", declare_grow},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
             declare_append},
     Command{"compact", "FILE", "without the bytes that appends left unused", declare_compact},

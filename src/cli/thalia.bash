@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract diff append compact recover compress decompress bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract diff grow append compact recover compress decompress bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -45,8 +45,10 @@ _thalia() {
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
+    --init) _thalia_words 'sparse_random xavier uniform' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
     --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
+    --neurons | --source | --population | --sparsity | --scale | --seed | --axes | --reason) return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;
     --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
     --dir)
@@ -74,6 +76,7 @@ _thalia() {
       convert) options="--from --to --regions --precision $save" ;;
       extract) options="--regions $save" ;;
       diff) options='--values --all --threads --json' ;;
+      grow) options='--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json' ;;
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;
       decompress) options='--threads --json' ;;
@@ -83,7 +86,7 @@ _thalia() {
     _thalia_words "$options --help" "$word"
   elif [[ $command == help ]]; then
     _thalia_words "$commands" "$word"
-  elif [[ $command == ls ]] && ((COMP_CWORD == 3)); then
+  elif [[ $command == ls || $command == grow ]] && ((COMP_CWORD == 3)); then
     _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
   elif [[ $command == cat ]] && ((COMP_CWORD == 3)); then
     _thalia_lines "$(_thalia_tensors "${COMP_WORDS[2]}")" "$word"
