@@ -48,6 +48,7 @@ PUBLIC_LAYERS = {
     "precision_statistics.h": "model",
     "checkpoint_metadata.h": "model",
     "grow_file.h": "model",
+    "load_into.h": "model",
     "growth.h": "model",
     "diff.h": "model",
     "growth_history.h": "model",
