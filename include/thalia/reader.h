@@ -8,6 +8,7 @@
 // docs/format.md, "Reading".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -30,6 +31,17 @@ struct ConnectionView {
   std::optional<TensorView> delays;
 };
 
+/// What a delta says of the file that it was taken against. docs/format.md, "Delta files".
+struct DeltaBase {
+  std::string path;    ///< as stored: from the delta's folder, or absolute
+  Digest256 checksum;  ///< the closing checksum that the base has to have
+  std::array<std::uint8_t, 16> uuid;
+  std::uint64_t generation = 0;
+  std::uint64_t file_bytes = 0;  ///< of the base's container
+  std::uint64_t step = 0;        ///< training steps of the base
+  unsigned depth = 0;            ///< deltas from this one down to a full file
+};
+
 /// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
 ///
 /// The file is mapped, unless ReadOptions::access says otherwise: if another process shrinks it, or
@@ -47,9 +59,12 @@ class Reader {
   const std::filesystem::path& path() const noexcept;
   /// As it was when the file was opened, whatever was appended since; valid as long as the reader.
   const format::Header& header() const noexcept;
-  std::uint64_t file_bytes() const noexcept;  ///< header().file_length
+  std::uint64_t file_bytes() const noexcept;  ///< header().file_length: of a delta, its container's
   std::string_view metadata_json() const;     ///< in the mapping; checked as JSON within the limits
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
+  /// nullopt of a full file. A reader of a delta shows what it stores: tensors that need the base
+  /// are listed, and thalia/delta.h resolves them. Offsets count from the delta's container.
+  std::optional<DeltaBase> delta_base() const;
 
   std::uint32_t region_count() const noexcept;
   std::uint32_t tensor_count() const noexcept;  ///< those of the connectivity section included
@@ -82,6 +97,7 @@ class Reader {
   std::uint64_t resident_bytes() const;
 
  private:
+  friend class ChainReader;
   friend class StreamReader;
   explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
   std::shared_ptr<const detail::OpenFile> file_;

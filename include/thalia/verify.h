@@ -20,7 +20,7 @@ enum class Severity {
 struct Finding {
   Severity severity = Severity::error;
   std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
-                        ///< commit_record, integrity, checksum, padding, payload, file,
+                        ///< commit_record, integrity, checksum, padding, payload, delta, file,
                         ///< wrapper, side_file
   std::string region;
   std::string tensor;

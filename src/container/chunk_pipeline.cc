@@ -104,8 +104,9 @@ void ChunkPipeline::encode(Job& job) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
       raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
     }
-    chunk.entry =
-        encode_entry(*options_.compression, options_.compression_level, raw, chunk.stored);
+    const format::Codec codec = tensor.codec.value_or(*options_.compression);
+    const int level = codec == options_.compression ? options_.compression_level : 0;
+    chunk.entry = encode_entry(codec, level, raw, chunk.stored);
   }
 }
 

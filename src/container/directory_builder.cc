@@ -98,6 +98,11 @@ class DirectoryBuilder {
     entry.chunk_count = static_cast<std::uint32_t>(tensor.chunks.size());
     entry.nnz = tensor.spec.nnz;
     for (unsigned d = 0; d < tensor.spec.shape.rank(); ++d) entry.shape[d] = tensor.spec.shape[d];
+    if (tensor.delta) {
+      entry.side_data_offset = side_data_.size() * sizeof(format::DeltaTensor);
+      entry.side_data_length = format::kDeltaTensorLength;
+      side_data_.push_back(*tensor.delta);
+    }
     chunks_.insert(chunks_.end(), tensor.chunks.begin(), tensor.chunks.end());
     tensors_.push_back(entry);
   }
@@ -130,8 +135,8 @@ class DirectoryBuilder {
     header.chunks_offset = append(as_byte_span(chunks_));
     header.names_offset = append(as_byte_span(names_));
     header.names_length = names_.size();
-    header.side_data_offset = append({});
-    header.side_data_length = 0;
+    header.side_data_offset = append(as_byte_span(side_data_));
+    header.side_data_length = side_data_.size() * sizeof(format::DeltaTensor);
     header.directory_crc32 = integrity::crc32(format::struct_bytes(header));
     std::memcpy(out.data(), &header, sizeof header);
     out_.set_digests(draft_);
@@ -144,6 +149,7 @@ class DirectoryBuilder {
   std::vector<format::TensorEntry> tensors_;
   std::vector<format::ChunkEntry> chunks_;
   std::string names_;
+  std::vector<format::DeltaTensor> side_data_;
   Directory out_;
 };
 

@@ -12,6 +12,7 @@
 #include "integrity/content_hash.h"
 #include "thalia/bytes.h"
 #include "thalia/format/chunk.h"
+#include "thalia/format/delta.h"
 #include "thalia/format/header.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
@@ -37,6 +38,10 @@ struct DraftTensor {
   bool in_chunks = false;
 
   bool digested = false;  ///< the digest is known from elsewhere
+
+  // Of a delta:
+  std::optional<format::DeltaTensor> delta{};  ///< where the payload needs the base
+  std::optional<format::Codec> codec{};        ///< in place of the save's
 
   // Known once the payload was seen:
   integrity::ContentDigest digest;
@@ -73,6 +78,13 @@ struct DraftBase {
   std::uint64_t neurons = 0;  ///< of the regions that are kept, together
 };
 
+/// What makes the file a delta: its container begins behind what tells of the base.
+struct DraftDelta {
+  std::uint64_t container_offset = 0;
+  Digest256 base_checksum;
+  std::uint64_t base_step = 0;
+};
+
 /// Externally synchronised. Every add_ checks its arguments first and changes nothing where it
 /// throws UsageError.
 class Draft {
@@ -97,6 +109,7 @@ class Draft {
   void check_complete() const;
 
   DraftBase base;
+  std::optional<DraftDelta> delta{};
   std::string metadata = "{}";
   std::uint64_t training_steps = 0;
   std::vector<DraftRegion> regions;
@@ -104,7 +117,8 @@ class Draft {
   std::vector<DraftConnection> connections;
 
   bool is_sparse(std::uint32_t tensor) const {
-    return tensors[tensor].spec.encoding != Encoding::dense;
+    const Encoding encoding = tensors[tensor].spec.encoding;
+    return encoding == Encoding::csr || encoding == Encoding::coo;
   }
 
  private:

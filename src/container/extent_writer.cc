@@ -108,9 +108,8 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, Lane& lane) {
     lane->submit(begin, buffer);
   } else {
     hash(begin, bytes);
-    io::pwrite_all(image_.fd(), begin, bytes, image_.path());
-    if (options_.durability != Durability::none)
-      io::start_writeback(image_.fd(), begin, bytes.size());
+    image_.write_at(begin, bytes);
+    if (options_.durability != Durability::none) image_.start_writeback(begin, bytes.size());
   }
 }
 
@@ -163,7 +162,7 @@ void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
     hasher.finish(leaf(at));
   }
   image_.write(begin, end);
-  if (options_.durability != Durability::none) io::start_writeback(image_.fd(), begin, end - begin);
+  if (options_.durability != Durability::none) image_.start_writeback(begin, end - begin);
 }
 
 void ExtentWriter::hash(std::uint64_t begin, ByteSpan bytes) {
@@ -181,7 +180,7 @@ MutableByteSpan ExtentWriter::leaf(std::uint64_t offset) {
 std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   if (!direct_fd_) {
     image_.write(end_, length);
-    io::pwrite_all(image_.fd(), 0, image_.contiguous(0, sizeof(format::Header)), image_.path());
+    image_.write_at(0, image_.contiguous(0, sizeof(format::Header)));
     return std::nullopt;
   }
   // Whole pages: those behind the extents', then the first one, which may be among them.

@@ -69,7 +69,7 @@ void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
     for (std::uint64_t done = 0; done < piece.size();) {
       const MutableByteSpan part = MutableByteSpan(buffer).first(
           std::min<std::uint64_t>(piece.size() - done, kReadBackBytes));
-      io::pread_all(fd_, at + done, part, path_);
+      io::pread_all(fd_, begin_ + at + done, part, path_);
       visit(part);
       done += part.size();
     }
@@ -103,7 +103,7 @@ void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
   std::vector<ByteSpan> batch;
   std::uint64_t batch_begin = begin;
   const auto flush = [&](std::uint64_t next) {
-    if (!batch.empty()) io::pwritev_all(fd_, batch_begin, batch, path_);
+    if (!batch.empty()) io::pwritev_all(fd_, begin_ + batch_begin, batch, path_);
     batch.clear();
     batch_begin = next;
   };
@@ -115,6 +115,18 @@ void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
     }
   });
   flush(end);
+}
+
+void FileImage::write_at(std::uint64_t offset, ByteSpan bytes) const {
+  io::pwrite_all(fd_, begin_ + offset, bytes, path_);
+}
+
+void FileImage::start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept {
+  io::start_writeback(fd_, begin_ + offset, length);
+}
+
+void FileImage::set_length(std::uint64_t length) const {
+  io::set_file_size(fd_, begin_ + length, path_);
 }
 
 }  // namespace thalia::container

@@ -14,7 +14,9 @@ namespace thalia::container {
 
 class FileImage {
  public:
-  FileImage(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
+  /// @param begin where the image begins in the open file; its own offsets count from there.
+  FileImage(int fd, std::filesystem::path path, std::uint64_t begin = 0)
+      : fd_(fd), path_(std::move(path)), begin_(begin) {}
 
   /// Runs do not overlap. `bytes` is borrowed until the image is gone.
   void add(std::uint64_t offset, ByteSpan bytes);
@@ -39,6 +41,12 @@ class FileImage {
   bool has_written(std::uint64_t begin, std::uint64_t end) const;
   /// Writes what is not in the file yet of [begin, end), in few calls. @throws IoError.
   void write(std::uint64_t begin, std::uint64_t end) const;
+  /// Writes these bytes through the page cache. @throws IoError.
+  void write_at(std::uint64_t offset, ByteSpan bytes) const;
+  /// Asks the kernel to start writing an extent back.
+  void start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept;
+  /// The file ends where the image does. @throws IoError.
+  void set_length(std::uint64_t length) const;
 
   int fd() const noexcept { return fd_; }
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -57,6 +65,7 @@ class FileImage {
 
   int fd_;
   std::filesystem::path path_;
+  std::uint64_t begin_;
   std::vector<Run> runs_;
 };
 

@@ -27,12 +27,23 @@ std::uint16_t flags_of(const Draft& draft) {
     }
     if (tensor.spec.role == Role::homeostatic) flags |= format::kFlagHomeostatic;
     if (tensor.spec.role == Role::neuromodulator) flags |= format::kFlagNeuromodulators;
-    if (tensor.spec.encoding != Encoding::dense) flags |= format::kFlagSparse;
+    if (tensor.spec.encoding == Encoding::csr || tensor.spec.encoding == Encoding::coo)
+      flags |= format::kFlagSparse;
     half |= tensor.spec.dtype == DType::f16 || tensor.spec.dtype == DType::bf16;
     full |= tensor.spec.dtype == DType::f32;
   }
   if (half && full) flags |= format::kFlagMixedPrecision;
+  if (draft.delta) flags |= format::kFlagDelta;
   return flags;
+}
+
+// Stored elements of the tensor that a reader gets.
+std::uint64_t synapses_of(const DraftTensor& tensor) {
+  const auto encoding =
+      tensor.delta ? static_cast<Encoding>(tensor.delta->encoding) : tensor.spec.encoding;
+  if (encoding != Encoding::csr && encoding != Encoding::coo)
+    return *tensor.spec.shape.element_count();
+  return tensor.delta ? std::uint64_t{tensor.delta->nnz} : tensor.spec.nnz;
 }
 
 }  // namespace
@@ -55,12 +66,15 @@ format::Header draft_header(const Draft& draft, const Layout& layout) {
   for (const DraftRegion& region : draft.regions) neurons += region.spec.n_neurons;
   header.total_neurons = neurons;
   std::uint64_t synapses = 0;
-  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
-    const TensorSpec& spec = draft.tensors[i].spec;
-    if (spec.role == Role::weights)
-      synapses += draft.is_sparse(i) ? spec.nnz : *spec.shape.element_count();
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.spec.role == Role::weights) synapses += synapses_of(tensor);
   }
   header.total_synapses = synapses;
+  if (draft.delta) {
+    std::copy(std::begin(draft.delta->base_checksum.bytes),
+              std::end(draft.delta->base_checksum.bytes), header.base_checksum);
+    header.base_step = draft.delta->base_step;
+  }
   return header;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codec/frame.h"
+#include "container/delta_prefix.h"
 #include "container/seek_table.h"
 #include "container/wrapped_file.h"
 #include "thalia/error.h"
@@ -23,10 +24,10 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
                                                  const ReadLimits& limits) {
   const std::uint64_t size = file->bytes().size();
   const ByteSpan start = file->touched(0, std::min(size, kMagic));
-  if (codec::frame_kind(start) == codec::FrameKind::none) return file;
+  if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
   const auto codec = find_wrapper(file->fd(), file->path(), size);
   if (!codec) return file;
-  return WrappedFile::open(std::move(file), *codec, limits);
+  return container_of(WrappedFile::open(std::move(file), *codec, limits));
 }
 
 void require_plain(const io::FileBytes& file) {

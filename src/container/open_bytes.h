@@ -10,8 +10,8 @@
 namespace thalia::container {
 
 /// A plain file as `access` says; the content of a wrapped one, and the extents of a side file, in
-/// memory. @throws IoError; UsageError (bad_argument) where the path is no regular file; for files
-/// that are not plain, FormatError, IntegrityError and UnsupportedError.
+/// memory; of a delta, its container. @throws IoError; UsageError (bad_argument) where the path is
+/// no regular file; for files that are not plain, FormatError, IntegrityError and UnsupportedError.
 std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
                                                 const ReadLimits& limits);
 

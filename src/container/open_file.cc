@@ -10,6 +10,7 @@
 #include "container/checked_headers.h"
 #include "container/closing_checksum.h"
 #include "container/commit_records.h"
+#include "container/delta_prefix.h"
 #include "container/fail_payload.h"
 #include "container/open_bytes.h"
 #include "format/overlay.h"
@@ -100,6 +101,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   touch(header_.directory_offset, sizeof(format::DirectoryHeader));
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
+  if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
     blocks_.emplace(*mapping_, header_, options_.threads);
   }
@@ -296,6 +298,23 @@ const format::ChunkEntry& OpenFile::chunk_entry(std::uint32_t number) const {
 ByteSpan OpenFile::side_data(const format::TensorEntry& entry) const {
   return verified(header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
                   entry.side_data_length);
+}
+
+const format::DeltaTensor& OpenFile::delta_tensor(std::uint32_t number) const {
+  const format::TensorEntry& entry = tensor_entry(number);
+  return named([&]() -> const format::DeltaTensor& {
+    if (entry.side_data_length != format::kDeltaTensorLength) {
+      fail_field(ErrorCode::bad_value, "directory", "side_data_length",
+                 tensor_entry_offset(number) + offsetof(format::TensorEntry, side_data_length),
+                 std::to_string(entry.side_data_length),
+                 std::to_string(format::kDeltaTensorLength));
+    }
+    const auto& side = *reinterpret_cast<const format::DeltaTensor*>(side_data(entry).data());
+    format::validate_delta_tensor(
+        side, header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
+        entry, tensor_entry_offset(number));
+    return side;
+  });
 }
 
 std::optional<std::uint32_t> OpenFile::find_region(std::string_view wanted) const {

@@ -20,6 +20,7 @@
 #include "thalia/format/chunk.h"
 #include "thalia/format/connectivity.h"
 #include "thalia/format/constants.h"
+#include "thalia/format/delta.h"
 #include "thalia/format/directory.h"
 #include "thalia/format/header.h"
 #include "thalia/format/region.h"
@@ -116,6 +117,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const format::ChunkEntry& chunk_entry(std::uint32_t number) const;
   std::uint64_t chunk_entry_offset(std::uint32_t number) const;
   ByteSpan side_data(const format::TensorEntry& entry) const;
+  /// Of a tensor that tensor_view() accepted and whose encoding needs a base: what comes out, in
+  /// agreement with its entry. @throws FormatError.
+  const format::DeltaTensor& delta_tensor(std::uint32_t number) const;
 
   std::optional<std::uint32_t> find_region(std::string_view name) const;
   /// Number of the tensor in the table.

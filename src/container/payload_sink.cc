@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "io/posix_file.h"
-
 namespace thalia::container {
 
 void KeptBytes::keep(std::uint64_t offset, ByteSpan bytes) {
@@ -14,7 +12,7 @@ void KeptBytes::keep(std::uint64_t offset, ByteSpan bytes) {
     image_.add(offset, bytes_.emplace_back(bytes.begin(), bytes.end()));
     return;
   }
-  io::pwrite_all(image_.fd(), offset, bytes, image_.path());
+  image_.write_at(offset, bytes);
   image_.add_written(offset, bytes.size());
 }
 

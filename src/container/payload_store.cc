@@ -4,7 +4,6 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/posix_file.h"
 
 namespace thalia::container {
 
@@ -29,7 +28,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       options_(options),
       progress_(options.progress, logical_bytes(draft)),
       layout_(draft),
-      image_(fd, path),
+      image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
       extents_(image_, logical_bytes(draft), options),
       kept_(image_, options.memory_bytes / kKeptShare),
       streams_(draft.tensors.size()),
@@ -102,7 +101,7 @@ void PayloadStore::write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan
   if (stream.sink) {
     stream.sink->append(piece);
   } else {
-    io::pwrite_all(image_.fd(), tensor.stored_offset + stream.written, piece, image_.path());
+    image_.write_at(tensor.stored_offset + stream.written, piece);
   }
 }
 

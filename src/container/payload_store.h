@@ -51,7 +51,10 @@ class PayloadStore {
     std::unique_ptr<PayloadSink> sink;  ///< null where too many are in use
   };
 
-  bool compressing() const noexcept { return options_.compression != format::Codec::store; }
+  // What a delta stores is known only when its tensor is at hand, as with compression.
+  bool compressing() const noexcept {
+    return options_.compression != format::Codec::store || draft_.delta;
+  }
   Stream& stream_of(std::uint32_t tensor);
   void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);
   void end_raw(const DraftTensor& tensor, Stream& stream);

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/dead_bytes.h"
+#include "container/delta_prefix.h"
 #include "container/open_file.h"
 #include "container/short_name.h"
 #include "thalia/format/constants.h"
@@ -38,6 +39,22 @@ Digest256 Reader::closing_checksum() const noexcept {
   Digest256 out;
   std::memcpy(out.bytes, file_->closing_checksum().data(), sizeof out.bytes);
   return out;
+}
+
+std::optional<DeltaBase> Reader::delta_base() const {
+  const ByteSpan prefix = file_->mapping().before();
+  if (prefix.empty()) return std::nullopt;
+  const auto [header, reference, path] = container::checked_delta_prefix(prefix);
+  DeltaBase base{.path = std::string(path),
+                 .checksum = {},
+                 .uuid = {},
+                 .generation = reference.base_generation,
+                 .file_bytes = reference.base_length,
+                 .step = header.base_step,
+                 .depth = reference.depth};
+  std::memcpy(base.checksum.bytes, header.base_checkpoint_hash, sizeof base.checksum.bytes);
+  std::memcpy(base.uuid.data(), reference.base_uuid, base.uuid.size());
+  return base;
 }
 
 std::uint32_t Reader::region_count() const noexcept {

@@ -37,14 +37,16 @@ struct RegionFacts {
   std::uint64_t stored_bytes = 0;
   std::uint64_t synapses = 0;
 
-  void add(const format::TensorEntry& entry) {
+  /// @param elements that count as stored: stored_elements(entry), or those of what a delta's
+  /// tensor becomes.
+  void add(const format::TensorEntry& entry, std::uint64_t elements) {
     const Stretch own{entry.stored_offset - sizeof(format::TensorHeader),
                       entry.stored_offset + entry.stored_length};
     Stretch& role = roles[entry.role];
     const auto encoding = static_cast<Encoding>(entry.encoding);
     if (entry.role == static_cast<std::uint8_t>(Role::weights)) {
       if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
-      synapses += stored_elements(entry);
+      synapses += elements;
     }
     role.add(own);
     ++tensors;
@@ -53,7 +55,6 @@ struct RegionFacts {
   }
   const Stretch& of(Role role) const { return roles[static_cast<std::size_t>(role)]; }
 
- private:
   static std::uint64_t stored_elements(const format::TensorEntry& entry) {
     const auto encoding = static_cast<Encoding>(entry.encoding);
     if (encoding == Encoding::csr || encoding == Encoding::coo) return entry.nnz;

@@ -15,7 +15,6 @@
 #include "container/payload_digest.h"
 #include "container/section_image.h"
 #include "format/overlay.h"
-#include "io/posix_file.h"
 
 namespace thalia::container {
 namespace {
@@ -39,7 +38,7 @@ class Seal {
     add_sections();
     add_tables();
     complete_header();
-    io::set_file_size(file_.fd(), header_.file_length, file_.path());
+    image_.set_length(header_.file_length);
     image_.sort();
     extents_.set_end(header_.integrity_offset);
     if (options_.sha256) {
@@ -75,7 +74,7 @@ class Seal {
   }
 
  private:
-  bool raw() const { return options_.compression == format::Codec::store; }
+  bool raw() const { return options_.compression == format::Codec::store && !draft_.delta; }
 
   static std::uint64_t header_offset(const DraftTensor& tensor) {
     return tensor.stored_offset - sizeof(format::TensorHeader);

@@ -26,6 +26,10 @@ void check_options(const StreamOptions& options) {
 // The tables are about to be read where they were when the file was opened.
 void check_length(const detail::OpenFile& file) {
   const io::FileBytes& mapping = file.mapping();
+  if (mapping.begin() != 0) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "a delta cannot be streamed",
+                           {.path = mapping.path().string()});
+  }
   const std::uint64_t size = io::file_size(mapping.fd(), mapping.path());
   if (size >= file.header().file_length) return;
   file.named([&] {

@@ -14,6 +14,11 @@ inline bool is_plain(Encoding encoding) {
   return encoding == Encoding::dense || encoding == Encoding::csr || encoding == Encoding::coo;
 }
 
+/// True where a base is needed, as only a delta has one.
+inline bool needs_base(Encoding encoding) {
+  return encoding >= Encoding::same_as_base && encoding <= Encoding::sparse_delta;
+}
+
 /// @throws UnsupportedError naming the encoding.
 [[noreturn]] void fail_unresolved(Encoding encoding);
 

@@ -31,7 +31,11 @@ Digest128 TensorView::content_hash() const noexcept {
 namespace container {
 
 void fail_unresolved(Encoding encoding) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, "this version cannot resolve the encoding",
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         needs_base(encoding)
+                             ? "the tensor is not in this file alone, but a change "
+                               "of its base's; resolve the delta"
+                             : "this version cannot resolve the encoding",
                          {.field = "encoding",
                           .value = std::string(encoding_name(encoding)),
                           .bound = "dense, csr or coo"});

@@ -71,7 +71,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   VerifyReport report;
   container::Findings findings(options.max_findings);
   try {
-    auto bytes = io::FileBytes::open(path, options.access);
+    std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
     // Each check of verify is its own; the reader's on-touch checks would stop it at the first
     // damage.
     const ReadOptions read{

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "container/region_facts.h"
 #include "container/short_name.h"
+#include "container/tensor_reading.h"
 #include "container/verify_region.h"
 #include "thalia/format/connectivity.h"
 
@@ -22,7 +23,7 @@ class ConsistencyCheck {
   ConsistencyCheck(const detail::OpenFile& file, const Structure& structure, Findings& findings)
       : file_(file), findings_(findings), facts_(file.directory().region_count) {
     for (const SoundTensor& tensor : structure.tensors) {
-      facts_[tensor.region].add(file.tensor_entry(tensor.number));
+      facts_[tensor.region].add(file.tensor_entry(tensor.number), elements(tensor.number));
     }
   }
 
@@ -47,9 +48,20 @@ class ConsistencyCheck {
   }
 
  private:
+  std::uint64_t elements(std::uint32_t number) const {
+    const format::TensorEntry& entry = file_.tensor_entry(number);
+    if (is_delta() && needs_base(static_cast<Encoding>(entry.encoding))) {
+      const format::DeltaTensor& result = file_.delta_tensor(number);
+      if (result.encoding != static_cast<std::uint8_t>(Encoding::dense)) return result.nnz;
+    }
+    return RegionFacts::stored_elements(entry);
+  }
+
+  bool is_delta() const { return (file_.header().flags & format::kFlagDelta) != 0; }
+
   // Base and difference have a meaning in a delta only.
   void check_encodings(const Structure& structure) {
-    if ((file_.header().flags & format::kFlagDelta) != 0) return;
+    if (is_delta()) return;
     for (const SoundTensor& tensor : structure.tensors) {
       const format::TensorEntry& entry = file_.tensor_entry(tensor.number);
       if (entry.encoding < static_cast<std::uint8_t>(Encoding::same_as_base)) continue;
@@ -95,7 +107,7 @@ class ConsistencyCheck {
       place.equal(AT(Header, total_neurons), header.total_neurons, neurons);
       place.equal(AT(Header, total_synapses), header.total_synapses, synapses);
     }
-    if ((header.flags & format::kFlagDelta) == 0) {
+    if (!is_delta()) {
       place.zero(AT(Header, base_checksum), header.base_checksum);
       place.equal(AT(Header, base_step), header.base_step, 0);
     }

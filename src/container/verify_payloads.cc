@@ -9,6 +9,7 @@
 #include "container/chunk_reader.h"
 #include "container/closing_checksum.h"
 #include "container/payload_scan.h"
+#include "container/sparse_delta.h"
 #include "container/tensor_reading.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
@@ -71,11 +72,13 @@ class PayloadCheck {
 
   void check_payload(std::size_t i, const format::TensorEntry& entry, unsigned threads) {
     const auto encoding = static_cast<Encoding>(entry.encoding);
-    if (!is_plain(encoding)) return;  // its logical bytes are not in this file alone
+    const bool delta = needs_base(encoding) && (file_.header().flags & format::kFlagDelta) != 0;
+    if (!is_plain(encoding) && !delta) return;  // cannot be judged, or was reported
     // In one piece in memory only where it has to be: decoded, or to look up indices.
     std::vector<std::uint64_t> memory;
     ByteSpan logical;
-    if (entry.chunk_count != 0 || encoding != Encoding::dense) logical = in_memory(entry, memory);
+    const bool arrays = encoding != Encoding::dense && encoding != Encoding::xor_base;
+    if (entry.chunk_count != 0 || arrays) logical = in_memory(entry, memory);
     const integrity::ContentDigest digest = entry.chunk_count != 0
                                                 ? integrity::content_digest(logical, threads)
                                                 : raw_digest(scan_.digests[i], entry);
@@ -98,6 +101,11 @@ class PayloadCheck {
                             .field = "content_hash",
                             .offset = std::uint64_t{entry.stored_offset}});
     }
+    if (encoding == Encoding::sparse_delta) {
+      check_sparse_delta(entry, logical);
+      return;
+    }
+    if (delta) return;
     if (encoding != Encoding::dense) {
       const SoundTensor& tensor = structure_.tensors[i];
       return check_sparse_payload(file_.tensor_view(tensor.region, tensor.number), logical);

@@ -9,6 +9,7 @@
 #include "container/directory_builder.h"
 #include "container/draft.h"
 #include "container/short_name.h"
+#include "container/tensor_reading.h"
 #include "format/validate_directory.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
@@ -184,6 +185,7 @@ class StructureCheck {
                 check_tensor_name(number, name, before, number == first);
                 before = name;
                 check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
+                check_delta_tensor(number);
               },
               region, name);
       if (sound) out_.tensors.push_back({r, number});
@@ -214,6 +216,13 @@ class StructureCheck {
     cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
     check_payload_header(entry, header_at);
+  }
+
+  // In a file that is no delta the encoding itself is a finding.
+  void check_delta_tensor(std::uint32_t number) {
+    const auto encoding = static_cast<Encoding>(file_.tensor_entry(number).encoding);
+    if ((file_.header().flags & format::kFlagDelta) != 0 && needs_base(encoding))
+      file_.delta_tensor(number);
   }
 
   void check_payload_header(const format::TensorEntry& entry, std::uint64_t header_at) {

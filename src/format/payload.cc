@@ -1,12 +1,14 @@
 #include "format/payload.h"
 
 #include "thalia/format/constants.h"
+#include "thalia/format/delta.h"
 
 namespace thalia::format {
 namespace {
 
 // Appends an array of `count` elements of `width` bytes, aligned to `alignment`; false on overflow.
-bool append(SparseParts& parts, Extent& part, std::uint64_t count, std::uint64_t width,
+template <typename Parts>
+bool append(Parts& parts, Extent& part, std::uint64_t count, std::uint64_t width,
             std::uint64_t alignment) {
   std::uint64_t start;
   if (__builtin_add_overflow(parts.length, alignment - 1, &start)) return false;
@@ -54,6 +56,19 @@ std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, cons
   if (encoding == Encoding::coo) parts = coo_parts(dtype, shape, nnz, wide);
   if (!parts) return std::nullopt;
   return parts->length;
+}
+
+std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
+                                                   std::uint64_t listed) noexcept {
+  const auto elements = shape.element_count();
+  if (!elements || dtype_is_packed(dtype)) return std::nullopt;
+  SparseDeltaParts parts;
+  parts.blocks = *elements / kDeltaBlockElements + (*elements % kDeltaBlockElements != 0);
+  if (!append(parts, parts.pointers, parts.blocks + 1, 8, 8)) return std::nullopt;
+  if (!append(parts, parts.positions, listed, 2, 2)) return std::nullopt;
+  if (!append(parts, parts.values, listed, dtype_bits(dtype) / 8, dtype_alignment(dtype)))
+    return std::nullopt;
+  return parts;
 }
 
 std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept {

@@ -32,6 +32,19 @@ std::optional<SparseParts> coo_parts(DType dtype, const Shape& shape, std::uint6
 std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, const Shape& shape,
                                             std::uint64_t nnz, bool wide) noexcept;
 
+/// The arrays of a sparse_delta payload; extents count from the payload's first byte.
+struct SparseDeltaParts {
+  std::uint64_t blocks = 0;
+  Extent pointers;
+  Extent positions;
+  Extent values;
+  std::uint64_t length = 0;
+};
+
+/// nullopt where a length overflows, or the dtype is packed. docs/format.md, "sparse_delta".
+std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
+                                                   std::uint64_t listed) noexcept;
+
 /// What the first byte of a payload of this many logical bytes is aligned to.
 std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept;
 

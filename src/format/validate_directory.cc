@@ -208,7 +208,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
                ErrorCode::out_of_bounds);
   }
   if (!sparse) {
-    check.equal(AT(TensorEntry, nnz), entry.nnz, 0);
+    if (encoding != Encoding::sparse_delta) check.equal(AT(TensorEntry, nnz), entry.nnz, 0);
     check.equal(AT(TensorEntry, flags), entry.flags, 0);
   }
   if (sparse || encoding == Encoding::dense) {
@@ -261,6 +261,52 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
   if (chunk.codec == static_cast<std::uint8_t>(Codec::store)) {
     check.equal(AT(ChunkEntry, stored_length), chunk.stored_length, chunk.raw_length);
   }
+}
+
+void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
+                           const TensorEntry& entry, std::uint64_t entry_offset) {
+  const StructChecks check("directory", side_offset);
+  const StructChecks stored("directory", entry_offset);
+  check.at_most(AT(DeltaTensor, encoding), side.encoding, static_cast<std::uint8_t>(Encoding::coo));
+  check.at_most(AT(DeltaTensor, flags), side.flags, kTensorWideIndices);
+  check.zero(AT(DeltaTensor, zero_02), side.zero_02);
+  check.zero(AT(DeltaTensor, zero_38), side.zero_38);
+  const auto result = static_cast<Encoding>(side.encoding);
+  if (result == Encoding::dense) {
+    check.equal(AT(DeltaTensor, flags), side.flags, 0);
+    check.equal(AT(DeltaTensor, nnz), side.nnz, 0);
+  }
+  std::uint64_t extents[kMaxDimensions];
+  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
+  const auto dtype = static_cast<DType>(entry.dtype);
+  const std::uint64_t elements = shape.element_count().value_or(0);
+  check.at_most(AT(DeltaTensor, nnz), side.nnz, elements);
+  const auto length = payload_length(result, dtype, shape, side.nnz, side.flags != 0);
+  if (!length) {
+    check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+               fmt::format("an encoding that a {} tensor of shape {} can have", dtype_name(dtype),
+                           shape.to_string()));
+  }
+  check.equal(AT(DeltaTensor, logical_length), side.logical_length, *length);
+
+  std::uint64_t expected = 0;
+  if (entry.encoding == static_cast<std::uint8_t>(Encoding::same_as_base)) {
+    if (std::memcmp(side.content_hash, side.base_content_hash, sizeof side.content_hash) != 0)
+      check.fail(AT(DeltaTensor, content_hash), "another than the base's", "the base's");
+  } else if (entry.encoding == static_cast<std::uint8_t>(Encoding::xor_base)) {
+    expected = side.logical_length;
+  } else {
+    const auto parts = sparse_delta_parts(dtype, shape, entry.nnz);
+    if (!parts || result != Encoding::dense)
+      check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+                 "dense, of no packed type, for a sparse_delta");
+    stored.at_most(AT(TensorEntry, nnz), entry.nnz, elements);
+    expected = parts->length;
+  }
+  stored.equal(AT(TensorEntry, logical_length), entry.logical_length, expected);
+  if (entry.chunk_count == 0)
+    stored.equal(AT(TensorEntry, stored_length), entry.stored_length, expected);
 }
 
 #undef AT

@@ -6,6 +6,7 @@
 
 #include "format/extent.h"
 #include "thalia/format/chunk.h"
+#include "thalia/format/delta.h"
 #include "thalia/format/directory.h"
 #include "thalia/format/header.h"
 #include "thalia/format/region.h"
@@ -46,5 +47,10 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
 void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const TensorEntry& tensor,
                           std::uint64_t expected_offset, std::uint64_t raw_left,
                           std::uint32_t first_raw_length, std::uint64_t entry_offset);
+
+/// The side data of a tensor that needs a base, and what its entry has to say then. The entry is
+/// one that validate_tensor_entry() accepted.
+void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
+                           const TensorEntry& entry, std::uint64_t entry_offset);
 
 }  // namespace thalia::format

@@ -16,7 +16,7 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& pa
 
 void FileBytes::read(std::uint64_t offset, MutableByteSpan out) const {
   settle(offset, out.size());
-  pread_all(fd(), offset, out, path());
+  pread_all(fd(), begin_ + offset, out, path());
 }
 
 std::size_t addressable_size(int fd, const std::filesystem::path& path) {

@@ -40,6 +40,10 @@ class FileBytes {
   /// The whole file; empty where it is. Of a copied file only extents that were touched hold its
   /// bytes, which then change no more.
   ByteSpan bytes() const noexcept { return bytes_; }
+  /// Where bytes() begin in the open file, for whoever reads through fd(). Not 0 only of a window.
+  std::uint64_t begin() const noexcept { return begin_; }
+  /// What stands in front of a window; it has been touched. Empty for a whole file.
+  ByteSpan before() const noexcept { return {bytes_.data() - begin_, begin_}; }
   /// Makes an extent, which lies in the file, readable. Does nothing to a mapped file.
   /// @throws IoError; FormatError (truncated) where the file has become shorter.
   void touch(std::uint64_t offset, std::uint64_t length) const {
@@ -73,6 +77,7 @@ class FileBytes {
       : access_(access), path_(std::move(path)), fd_(std::move(fd)) {}
   virtual void fill(std::uint64_t offset, std::uint64_t length) const = 0;
   ByteSpan bytes_;
+  std::uint64_t begin_ = 0;
 
  private:
   Access access_;

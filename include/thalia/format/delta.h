@@ -1,4 +1,5 @@
-// The 64 bytes that open a delta file. docs/format.md, "Delta files".
+// What stands in front of a delta's container, and what its directory says of a tensor that needs
+// the base. docs/format.md, "Delta files".
 #pragma once
 
 #include "thalia/format/little_endian.h"
@@ -6,6 +7,10 @@
 namespace thalia::format {
 
 inline constexpr std::uint8_t kDeltaMagic[5] = {0xCE, 0x94, 0x54, 0x48, 0x4C};
+inline constexpr std::uint32_t kDeltaVersion = 2;
+inline constexpr std::uint32_t kDeltaReferenceLength = 64;
+inline constexpr std::uint32_t kDeltaTensorLength = 64;
+inline constexpr std::uint64_t kDeltaBlockElements = 65536;
 
 struct DeltaHeader {
   std::uint8_t magic[5];
@@ -23,5 +28,54 @@ THALIA_FIELD(DeltaHeader, base_checkpoint_hash, 0x09, 32);
 THALIA_FIELD(DeltaHeader, base_step, 0x29, 8);
 THALIA_FIELD(DeltaHeader, current_step, 0x31, 8);
 THALIA_FIELD(DeltaHeader, zero_39, 0x39, 7);
+
+/// Directly behind the header; the base's path follows.
+struct DeltaReference {
+  le32 reference_length;
+  le32 crc32;
+  le64 container_offset;
+  le64 base_length;
+  le64 base_generation;
+  std::uint8_t base_uuid[16];
+  le32 depth;
+  le32 path_length;
+  std::uint8_t zero_38[8];
+};
+
+THALIA_ON_DISK(DeltaReference, 64);
+THALIA_FIELD(DeltaReference, reference_length, 0x00, 4);
+THALIA_FIELD(DeltaReference, crc32, 0x04, 4);
+THALIA_FIELD(DeltaReference, container_offset, 0x08, 8);
+THALIA_FIELD(DeltaReference, base_length, 0x10, 8);
+THALIA_FIELD(DeltaReference, base_generation, 0x18, 8);
+THALIA_FIELD(DeltaReference, base_uuid, 0x20, 16);
+THALIA_FIELD(DeltaReference, depth, 0x30, 4);
+THALIA_FIELD(DeltaReference, path_length, 0x34, 4);
+THALIA_FIELD(DeltaReference, zero_38, 0x38, 8);
+
+/// Side data of a tensor whose encoding is same_as_base, xor_base or sparse_delta: the tensor that
+/// comes out, where the directory's entry describes what is stored.
+struct DeltaTensor {
+  std::uint8_t encoding;
+  std::uint8_t flags;
+  std::uint8_t zero_02[2];
+  le32 crc32;
+  le64 logical_length;
+  le64 nnz;
+  std::uint8_t content_hash[16];
+  std::uint8_t base_content_hash[16];
+  std::uint8_t zero_38[8];
+};
+
+THALIA_ON_DISK(DeltaTensor, 64);
+THALIA_FIELD(DeltaTensor, encoding, 0x00, 1);
+THALIA_FIELD(DeltaTensor, flags, 0x01, 1);
+THALIA_FIELD(DeltaTensor, zero_02, 0x02, 2);
+THALIA_FIELD(DeltaTensor, crc32, 0x04, 4);
+THALIA_FIELD(DeltaTensor, logical_length, 0x08, 8);
+THALIA_FIELD(DeltaTensor, nnz, 0x10, 8);
+THALIA_FIELD(DeltaTensor, content_hash, 0x18, 16);
+THALIA_FIELD(DeltaTensor, base_content_hash, 0x28, 16);
+THALIA_FIELD(DeltaTensor, zero_38, 0x38, 8);
 
 }  // namespace thalia::format
