@@ -8,6 +8,7 @@
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"
+#include "thalia/delta.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
 #include "thalia/grow_file.h"

@@ -44,6 +44,7 @@ PUBLIC_LAYERS = {
     "wrap.h": "container",
     "brain_region.h": "model",
     "brain_state.h": "model",
+    "delta.h": "model",
     "precision.h": "model",
     "precision_statistics.h": "model",
     "checkpoint_metadata.h": "model",

@@ -1,0 +1,194 @@
+// Deltas: what changed since another checkpoint, chains of them, and the full file again.
+//
+//   thalia::ChainReader base = thalia::ChainReader::open("stage0.thalia");
+//   thalia::write_delta(state, base, "stage1.delta.thalia", {.threshold = 1e-5});
+//
+//   thalia::ChainReader chain = thalia::ChainReader::open("stage1.delta.thalia");
+//   thalia::Tensor w = chain.read(chain.reader().region("cortex").at("w_rec"));
+//
+//   thalia::resolve("stage1.delta.thalia", "stage1.thalia");
+//
+// docs/format.md, "Delta files".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia {
+
+namespace model {
+class FileChain;
+}
+
+struct ChainOptions {
+  ReadOptions read{};  ///< of every file of the chain
+  /// Folders in which a base is looked for when it is not where the delta says.
+  std::vector<std::filesystem::path> search{};
+  /// Deltas that a chain may have; a deeper one is a FormatError (limit_exceeded).
+  unsigned max_depth = 256;
+};
+
+/// What a tensor of a state is, whatever of it each file of the chain stores.
+struct ChainTensor {
+  TensorLayout layout;
+  std::uint64_t logical_bytes = 0;
+  Digest128 content_hash;  ///< of the logical bytes
+};
+
+/// A checkpoint with all that it is based on: of a full file itself. A cheap handle; copies share
+/// the open files. Immutable; any number of threads may use one.
+class ChainReader {
+ public:
+  /// Opens the file and all of its bases. @throws as Reader::open, naming the file; IoError
+  /// (ENOENT) where a base is missing, with every path that was tried; IntegrityError where a base
+  /// is not the file that the delta was taken against, with both checksums; FormatError where the
+  /// chain is a cycle, or too deep.
+  static ChainReader open(const std::filesystem::path& path, const ChainOptions& options = {});
+
+  /// The checkpoint's own file. It lists every region, tensor and connection of the state, and
+  /// holds all of its texts; what read() is given comes from here.
+  const Reader& reader() const noexcept { return reader_; }
+  /// Deltas from here down to the full file; 0 where this is one.
+  unsigned depth() const noexcept;
+  /// The checkpoint's own file first, the full one last.
+  std::vector<std::filesystem::path> paths() const;
+  /// Bytes of all these files together.
+  std::uint64_t disk_bytes() const;
+
+  /// What the tensor is; nothing is read but tables. @throws FormatError; UsageError (not_found)
+  /// for a view of another reader whose tensor this one does not have.
+  ChainTensor describe(const TensorView& tensor) const;
+  /// The tensor of the state: a view that keeps the files open where it lies raw in one of them,
+  /// else made of what the files store, on as many threads as ReadOptions say, without a copy of
+  /// any stage in between. What is made is checked against its content hash, unless ReadOptions
+  /// verify nothing. @throws IntegrityError, FormatError, naming file, region and tensor.
+  Tensor read(const TensorView& tensor) const;
+  /// The same into memory of describe().logical_bytes. @throws UsageError (size_mismatch).
+  void read(const TensorView& tensor, MutableByteSpan out) const;
+
+ private:
+  friend struct DeltaAccess;
+  ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader);
+  std::shared_ptr<const model::FileChain> chain_;
+  Reader reader_;
+};
+
+/// A tensor of a state that is to be stored.
+struct DeltaTensorSource {
+  TensorSpec spec;
+  /// Called once, and not at all where the content hash tells that nothing changed. Its layout is
+  /// the spec's. Called by the thread that saves; the tensor is let go before the next one's.
+  std::function<Tensor()> load;
+  std::optional<Digest128> content_hash{};  ///< of the logical bytes, where it is known
+};
+
+struct DeltaRegionSource {
+  RegionSpec spec;
+  std::vector<DeltaTensorSource> tensors;
+};
+
+struct DeltaConnectionSource {
+  std::string source;  ///< names of regions of the state
+  std::string target;
+  DeltaTensorSource weights;  ///< names and roles of the specs do not matter
+  std::optional<DeltaTensorSource> delays{};
+};
+
+/// A whole state, as a file would hold it.
+struct DeltaState {
+  std::string metadata_json = "{}";
+  std::uint64_t training_steps = 0;
+  std::vector<DeltaRegionSource> regions;
+  std::vector<DeltaConnectionSource> connections{};
+};
+
+/// The state of a file, or of a chain, which it keeps open.
+DeltaState delta_state(const ChainReader& chain);
+
+struct DeltaOptions {
+  /// 0: exact. Else an element of a dense floating point tensor of role weights that moved by less
+  /// keeps the base's value. NaN, infinities, and zeros that no longer are or were none, are always
+  /// stored. The distance is to what the base's chain reconstructs, so it stays below the threshold
+  /// however long a chain becomes.
+  double threshold = 0;
+  /// zstd, lz4, or store: whole tensors and lists of elements raw; differences always go through
+  /// zstd.
+  format::Codec compression = format::Codec::zstd;
+  int compression_level = 0;  ///< as SaveOptions'
+  std::uint32_t chunk_bytes = 1 << 20;
+  format::ChecksumType checksum = format::ChecksumType::block_tree;
+  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
+  std::optional<std::uint64_t> timestamp{};                 ///< as SaveOptions'
+  std::optional<std::array<std::uint8_t, 16>> file_uuid{};  ///< as SaveOptions'
+  Durability durability = Durability::full;
+  unsigned threads = 0;  ///< that compare, hash and compress; 0: one a core
+  /// Bound on the memory for chunks. Beside them one tensor at a time is in memory where it, or its
+  /// base, does not lie raw in a file, and the list of its elements that moved.
+  std::uint64_t memory_bytes = 128ull << 20;
+  Progress progress{};  ///< in logical bytes of the state
+  std::stop_token cancel{};
+};
+
+struct DeltaResult {
+  std::uint64_t file_bytes = 0;
+  std::uint64_t base_bytes = 0;     ///< of the base's file
+  std::uint64_t logical_bytes = 0;  ///< of the state's tensors
+  unsigned depth = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  // Tensors by what is stored of them:
+  std::uint32_t same = 0;         ///< nothing
+  std::uint32_t differences = 0;  ///< xor_base
+  std::uint32_t lists = 0;        ///< sparse_delta
+  std::uint32_t whole = 0;
+  std::uint64_t listed_elements = 0;           ///< of all lists
+  std::vector<std::string> changed_regions{};  ///< with a tensor that is not the base's, or without
+                                               ///< one that the base has; in the state's order
+  std::vector<std::string> removed_regions{};  ///< that the base has
+  Digest256 closing_checksum;
+  double seconds = 0;
+
+  /// Base to delta; more than 1 where the delta is the smaller one.
+  double ratio() const noexcept {
+    return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
+  }
+};
+
+/// Saves what the state has that the base has not, in one pass, as every save does: a crash leaves
+/// the old file at the path, or the new one. The delta finds its base by its path from the delta's
+/// folder, and refuses any other file there.
+/// @throws UsageError for options out of bounds, a state that is none (as Writer), or a target that
+/// is a file of the base's chain; what reading the base throws; IoError; CancelledError.
+DeltaResult write_delta(const DeltaState& state, const ChainReader& base,
+                        const std::filesystem::path& target, const DeltaOptions& options = {});
+
+struct ResolveResult {
+  std::uint64_t input_bytes = 0;  ///< of all files of the chain
+  std::uint64_t output_bytes = 0;
+  unsigned depth = 0;  ///< of the chain
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  Digest256 closing_checksum;
+  double seconds = 0;
+};
+
+/// Writes the state of a chain as a full file: equal texts, and tensors that are equal byte for
+/// byte. @throws as ChainReader, and Writer.
+ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
+                      const ChainOptions& options = {}, const SaveOptions& save = {});
+
+}  // namespace thalia

@@ -1,0 +1,25 @@
+// Exclusive or of byte strings.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "thalia/bytes.h"
+
+namespace thalia::model {
+
+/// As many bytes of `other` as `out` has.
+inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
+  std::size_t i = 0;
+  for (; i + 8 <= out.size(); i += 8) {
+    std::uint64_t a;
+    std::uint64_t b;
+    std::memcpy(&a, out.data() + i, sizeof a);
+    std::memcpy(&b, other.data() + i, sizeof b);
+    a ^= b;
+    std::memcpy(out.data() + i, &a, sizeof a);
+  }
+  for (; i < out.size(); ++i) out[i] ^= other[i];
+}
+
+}  // namespace thalia::model

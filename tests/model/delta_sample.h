@@ -1,0 +1,133 @@
+// States that change from save to save, and what a chain makes of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "boost_test.h"
+#include "thalia/delta.h"
+#include "thalia/writer.h"
+
+namespace thalia::test {
+
+struct SampleTensor {
+  Tensor tensor;
+  Role role = Role::weights;
+};
+
+/// Regions of named tensors; connections by their regions.
+struct SampleState {
+  std::map<std::string, std::map<std::string, SampleTensor>> regions;
+  std::map<std::pair<std::string, std::string>, Tensor> connections{};
+  std::uint64_t steps = 0;
+  std::string metadata = "{}";
+};
+
+inline TensorSpec sample_spec(const std::string& name, const SampleTensor& sample) {
+  const TensorLayout& layout = sample.tensor.layout();
+  return {.name = name,
+          .dtype = layout.dtype,
+          .shape = layout.shape,
+          .role = sample.role,
+          .encoding = layout.encoding,
+          .nnz = layout.nnz,
+          .wide_indices = layout.wide_indices};
+}
+
+inline DeltaState delta_state(const SampleState& state) {
+  const auto source = [](const std::string& name, const SampleTensor& sample) {
+    return DeltaTensorSource{.spec = sample_spec(name, sample),
+                             .load = [tensor = sample.tensor] { return tensor; }};
+  };
+  DeltaState out{.metadata_json = state.metadata, .training_steps = state.steps, .regions = {}};
+  for (const auto& [name, tensors] : state.regions) {
+    DeltaRegionSource& region = out.regions.emplace_back();
+    region.spec = {.name = name, .config_json = "{\"of\":\"" + name + "\"}", .n_neurons = 3};
+    for (const auto& [tensor_name, tensor] : tensors)
+      region.tensors.push_back(source(tensor_name, tensor));
+  }
+  for (const auto& [pair, tensor] : state.connections)
+    out.connections.push_back(
+        {.source = pair.first, .target = pair.second, .weights = source("", {tensor})});
+  return out;
+}
+
+inline void save_full(const SampleState& state, const std::filesystem::path& path,
+                      const SaveOptions& options = {.durability = Durability::none}) {
+  Writer writer(path, options);
+  writer.set_metadata(state.metadata);
+  writer.set_training_steps(state.steps);
+  for (const auto& [name, tensors] : state.regions) {
+    const RegionId region = writer.add_region(
+        {.name = name, .config_json = "{\"of\":\"" + name + "\"}", .n_neurons = 3});
+    for (const auto& [tensor_name, sample] : tensors)
+      writer.add_tensor(region, sample_spec(tensor_name, sample), sample.tensor.bytes());
+  }
+  for (const auto& [pair, tensor] : state.connections) {
+    const std::uint32_t id = writer.add_connection(pair.first, pair.second);
+    writer.add_connection_weights(id, sample_spec("", {tensor}), tensor.bytes());
+  }
+  writer.commit();
+}
+
+inline DeltaResult save_delta(const SampleState& state, const std::filesystem::path& base,
+                              const std::filesystem::path& path,
+                              DeltaOptions options = {.durability = Durability::none}) {
+  options.durability = Durability::none;
+  return write_delta(delta_state(state), ChainReader::open(base), path, options);
+}
+
+/// Every tensor is there, equal to its last byte, and nothing else is.
+inline void check_chain(const ChainReader& chain, const SampleState& state) {
+  const Reader& reader = chain.reader();
+  BOOST_TEST(reader.metadata_json() == state.metadata);
+  BOOST_TEST(std::uint64_t{reader.header().training_steps} == state.steps);
+  BOOST_REQUIRE(reader.region_count() == state.regions.size());
+  for (const auto& [name, tensors] : state.regions) {
+    const RegionView region = reader.region(name);
+    BOOST_TEST(region.config_json() == "{\"of\":\"" + name + "\"}");
+    BOOST_REQUIRE(region.tensor_count() == tensors.size());
+    for (const auto& [tensor_name, sample] : tensors) {
+      BOOST_TEST_CONTEXT(name + "/" + tensor_name) {
+        const TensorView view = region.at(tensor_name);
+        BOOST_TEST((view.role() == sample.role));
+        BOOST_TEST((chain.describe(view).layout == sample.tensor.layout()));
+        BOOST_TEST((chain.read(view) == sample.tensor));
+      }
+    }
+  }
+  BOOST_REQUIRE(reader.connection_count() == state.connections.size());
+  for (const auto& [pair, tensor] : state.connections) {
+    const auto found = reader.find_connection(pair.first, pair.second);
+    BOOST_REQUIRE(found.has_value());
+    BOOST_TEST((chain.read(found->weights) == tensor));
+  }
+}
+
+inline Tensor random_tensor(DType dtype, const Shape& shape, std::mt19937_64& random) {
+  Tensor tensor = Tensor::zeros(dtype, shape);
+  for (std::byte& byte : tensor.mutable_bytes()) {
+    byte = static_cast<std::byte>(random());
+    if (dtype == DType::boolean) byte &= std::byte{1};
+  }
+  // Unused bits of packed types are zero.
+  const unsigned used = static_cast<unsigned>(*shape.element_count() % 8 * dtype_bits(dtype) % 8);
+  if (used != 0) tensor.mutable_bytes().back() &= static_cast<std::byte>((1u << used) - 1);
+  return tensor;
+}
+
+/// f32 weights as training leaves them.
+inline Tensor normal_tensor(const Shape& shape, std::mt19937_64& random, float scale = 0.02f) {
+  Tensor tensor = Tensor::zeros(DType::f32, shape);
+  std::normal_distribution<float> normal(0, scale);
+  for (float& value : tensor.mutable_as<float>()) value = normal(random);
+  return tensor;
+}
+
+}  // namespace thalia::test
