@@ -19,6 +19,7 @@
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
+#include "thalia/prune.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "model/brain_edit.h"
 #include "model/growth_record.h"
 #include "model/growth_region.h"
 #include "model/stored_region.h"
@@ -15,15 +16,6 @@ namespace thalia {
 namespace {
 
 constexpr std::array<std::string_view, 3> kInitNames{"sparse_random", "xavier", "uniform"};
-
-// A region by its name, or a pathway as "pathway:NAME".
-BrainRegion& require_region(BrainState& brain, std::string_view name) {
-  if (BrainRegion* found = brain.regions.find(name)) return *found;
-  if (name.starts_with(model::kPathwayPrefix)) {
-    if (auto* found = brain.pathways.find(name.substr(model::kPathwayPrefix.size()))) return *found;
-  }
-  throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
-}
 
 std::uint64_t neurons_of(const BrainState& brain, const std::string& region) {
   const BrainRegion* found = brain.regions.find(region);
@@ -88,7 +80,7 @@ std::optional<WeightInit> weight_init_from_name(std::string_view name) noexcept 
 
 GrowthResult grow_output(BrainState& brain, std::string_view region, std::uint32_t n_new,
                          const GrowthOptions& options) {
-  BrainRegion& place = require_region(brain, region);
+  BrainRegion& place = model::require_region(brain, region);
   std::vector<Pending> pending{{&place, place}};
   GrowthResult result = model::grow_region_output(pending.front().region, region, n_new, options);
   if (!result.nothing_done.empty()) return result;
@@ -109,7 +101,7 @@ GrowthResult grow_output(BrainState& brain, std::string_view region, std::uint32
 
 GrowthResult grow_source(BrainState& brain, std::string_view region, std::string_view source,
                          std::uint64_t new_size, const GrowthOptions& options) {
-  BrainRegion& place = require_region(brain, region);
+  BrainRegion& place = model::require_region(brain, region);
   BrainRegion grown = place;
   GrowthResult result = model::grow_region_source(grown, region, source, new_size, options);
   if (!result.nothing_done.empty()) return result;

@@ -61,17 +61,6 @@ class Growing {
     });
   }
 
-  // Numbers of the config that repeat a count of the region.
-  void update_config(std::initializer_list<std::string_view> members, std::uint32_t old_count,
-                     std::uint32_t new_count) {
-    Value* config = state_.find(component::kConfig);
-    if (config == nullptr) return;
-    for (const std::string_view name : members) {
-      Value* member = config->find(name);
-      if (member != nullptr && *member == Value(old_count)) *member = Value(new_count);
-    }
-  }
-
   Value take_state() { return std::move(state_); }
 
  private:
@@ -80,6 +69,24 @@ class Growing {
   const GrowthOptions& options_;
   Value state_;
 };
+
+std::uint32_t changed_count(std::uint32_t count, std::int64_t change, const char* field) {
+  const std::int64_t changed = std::int64_t{count} + change;
+  if (changed >= 0 && changed <= std::numeric_limits<std::uint32_t>::max())
+    return static_cast<std::uint32_t>(changed);
+  fail_argument(ErrorCode::size_mismatch, field, std::to_string(changed), "0 to 4294967295");
+}
+
+// Numbers of the config that repeat a count of the region.
+void update_config(Value& state, std::initializer_list<std::string_view> members,
+                   std::uint32_t old_count, std::uint32_t new_count) {
+  Value* config = state.find(component::kConfig);
+  if (config == nullptr) return;
+  for (const std::string_view name : members) {
+    Value* member = config->find(name);
+    if (member != nullptr && *member == Value(old_count)) *member = Value(new_count);
+  }
+}
 
 std::uint64_t new_elements(std::string_view region, std::uint32_t n_new,
                            std::uint64_t per_element) {
@@ -142,6 +149,19 @@ std::uint64_t synapse_count(const Tensor& weights) noexcept {
   return weights.is_dense() ? weights.element_count() : weights.nnz();
 }
 
+void change_neurons(BrainRegion& region, std::int64_t change) {
+  const std::uint32_t count = changed_count(region.n_neurons, change, "n_neurons");
+  update_config(region.state, {"n_neurons", "n_output"}, region.n_neurons, count);
+  region.n_neurons = count;
+}
+
+void change_inputs(BrainRegion& region, std::int64_t change) {
+  if (region.n_inputs == 0) return;
+  const std::uint32_t count = changed_count(region.n_inputs, change, "n_inputs");
+  update_config(region.state, {"n_inputs", "n_input"}, region.n_inputs, count);
+  region.n_inputs = count;
+}
+
 GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std::uint32_t n_new,
                                 const GrowthOptions& options) {
   GrowthResult result{.n_neurons = region.n_neurons};
@@ -174,9 +194,8 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
   }
   result.neurons_added = n_new;
   result.n_neurons = region.n_neurons + n_new;
-  growing.update_config({"n_neurons", "n_output"}, region.n_neurons, result.n_neurons);
   region.state = growing.take_state();
-  region.n_neurons = result.n_neurons;
+  change_neurons(region, n_new);
   return result;
 }
 
@@ -227,10 +246,8 @@ GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std:
       },
       result);
   result.inputs_added = static_cast<std::uint32_t>(added);
-  const std::uint32_t n_inputs = region.n_inputs == 0 ? 0 : region.n_inputs + result.inputs_added;
-  growing.update_config({"n_inputs", "n_input"}, region.n_inputs, n_inputs);
   region.state = growing.take_state();
-  region.n_inputs = n_inputs;
+  change_inputs(region, static_cast<std::int64_t>(added));
   return result;
 }
 

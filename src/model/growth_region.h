@@ -39,6 +39,12 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
                                  const Ends& new_ends, const GrowthOptions& options,
                                  GrowthResult& result);
 
+/// n_neurons, and the members of the config that repeat it. @throws UsageError (size_mismatch)
+/// where the count leaves 0 to 2^32 - 1.
+void change_neurons(BrainRegion& region, std::int64_t change);
+/// The same of n_inputs; where that is 0 it is not kept.
+void change_inputs(BrainRegion& region, std::int64_t change);
+
 /// Stored elements of the weights: what growth of a tensor adds to the synapses.
 std::uint64_t synapse_count(const Tensor& weights) noexcept;
 

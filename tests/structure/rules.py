@@ -50,6 +50,7 @@ PUBLIC_LAYERS = {
     "checkpoint_metadata.h": "model",
     "grow_file.h": "model",
     "load_into.h": "model",
+    "prune.h": "model",
     "growth.h": "model",
     "diff.h": "model",
     "growth_history.h": "model",
