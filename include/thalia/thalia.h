@@ -5,6 +5,7 @@
 #include "thalia/async_save.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/brain_state.h"
+#include "thalia/capacity.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"

@@ -47,6 +47,7 @@ PUBLIC_LAYERS = {
     "delta.h": "model",
     "precision.h": "model",
     "precision_statistics.h": "model",
+    "capacity.h": "model",
     "checkpoint_metadata.h": "model",
     "grow_file.h": "model",
     "load_into.h": "model",
