@@ -64,6 +64,8 @@ struct ConvertResult {
   double seconds = 0;
 };
 
+/// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no
+/// option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
 /// tensor (dtype, encoding, two tensors of one name), naming it. On an error nothing is left at
 /// `output`.

@@ -17,6 +17,7 @@
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/load_into.h"
+#include "thalia/metadata_file.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

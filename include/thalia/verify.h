@@ -42,7 +42,8 @@ struct VerifyReport {
 
 /// Maps or copies the file and checks structure, padding, checksums, every tensor's CRC-32 and
 /// content hash, names, JSON and sparse indices. Damage is reported, never thrown; each finding in
-/// a payload names its region and tensor.
+/// a payload names its region and tensor. Of a side file its own checksums are checked, and the
+/// header and block tree of its source.
 /// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded).
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options = {});
 

@@ -81,7 +81,8 @@ Run declare_convert(CLI::App& app) {
       "what the target cannot hold.\n"
       "The input's format is found by content, the output's by its name's ending. An output that "
       "is\n"
-      "there already is replaced in one step; on an error it stays as it was.");
+      "there already is replaced in one step; on an error it stays as it was.\n"
+      "OUT.meta is a side file of a .thalia file: all it says, without payloads.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();

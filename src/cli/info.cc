@@ -21,6 +21,7 @@
 #include "thalia/error.h"
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
+#include "thalia/metadata_file.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/wrap.h"
@@ -138,7 +139,10 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   line(out, "format", "thalia " + version_text(header));
   line(out, "on disk", exact_bytes(disk_bytes));
   const auto wrapper = read_wrapper(reader.path());
-  if (wrapper) {
+  if (is_metadata_file(reader.path())) {
+    line(out, "side file",
+         fmt::format("of {}, without payloads", exact_bytes(reader.file_bytes())));
+  } else if (wrapper) {
     line(out, "wrapper", wrapper_text(*wrapper));
     line(out, "unwrapped", exact_bytes(reader.file_bytes()));
   } else if (disk_bytes > reader.file_bytes()) {
@@ -180,6 +184,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.begin_object().member("path", as_utf8(reader.path().string()));
   json.member("format", "thalia").member("version", version_text(header));
   json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
+  json.member("side_file", is_metadata_file(reader.path()));
   json_wrapper(json, read_wrapper(reader.path()));
   json.member("dead_bytes", reader.dead_bytes());
   json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);

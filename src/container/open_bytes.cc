@@ -4,6 +4,7 @@
 
 #include "codec/frame.h"
 #include "container/delta_prefix.h"
+#include "container/meta_file.h"
 #include "container/seek_table.h"
 #include "container/wrapped_file.h"
 #include "thalia/error.h"
@@ -12,6 +13,14 @@ namespace thalia::container {
 namespace {
 
 constexpr std::uint64_t kMagic = 4;
+
+[[noreturn]] void fail_not_plain(const std::filesystem::path& path, io::Backing backing) {
+  const bool partial = backing == io::Backing::partial;
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         partial ? "a side file is not changed in place"
+                                 : "a compressed file is not changed in place, decompress it first",
+                         {.path = path.string(), .section = partial ? "side_file" : "wrapper"});
+}
 
 }  // namespace
 
@@ -24,6 +33,7 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
                                                  const ReadLimits& limits) {
   const std::uint64_t size = file->bytes().size();
   const ByteSpan start = file->touched(0, std::min(size, kMagic));
+  if (begins_side_file(start)) return MetaFile::open(*file, limits);
   if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
   const auto codec = find_wrapper(file->fd(), file->path(), size);
   if (!codec) return file;
@@ -31,13 +41,14 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
 }
 
 void require_plain(const io::FileBytes& file) {
-  if (file.backing() != io::Backing::file) fail_not_plain(file.path());
+  if (file.backing() != io::Backing::file) fail_not_plain(file.path(), file.backing());
 }
 
-void fail_not_plain(const std::filesystem::path& path) {
-  throw UnsupportedError(ErrorCode::unsupported_feature,
-                         "a compressed file is not changed in place, decompress it first",
-                         {.path = path.string(), .section = "wrapper"});
+void require_plain(ByteSpan start, const std::filesystem::path& path) {
+  if (begins_side_file(start)) fail_not_plain(path, io::Backing::partial);
+  const codec::FrameKind kind = codec::frame_kind(start);
+  if (kind == codec::FrameKind::zstd || kind == codec::FrameKind::lz4)
+    fail_not_plain(path, io::Backing::decoded);
 }
 
 }  // namespace thalia::container

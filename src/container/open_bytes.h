@@ -21,6 +21,7 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
 
 /// For what changes a file in place. @throws UnsupportedError where it is not plain.
 void require_plain(const io::FileBytes& file);
-[[noreturn]] void fail_not_plain(const std::filesystem::path& path);
+/// The same by a file's first bytes.
+void require_plain(ByteSpan start, const std::filesystem::path& path);
 
 }  // namespace thalia::container

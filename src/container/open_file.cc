@@ -61,7 +61,7 @@ std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path
                                                const ReadOptions& options) {
   try {
     auto file = over(container::open_bytes(path, options.access, options.limits), options);
-    if (options.verification == Verification::at_open) file->verify_all();
+    if (file->options().verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
     error.add_path(path.string());
@@ -85,6 +85,9 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
 OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
   options_.access = mapping_->access();
+  const bool partial = mapping_->backing() == io::Backing::partial;
+  // A side file was checked as a whole, and of most blocks it has no bytes.
+  if (partial) options_.verification = Verification::off;
   const ByteSpan all = mapping_->bytes();
   mapping_->touch(0, std::min(all.size(), sizeof(format::Header)));
   if (all.size() < sizeof(format::Header)) {
@@ -104,6 +107,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
     blocks_.emplace(*mapping_, header_, options_.threads);
+    if (partial) blocks_->ensure_leaves();
   }
 }
 

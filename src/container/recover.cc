@@ -6,7 +6,6 @@
 #include "container/checked_headers.h"
 #include "container/commit_records.h"
 #include "container/open_bytes.h"
-#include "container/unwrap.h"
 #include "format/overlay.h"
 #include "io/locked_file.h"
 #include "io/mapped_file.h"
@@ -31,7 +30,7 @@ std::string find_fault(ByteSpan file, const ReadLimits& limits) {
 RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
   const auto file = io::MappedFile::open(lock.path());
   const ByteSpan bytes = file->bytes();
-  if (container::wrapper_codec(bytes)) container::fail_not_plain(lock.path());
+  container::require_plain(bytes, lock.path());
   RecoverResult result;
   result.fault = find_fault(bytes, options.limits);
   format::Header header;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/delta_prefix.h"
 #include "container/frame_stream.h"
 #include "format/validate_header.h"
 #include "io/posix_file.h"
@@ -22,7 +23,7 @@ void check_length(std::uint64_t length, const ReadLimits& limits) {
 // The first bytes tell whether it is worth decoding the rest.
 void check_identity(ByteSpan start) {
   format::Header header{};
-  if (start.size() < sizeof header) return;
+  if (start.size() < sizeof header || is_delta(start)) return;
   std::memcpy(&header, start.data(), sizeof header);
   format::validate_identity(header);
 }

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "thalia/metadata_file.h"
 
 namespace thalia {
 namespace {
@@ -31,8 +32,25 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
                    {.path = output.string(), .field = "to", .bound = "thalia, safetensors"});
 }
 
+bool names_side_file(const std::filesystem::path& output, const ConvertOptions& options) {
+  return !options.to && output.extension() == ".meta";
+}
+
+void write_side_file(const std::filesystem::path& input, const std::filesystem::path& output,
+                     const ConvertOptions& options, ConvertResult& result) {
+  const MetadataFileResult written = write_metadata_file(input, output,
+                                                         {.durability = options.save.durability,
+                                                          .limits = options.read.limits,
+                                                          .threads = options.read.threads});
+  result.input_bytes = written.source_bytes;
+  result.output_bytes = written.output_bytes;
+  result.tensors = written.tensors;
+  if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
+}
+
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
+  if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
   if (to == FileFormat::safetensors &&

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "container/meta_file.h"
 #include "container/seek_table.h"
 #include "interop/safetensors_parse.h"
 #include "io/posix_file.h"
@@ -24,6 +25,7 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
       std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
     return FileFormat::thalia;
   }
+  if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
   // Frames say only what is around a file; a reader tells what is in them.
   if (container::find_wrapper(fd.get(), path, size)) return FileFormat::thalia;
   if (known < start.size()) return std::nullopt;

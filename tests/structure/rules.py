@@ -41,6 +41,7 @@ PUBLIC_LAYERS = {
     "recover.h": "container",
     "async_save.h": "container",
     "verify.h": "container",
+    "metadata_file.h": "container",
     "wrap.h": "container",
     "brain_region.h": "model",
     "brain_state.h": "model",

@@ -1,0 +1,40 @@
+// Side files (.thalia.meta): what a .thalia file says about itself, without payloads, for programs
+// that index many checkpoints. docs/format.md, "Side files".
+//
+// Reader::open() opens one like the file it came from: names, shapes, texts, totals and checksums
+// are there. Whatever needs a payload throws UnsupportedError (unsupported_feature).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "thalia/options.h"
+
+namespace thalia {
+
+struct MetadataFileOptions {
+  Durability durability = Durability::full;
+  ReadLimits limits{};
+  unsigned threads = 0;  ///< that hash; 0: one a core
+};
+
+struct MetadataFileResult {
+  std::uint64_t source_bytes = 0;  ///< of the .thalia file, unwrapped and without debris
+  std::uint64_t output_bytes = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t tensors = 0;
+  double seconds = 0;
+};
+
+/// Writes the side file of `source`, plain, wrapped or itself a side file, whole or not at all.
+/// What it takes over is verified on the way.
+/// @throws as Reader::open(); IoError; UsageError (bad_argument) for a target that is the source;
+/// UnsupportedError for a delta.
+MetadataFileResult write_metadata_file(const std::filesystem::path& source,
+                                       const std::filesystem::path& target,
+                                       const MetadataFileOptions& options = {});
+
+/// True where a file begins as a side file does. @throws IoError.
+bool is_metadata_file(const std::filesystem::path& path);
+
+}  // namespace thalia
