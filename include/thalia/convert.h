@@ -15,7 +15,11 @@
 
 namespace thalia {
 
-enum class FileFormat { thalia, safetensors };
+enum class FileFormat {
+  thalia,
+  safetensors,
+  thalia_0_1,  ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+};
 
 std::string_view file_format_name(FileFormat format) noexcept;
 std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
@@ -67,8 +71,8 @@ struct ConvertResult {
 /// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no
 /// option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
-/// tensor (dtype, encoding, two tensors of one name), naming it. On an error nothing is left at
-/// `output`.
+/// tensor (dtype, encoding, two tensors of one name), naming it; between 0.1 files and safetensors,
+/// where a .thalia file stands in between. On an error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 

@@ -18,6 +18,7 @@
 #include "thalia/json_writer.h"
 #include "thalia/load_into.h"
 #include "thalia/metadata_file.h"
+#include "thalia/migrate.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

@@ -29,8 +29,9 @@ std::optional<FileFormat> format_named(std::string_view option, const std::strin
   throw UsageError(ErrorCode::bad_argument, {},
                    {.field = std::string(option),
                     .value = fmt::format("'{}'", name),
-                    .bound = fmt::format("{}, {}", file_format_name(FileFormat::thalia),
-                                         file_format_name(FileFormat::safetensors))});
+                    .bound = fmt::format("{}, {}, {}", file_format_name(FileFormat::thalia),
+                                         file_format_name(FileFormat::safetensors),
+                                         file_format_name(FileFormat::thalia_0_1))});
 }
 
 RegionGrouping grouping_named(const std::string& text) {
@@ -86,9 +87,9 @@ Run declare_convert(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--from", arguments->from, "Format of IN: thalia or safetensors")
+  app.add_option("--from", arguments->from, "Format of IN: thalia, safetensors or thalia-0.1")
       ->option_text("FORMAT");
-  app.add_option("--to", arguments->to, "Format of OUT: thalia or safetensors")
+  app.add_option("--to", arguments->to, "Format of OUT: thalia, safetensors or thalia-0.1")
       ->option_text("FORMAT");
   app.add_option(
          "--regions", arguments->regions,

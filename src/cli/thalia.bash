@@ -41,7 +41,7 @@ _thalia() {
   fi
   case $before in
     --format) _thalia_words 'text json npy raw' "$word"; return ;;
-    --from | --to) _thalia_words 'thalia safetensors' "$word"; return ;;
+    --from | --to) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;

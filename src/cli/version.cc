@@ -17,7 +17,8 @@ void print_version(Output& out, bool as_json) {
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
   const std::array codecs{"store", "zstd", "lz4"};
   const std::array formats{file_format_name(FileFormat::thalia),
-                           file_format_name(FileFormat::safetensors)};
+                           file_format_name(FileFormat::safetensors),
+                           file_format_name(FileFormat::thalia_0_1)};
   if (!as_json) {
     out.print("thalia {}\nformat  {}\nfiles   {}\ncodecs  {}\n", library_version(), format,
               fmt::join(formats, ", "), fmt::join(codecs, ", "));

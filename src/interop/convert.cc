@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "interop/migrations.h"
 #include "thalia/metadata_file.h"
 
 namespace thalia {
@@ -28,8 +29,39 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
   if (const auto format = file_format_from_name(extension.empty() ? "" : extension.substr(1))) {
     return *format;
   }
-  throw UsageError(ErrorCode::bad_argument, "the output's name tells no format, name one",
-                   {.path = output.string(), .field = "to", .bound = "thalia, safetensors"});
+  throw UsageError(
+      ErrorCode::bad_argument, "the output's name tells no format, name one",
+      {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1"});
+}
+
+// From and to files of version 0.1.
+void run_v01(const std::filesystem::path& input, FileFormat from,
+             const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
+             ConvertResult& result) {
+  if (from == FileFormat::safetensors || to == FileFormat::safetensors) {
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature, "convert it to a .thalia file first, and that one then",
+        {.path = input.string(),
+         .field = "to",
+         .value = fmt::format("{} to {}", file_format_name(from), file_format_name(to))});
+  }
+  if (to == FileFormat::thalia_0_1 && !options.precision.keeps_all()) {
+    fail_argument(ErrorCode::bad_argument, "precision", to_string(options.precision), "keep",
+                  "files of version 0.1 are written as they are");
+  }
+  MigrateResult done;
+  const MigrateOptions migrate{.across_major = true, .read = options.read, .save = options.save};
+  if (to == FileFormat::thalia) {
+    interop::v01_to_thalia(input, output, migrate, options.precision, done);
+  } else if (from == FileFormat::thalia) {
+    interop::thalia_to_v01(input, output, migrate, done);
+  } else {
+    interop::v01_to_v01(input, output, migrate, done);
+  }
+  result.losses = std::move(done.losses);
+  result.tensors = done.tensors;
+  result.input_bytes = std::filesystem::file_size(input);
+  result.output_bytes = done.output_bytes;
 }
 
 bool names_side_file(const std::filesystem::path& output, const ConvertOptions& options) {
@@ -53,6 +85,10 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
+  if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
+    run_v01(input, from, output, to, options, result);
+    return;
+  }
   if (to == FileFormat::safetensors &&
       options.save.compression.value_or(format::Codec::store) != format::Codec::store) {
     fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",

@@ -5,14 +5,31 @@
 
 #include "container/meta_file.h"
 #include "container/seek_table.h"
+#include "interop/file_start.h"
 #include "interop/safetensors_parse.h"
+#include "interop/v01_header.h"
+#include "interop/v01_wrapper.h"
 #include "io/posix_file.h"
 #include "thalia/convert.h"
+#include "thalia/error.h"
 #include "thalia/format/header.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia {
 namespace {
+
+bool is_of_version_0_1(ByteSpan start) {
+  return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
+}
+
+// A broken frame is for a reader to refuse.
+bool holds_version_0_1(const std::filesystem::path& path) {
+  try {
+    return is_of_version_0_1(interop::read_file_start(path));
+  } catch (const FormatError&) {
+    return false;
+  }
+}
 
 std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   const io::UniqueFd fd = io::open_for_reading(path);
@@ -21,13 +38,15 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   const std::size_t known = std::min<std::uint64_t>(size, start.size());
   io::pread_all(fd.get(), 0, MutableByteSpan(start).first(known), path);
 
+  if (is_of_version_0_1(ByteSpan(start).first(known))) return FileFormat::thalia_0_1;
   if (known >= sizeof format::kMagic &&
       std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
     return FileFormat::thalia;
   }
   if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
-  // Frames say only what is around a file; a reader tells what is in them.
-  if (container::find_wrapper(fd.get(), path, size)) return FileFormat::thalia;
+  // Frames say only what is around a file; a reader tells what else is in them.
+  if (container::find_wrapper(fd.get(), path, size))
+    return holds_version_0_1(path) ? FileFormat::thalia_0_1 : FileFormat::thalia;
   if (known < start.size()) return std::nullopt;
   format::le64 header_length;
   std::memcpy(&header_length, start.data(), sizeof header_length);
@@ -45,12 +64,15 @@ std::string_view file_format_name(FileFormat format) noexcept {
       return "thalia";
     case FileFormat::safetensors:
       return "safetensors";
+    case FileFormat::thalia_0_1:
+      return "thalia-0.1";
   }
   return "unknown";
 }
 
 std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
-  for (const FileFormat format : {FileFormat::thalia, FileFormat::safetensors}) {
+  for (const FileFormat format :
+       {FileFormat::thalia, FileFormat::safetensors, FileFormat::thalia_0_1}) {
     if (file_format_name(format) == name) return format;
   }
   return std::nullopt;

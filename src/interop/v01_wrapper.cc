@@ -99,12 +99,14 @@ V01Body verified_v01_body(const V01Contents& contents) {
 }
 
 bool begins_as_v01_delta(ByteSpan contents) noexcept {
-  // Of the 4-byte magic the version follows, 1 in its lowest byte.
-  constexpr std::size_t kShort = sizeof(format::V01EarlyDeltaHeader::magic);
-  if (contents.size() <= kShort) return false;
-  const auto last = std::to_integer<std::uint8_t>(contents[kShort]);
-  return std::memcmp(contents.data(), format::kDeltaMagic, kShort) == 0 &&
-         (last == format::kDeltaMagic[kShort] || last == 1);
+  // The version stands behind a magic of five bytes, or of the first four of them.
+  for (const std::size_t magic : {sizeof format::kDeltaMagic, sizeof format::kDeltaMagic - 1}) {
+    format::le32 version;
+    if (contents.size() < magic + sizeof version) continue;
+    std::memcpy(&version, contents.data() + magic, sizeof version);
+    if (std::memcmp(contents.data(), format::kDeltaMagic, magic) == 0 && version == 1) return true;
+  }
+  return false;
 }
 
 void check_v01_level(const V01WriteOptions& options) {

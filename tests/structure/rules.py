@@ -63,6 +63,7 @@ PUBLIC_LAYERS = {
     "safetensors.h": "interop",
     "brain_checkpoint.h": "interop",
     "convert.h": "interop",
+    "migrate.h": "interop",
     "v01.h": "interop",
     "v01_binary.h": "interop",
     "v01_state.h": "interop",

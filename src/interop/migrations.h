@@ -1,0 +1,20 @@
+// The migrations that migrate() and convert() are made of. Each puts the output in its place and
+// fills in its bytes, losses and warnings.
+#pragma once
+
+#include <filesystem>
+
+#include "thalia/migrate.h"
+#include "thalia/precision.h"
+
+namespace thalia::interop {
+
+void v01_to_thalia(const std::filesystem::path& source, const std::filesystem::path& target,
+                   const MigrateOptions& options, const PrecisionPolicy& precision,
+                   MigrateResult& result);
+void thalia_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+                   const MigrateOptions& options, MigrateResult& result);
+void v01_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+                const MigrateOptions& options, MigrateResult& result);
+
+}  // namespace thalia::interop

@@ -1,0 +1,61 @@
+#include "interop/v01_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace thalia::interop {
+namespace {
+
+class Replacer {
+ public:
+  void replace(Value& value) {
+    if (value.kind() == Value::Kind::string) {
+      if (!is_valid_utf8(value.as_string())) value = replaced(value.as_string());
+    } else if (value.is_array()) {
+      for (Value& element : value.elements()) replace(element);
+    } else if (value.is_object()) {
+      for (auto& [name, member] : value.members()) {
+        if (!is_valid_utf8(name)) name = unused_name(value, replaced(name));
+        replace(member);
+      }
+    }
+  }
+  std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  // The parser made sure that nothing else than surrogates is no UTF-8.
+  std::string replaced(std::string_view text) {
+    constexpr std::size_t kSurrogateBytes = 3;
+    std::string out;
+    for (std::size_t fault; (fault = find_invalid_utf8(text)) != std::string_view::npos; ++count_) {
+      out += text.substr(0, fault);
+      out += "\xEF\xBF\xBD";
+      text.remove_prefix(std::min(fault + kSurrogateBytes, text.size()));
+    }
+    return out.append(text);
+  }
+
+  static std::string unused_name(const Value& object, const std::string& wanted) {
+    std::string name = wanted;
+    for (unsigned i = 2; object.find(name) != nullptr; ++i) name = fmt::format("{}~{}", wanted, i);
+    return name;
+  }
+
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t replace_lone_surrogates(V01Document& document) {
+  Replacer replacer;
+  replacer.replace(document.metadata);
+  for (V01Entry& entry : document.entries) replacer.replace(entry.state);
+  return replacer.count();
+}
+
+}  // namespace thalia::interop
