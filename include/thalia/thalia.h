@@ -19,6 +19,7 @@
 #include "thalia/load_into.h"
 #include "thalia/metadata_file.h"
 #include "thalia/migrate.h"
+#include "thalia/merge.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

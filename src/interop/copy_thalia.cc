@@ -1,182 +1,20 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <list>
-#include <map>
 #include <string>
-#include <utility>
 
-#include "base/utf8.h"
-#include "container/carried_tensor.h"
-#include "container/short_name.h"
 #include "interop/conversions.h"
-#include "interop/payload_pieces.h"
-#include "interop/precision_run.h"
-#include "thalia/error.h"
-#include "thalia/writer.h"
+#include "interop/thalia_copy.h"
 
 namespace thalia::interop {
-namespace {
-
-// In the order of their bytes, which is that of their declaration.
-std::vector<TensorView> tensors_of(const RegionView& region) {
-  std::vector<TensorView> tensors;
-  tensors.reserve(region.tensor_count());
-  for (std::uint32_t i = 0; i < region.tensor_count(); ++i) tensors.push_back(region.tensor(i));
-  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
-    return a.stored_offset() < b.stored_offset();
-  });
-  return tensors;
-}
-
-// The copied regions by the name that connections know them by.
-class RegionNames {
- public:
-  void add(std::string_view full_name) {
-    full_names_.emplace(container::short_name_string(full_name), full_name);
-  }
-  const std::string* find(const std::string& stored) const {
-    const auto found = full_names_.find(stored);
-    return found == full_names_.end() ? nullptr : &found->second;
-  }
-
- private:
-  std::map<std::string, std::string> full_names_;
-};
-
-class Copy {
- public:
-  Copy(const Reader& reader, const path& output, const ConvertOptions& options,
-       ConvertResult& result)
-      : reader_(reader),
-        read_(options.read),
-        result_(result),
-        precision_(options.precision, result),
-        writer_(output, options.save) {}
-
-  void run(const std::vector<std::uint32_t>& regions) {
-    std::string metadata =
-        precision_.note_in(std::string(reader_.metadata_json()), read_.limits.max_json_depth);
-    if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
-    writer_.set_training_steps(reader_.header().training_steps);
-    for (const std::uint32_t i : regions) copy_region(reader_.region(i));
-    copy_connections();
-    for (const Streamed& one : streamed_) {
-      const TensorSpec spec = spec_of(one.view);
-      const auto write = [&](ByteSpan piece) {
-        if (!piece.empty()) writer_.write(one.id, piece);
-      };
-      visit_payload(one.view, scratch_, read_, [&](ByteSpan piece) {
-        if (one.dtype == spec.dtype) {
-          write(piece);
-        } else {
-          precision_.convert(spec, piece, one.dtype, write);
-        }
-      });
-    }
-    const SaveResult saved = writer_.commit();
-    result_.input_bytes = reader_.file_bytes();
-    result_.output_bytes = saved.file_bytes;
-    result_.tensors = saved.tensors;
-  }
-
- private:
-  struct Streamed {
-    TensorId id;
-    TensorView view;
-    DType dtype;  ///< to be stored in
-  };
-
-  // Raw payloads that stay as they are, are borrowed from the mapping. Others are streamed in the
-  // order of declaration, so that one decompressed payload, or one converted piece, at a time is in
-  // memory.
-  void copy_region(const RegionView& region) {
-    const RegionId id = writer_.add_region(container::region_spec(region));
-    names_.add(region.name());
-    for (const TensorView& tensor : tensors_of(region)) {
-      check_encoding(tensor);
-      TensorSpec spec = spec_of(tensor);
-      const DType dtype = spec.dtype = precision_.choose(region, spec);
-      if (tensor.is_raw() && dtype == tensor.dtype()) {
-        writer_.add_tensor(id, std::move(spec), tensor.bytes());
-      } else {
-        streamed_.push_back({writer_.add_tensor(id, std::move(spec)), tensor, dtype});
-      }
-    }
-  }
-
-  void copy_connections() {
-    std::vector<std::string> dropped;
-    for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
-      const ConnectionView connection = reader_.connection(i);
-      const std::string* source = names_.find(connection.source);
-      const std::string* target = names_.find(connection.target);
-      if (!source || !target) {
-        dropped.push_back(fmt::format("{}->{}", connection.source, connection.target));
-        continue;
-      }
-      const std::uint32_t id = writer_.add_connection(*source, *target);
-      const auto take = [&](std::string_view matrix, const TensorView& view, const auto& add) {
-        check_encoding(view);
-        TensorSpec spec = spec_of(view);
-        spec.dtype = precision_.choose(connection, matrix, spec);
-        const ByteSpan payload = borrowed(view, spec.dtype);
-        add(std::move(spec), payload);
-      };
-      take("weights", connection.weights, [&](TensorSpec spec, ByteSpan payload) {
-        writer_.add_connection_weights(id, std::move(spec), payload);
-      });
-      if (!connection.delays) continue;
-      take("delays", *connection.delays, [&](TensorSpec spec, ByteSpan payload) {
-        writer_.add_connection_delays(id, std::move(spec), payload);
-      });
-    }
-    if (!dropped.empty()) {
-      result_.losses.push_back(
-          fmt::format("connections to regions left out: {}", list_names(dropped)));
-    }
-  }
-
-  // Matrices of connections cannot be streamed: decompressed and converted ones wait for the commit
-  // in memory.
-  ByteSpan borrowed(const TensorView& tensor, DType dtype) {
-    if (dtype == tensor.dtype()) {
-      return tensor.is_raw() ? tensor.bytes()
-                             : fetch_payload(tensor, held_.emplace_back(), read_.limits);
-    }
-    const ByteSpan payload = fetch_payload(tensor, scratch_, read_.limits);
-    std::vector<std::byte>& converted = held_.emplace_back();
-    precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
-      converted.insert(converted.end(), piece.begin(), piece.end());
-    });
-    return converted;
-  }
-
-  static void check_encoding(const TensorView& tensor) {
-    if (tensor.encoding() <= Encoding::coo) return;
-    throw UnsupportedError(ErrorCode::unsupported_feature, "cannot copy this encoding",
-                           {.field = "encoding",
-                            .region = printable(Reader::region_name(tensor)),
-                            .tensor = printable(tensor.name()),
-                            .value = std::string(encoding_name(tensor.encoding()))});
-  }
-
-  const Reader& reader_;
-  const ReadOptions& read_;
-  ConvertResult& result_;
-  PrecisionRun precision_;
-  std::vector<std::byte> scratch_;
-  std::list<std::vector<std::byte>> held_;
-  std::vector<Streamed> streamed_;
-  RegionNames names_;
-  Writer writer_;
-};
-
-}  // namespace
 
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result) {
-  Copy(reader, output, options, result).run(regions);
+  ThaliaCopy copy(output, options, result);
+  copy.set_metadata(std::string(reader.metadata_json()));
+  copy.set_training_steps(reader.header().training_steps);
+  for (const std::uint32_t i : regions) copy.copy_region(reader.region(i));
+  for (std::uint32_t i = 0; i < reader.connection_count(); ++i)
+    copy.copy_connection(reader.connection(i));
+  copy.finish();
+  result.input_bytes = reader.file_bytes();
 }
 
 }  // namespace thalia::interop

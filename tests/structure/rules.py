@@ -67,6 +67,7 @@ PUBLIC_LAYERS = {
     "v01.h": "interop",
     "v01_binary.h": "interop",
     "v01_state.h": "interop",
+    "merge.h": "interop",
     "thalia.h": "interop",
 }
 
