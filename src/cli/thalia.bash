@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract diff grow append compact recover compress decompress bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract merge diff grow append compact recover compress decompress plot bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -41,6 +41,12 @@ _thalia() {
   fi
   case $before in
     --format) _thalia_words 'text json npy raw' "$word"; return ;;
+    --prefer)
+      _thalia_words 'first last' "$word"
+      compopt -o filenames 2>/dev/null
+      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
+      return
+      ;;
     --from | --to) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
@@ -67,7 +73,9 @@ _thalia() {
       return
       ;;
   esac
-  if [[ $word == -* ]]; then
+  if [[ $command == plot ]] && ((COMP_CWORD == 2)); then
+    _thalia_words growth "$word"
+  elif [[ $word == -* ]]; then
     local options=
     case $command in
       info | ls | version) options='--json' ;;
@@ -75,12 +83,14 @@ _thalia() {
       verify) options='--quick --threads --json' ;;
       convert) options="--from --to --regions --precision $save" ;;
       extract) options="--regions $save" ;;
+      merge) options="--prefer $save" ;;
       diff) options='--values --all --threads --json' ;;
       grow) options='--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json' ;;
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;
       decompress) options='--threads --json' ;;
       compact | recover) options='--wait --threads --json' ;;
+      plot) options='--output' ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac
     _thalia_words "$options --help" "$word"

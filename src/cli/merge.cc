@@ -1,0 +1,79 @@
+// thalia merge
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/save_arguments.h"
+#include "cli/stop_on_signal.h"
+#include "thalia/error.h"
+#include "thalia/merge.h"
+
+namespace thalia::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;  ///< the last one is the output
+  std::string prefer;
+  SaveArguments save;
+};
+
+MergePreference preference_named(const std::string& word, const std::vector<std::string>& inputs) {
+  using Kind = MergePreference::Kind;
+  if (word.empty()) return {};
+  if (word == "first") return {.kind = Kind::first};
+  if (word == "last") return {.kind = Kind::last};
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const std::string& input) {
+    std::error_code ignored;
+    return input == word || std::filesystem::equivalent(input, word, ignored);
+  });
+  if (found == inputs.end()) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--prefer",
+                      .value = fmt::format("'{}'", word),
+                      .bound = "first, last, one of the files that are merged"});
+  }
+  return {.kind = Kind::input, .number = static_cast<std::size_t>(found - inputs.begin())};
+}
+
+int run_merge(const Arguments& arguments, Output& out) {
+  const std::vector<std::string> inputs(arguments.files.begin(), arguments.files.end() - 1);
+  const std::string& output = arguments.files.back();
+  const MergePreference preference = preference_named(arguments.prefer, inputs);
+  const StopOnSignal signals;
+  ConvertOptions options = arguments.save.options();
+  options.save.cancel = signals.token();
+  ProgressBar bar("merging into " + output);
+  options.save.progress = bar.callback();
+  const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
+  bar.finish();
+  print_result(out, result, output, arguments.save.json);
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_merge(CLI::App& app) {
+  app.description(
+      "Copies the regions and connections of several checkpoints into one. What two of them have "
+      "alike\n"
+      "is taken once; what they have under one name and not alike is an error, unless --prefer "
+      "says\n"
+      "whose is taken. Metadata are the first file's and what others add; growth histories are "
+      "joined.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILES", arguments->files, "The files to read, and last the one to write")
+      ->required()
+      ->expected(3, -1)
+      ->option_text("A B... OUT");
+  app.add_option("--prefer", arguments->prefer,
+                 "Where files differ: first or last, of those that have it, or the name of one")
+      ->option_text("WHICH");
+  arguments->save.declare(app);
+  return [arguments](Output& out) { return run_merge(*arguments, out); };
+}
+
+}  // namespace thalia::cli
