@@ -25,18 +25,19 @@ class Value {
   enum class Kind { null, boolean, number, string, array, object, tensor };
   struct Member;
 
-  Value() = default;                                         ///< null
-  Value(std::same_as<bool> auto truth) : content_(truth) {}  // NOLINT(*-explicit-*)
+  // Implicit: a value is what it is made of.
+  Value() = default;  ///< null
+  template <std::same_as<bool> T>
+  Value(T truth);  // NOLINT(*-explicit-*)
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Value(T number)
-      : content_(Number{std::to_string(number)}) {}  // NOLINT(*-explicit-*)
+  requires(!std::same_as<T, bool>) Value(T number);  // NOLINT(*-explicit-*)
   /// The shortest text that reads back as the same number, as Python writes it: "0.1", "8.0",
   /// "1e-07", "NaN", "-Infinity".
-  Value(double number);                                          // NOLINT(*-explicit-*)
-  Value(std::string text) : content_(std::move(text)) {}         // NOLINT(*-explicit-*)
-  Value(std::string_view text) : content_(std::string(text)) {}  // NOLINT(*-explicit-*)
-  Value(const char* text) : content_(std::string(text)) {}       // NOLINT(*-explicit-*)
-  Value(Tensor tensor) : content_(std::move(tensor)) {}          // NOLINT(*-explicit-*)
+  Value(double number);          // NOLINT(*-explicit-*)
+  Value(std::string text);       // NOLINT(*-explicit-*)
+  Value(std::string_view text);  // NOLINT(*-explicit-*)
+  Value(const char* text);       // NOLINT(*-explicit-*)
+  Value(Tensor tensor);          // NOLINT(*-explicit-*)
   static Value array();
   static Value object();
   /// A number as its text, kept digit for digit whatever its size: "10", "1e400", "NaN",
@@ -96,7 +97,7 @@ class Value {
   // In the order of Kind.
   using Content = std::variant<std::monostate, bool, Number, std::string, std::vector<Value>,
                                std::vector<Member>, Tensor>;
-  explicit Value(Content content) : content_(std::move(content)) {}
+  explicit Value(Content content);
 
   Content content_;
 };
@@ -106,6 +107,13 @@ struct Value::Member {
   Value value;
   friend bool operator==(const Member& a, const Member& b) noexcept = default;
 };
+
+// Here, where Member is known: a variant of it cannot be made or destroyed before.
+template <std::same_as<bool> T>
+Value::Value(T truth) : content_(truth) {}
+template <std::integral T>
+requires(!std::same_as<T, bool>) Value::Value(T number)
+    : content_(Number{std::to_string(number)}) {}
 
 std::string_view kind_name(Value::Kind kind) noexcept;
 

@@ -74,6 +74,11 @@ T integer(const std::string& text, std::string_view wanted) {
 }  // namespace
 
 Value::Value(double number) : content_(Number{python_repr(number)}) {}
+Value::Value(std::string text) : content_(std::move(text)) {}
+Value::Value(std::string_view text) : content_(std::string(text)) {}
+Value::Value(const char* text) : content_(std::string(text)) {}
+Value::Value(Tensor tensor) : content_(std::move(tensor)) {}
+Value::Value(Content content) : content_(std::move(content)) {}
 
 Value Value::array() {
   return Value(Content(std::vector<Value>()));
