@@ -5,11 +5,12 @@
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
 //
-// docs/format.md, "States" and "Wrappers".
+// docs/format.md, "States", "Wrappers", "Delta files" and "Version 0.1 files".
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,32 @@ struct BrainSaveResult {
   double sync_seconds = 0;  ///< of which waiting for the disk; not known of a wrapped file
 };
 
+struct BrainDeltaOptions {
+  /// 0: exact. Else weights that moved by less keep the base's value; see DeltaOptions::threshold.
+  double threshold = 0;
+  /// Folders in which bases of the base are looked for when they are not where it says.
+  std::vector<std::filesystem::path> search{};
+  /// As for save(). By default tensors are compressed with zstd.
+  BrainSaveOptions brain{};
+};
+
+struct BrainDeltaResult {
+  std::filesystem::path path;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t base_bytes = 0;  ///< of the base's file
+  unsigned depth = 0;            ///< deltas down to the full file, this one among them
+  std::uint32_t tensors = 0;
+  std::uint32_t unchanged_tensors = 0;       ///< of which nothing is stored
+  std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
+  std::vector<std::string> removed_regions;  ///< that the base has
+  double seconds = 0;
+
+  /// Base to delta; more than 1 where the delta is the smaller one.
+  double compression_ratio() const noexcept {
+    return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
+  }
+};
+
 struct BrainLoadOptions {
   /// Names of regions, pathways as "pathway:NAME"; empty: all.
   std::vector<std::string> regions{};
@@ -77,6 +104,13 @@ struct BrainLoadOptions {
   bool lazy = false;
   /// Tensors come back in the encoding and element type that they were saved from; else as stored.
   bool restore = true;
+  /// A delta gives the state that it stands for, its bases are opened too; else it is refused.
+  bool resolve_deltas = true;
+  /// Folders in which a base is looked for when it is not where the delta says.
+  std::vector<std::filesystem::path> search{};
+  /// What is odd about a file that is loaded all the same, one sentence a call: a newer minor
+  /// version, say.
+  std::function<void(const std::string&)> on_warning{};
   ReadOptions read{.limits = {.max_file_bytes = kDefaultMaxBrainBytes}};
 };
 
@@ -117,6 +151,14 @@ class BrainCheckpoint {
   static SaveHandle save_async(AsyncSaver& saver, const BrainState& brain,
                                const std::filesystem::path& path,
                                const BrainSaveOptions& options = {});
+
+  /// Saves what differs from another checkpoint, a full one or a delta itself, and finds that again
+  /// by its path from the new file's folder. The old file or the new one is there, whatever
+  /// happens.
+  /// @throws as save(), ChainReader::open() and write_delta().
+  static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
+                                     const std::filesystem::path& base_checkpoint,
+                                     const BrainDeltaOptions& options = {});
 
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
   /// file's mapping, which the state keeps open.

@@ -1,127 +1,34 @@
 #include "thalia/brain_checkpoint.h"
 
-#include <array>
 #include <chrono>
 #include <exception>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/random.h"
-#include "model/stored_brain.h"
+#include "interop/brain_packing.h"
+#include "interop/brain_v01.h"
 #include "thalia/checkpoint_metadata.h"
+#include "thalia/delta.h"
 #include "thalia/format/constants.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
-#include "thalia/version.h"
-#include "thalia/wrap.h"
 
 namespace thalia {
 namespace {
 
+using interop::Packing;
+using interop::packing_for;
+using interop::stored_brain;
+using interop::TemporaryName;
 using std::filesystem::path;
-
-// What a save is to put around the file and into it.
-struct Packing {
-  std::optional<format::Codec> wrapper;  ///< frames around the whole
-  std::optional<format::Codec> chunks;   ///< nullopt: automatic
-};
-
-std::optional<format::Codec> codec_of_name(const path& target) {
-  const path extension = target.extension();
-  if (extension == ".zst") return format::Codec::zstd;
-  if (extension == ".lz4") return format::Codec::lz4;
-  return std::nullopt;
-}
-
-Packing packing_for(const path& target, BrainCompression compression) {
-  const auto named = codec_of_name(target);
-  std::optional<format::Codec> asked;
-  switch (compression) {
-    case BrainCompression::by_name:
-      return {.wrapper = named, .chunks = format::Codec::store};
-    case BrainCompression::none:
-      asked = format::Codec::store;
-      break;
-    case BrainCompression::zstd:
-      asked = format::Codec::zstd;
-      break;
-    case BrainCompression::lz4:
-      asked = format::Codec::lz4;
-      break;
-    case BrainCompression::automatic:
-      break;
-  }
-  if (!named) return {.wrapper = std::nullopt, .chunks = asked};
-  if (asked == named) return {.wrapper = named, .chunks = format::Codec::store};
-  fail_argument(
-      ErrorCode::bad_argument, "compression", printable(target.filename().string()),
-      fmt::format("{}, or a name that does not end in '{}'",
-                  *named == format::Codec::zstd ? "zstd" : "lz4", target.extension().string()),
-      "the name asks for another compression than the option");
-}
-
-std::uint64_t seconds_since_1970() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(
-      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
-}
-
-Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
-  Value merged = brain.metadata;
-  for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
-  for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
-  CheckpointMetadata metadata = checkpoint_metadata(merged);
-  metadata.version =
-      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
-  metadata.thalia_version = library_version();
-  metadata.created = iso_time(options.save.timestamp.value_or(seconds_since_1970()));
-  if (!options.precision_policy.keeps_all())
-    metadata.other["precision_policy"] = to_string(options.precision_policy);
-  return to_value(metadata);
-}
-
-model::StoreOptions store_options(const BrainSaveOptions& options) {
-  model::StoreOptions store{.sparse = options.sparse,
-                            .include_homeostatic = options.include_homeostatic,
-                            .threads = options.save.threads};
-  if (!options.precision_policy.keeps_all()) {
-    store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
-                                                              const Tensor& tensor) {
-      return decide(policy, of, role, tensor.dtype(), tensor.element_count());
-    };
-  }
-  return store;
-}
-
-model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options) {
-  model::StoredBrain stored = model::store_brain(brain, store_options(options));
-  stored.metadata_json = model::metadata_text(completed_metadata(brain, options));
-  return stored;
-}
 
 SaveOptions save_options(const BrainSaveOptions& options, const Packing& packing) {
   SaveOptions save = options.save;
   save.compression = packing.chunks;
   save.compression_level = options.compression_level;
   return save;
-}
-
-PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
-  PrecisionStatistics statistics;
-  const auto add = [&](const model::StoredTensor& stored) {
-    statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
-  };
-  for (const model::StoredRegion& region : brain.regions) {
-    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
-  }
-  for (const model::StoredConnectionTensors& connection : brain.connections) {
-    add(connection.weights);
-    if (connection.delays) add(*connection.delays);
-  }
-  return statistics;
 }
 
 std::string sentence(const Finding& finding) {
@@ -132,28 +39,12 @@ std::string sentence(const Finding& finding) {
   return text + ": " + finding.message;
 }
 
-// A file of a name of its own in the target's folder, gone when this is.
-class TemporaryName {
- public:
-  explicit TemporaryName(const path& target) {
-    std::array<std::byte, 8> random;
-    io::fill_random(random);
-    std::string name = "." + target.filename().string() + ".";
-    for (const std::byte byte : random) name += fmt::format("{:02x}", std::to_integer<int>(byte));
-    path_ = target.parent_path() / (name + ".tmp");
-  }
-  ~TemporaryName() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  TemporaryName(const TemporaryName&) = delete;
-  TemporaryName& operator=(const TemporaryName&) = delete;
-
-  const path& get() const { return path_; }
-
- private:
-  path path_;
-};
+void warn_of_newer_minor(const format::Header& header, const BrainLoadOptions& options) {
+  if (header.minor_version <= format::kMinorVersion || !options.on_warning) return;
+  options.on_warning(fmt::format(
+      "the file is of version {}.{}, this library knows {}.{}", std::uint16_t{header.major_version},
+      std::uint16_t{header.minor_version}, format::kMajorVersion, format::kMinorVersion));
+}
 
 // The frames go around a whole file, whose tables come last and whose header is written last: it is
 // made first, unsynced, beside the target.
@@ -169,13 +60,7 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
   save.durability = Durability::none;
   save.compression = format::Codec::store;
   saved = model::declared_writer(stored, plain.get(), save).commit();
-  return compress_checkpoint(plain.get(), target,
-                             {.algorithm = wrapper,
-                              .level = options.compression_level,
-                              .durability = options.save.durability,
-                              .threads = options.save.threads,
-                              .cancel = options.save.cancel})
-      .output_bytes;
+  return interop::wrap(plain.get(), target, wrapper, options);
 }
 
 }  // namespace
@@ -207,7 +92,7 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
   result.closing_checksum = saved.closing_checksum;
   result.sha256 = saved.sha256;
   result.precision_policy = to_string(options.precision_policy);
-  result.precision_statistics = statistics_of(stored);
+  result.precision_statistics = interop::statistics_of(stored);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -225,15 +110,27 @@ SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brai
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options) {
+  if (interop::is_v01(source)) return interop::load_v01_brain(source, options);
+  model::BrainReadOptions read{.regions = options.regions,
+                               .lazy = options.lazy,
+                               .state = {.restore = options.restore,
+                                         .limits = options.read.limits,
+                                         .threads = options.read.threads}};
   const Reader reader = Reader::open(source, options.read);
-  return model::read_brain(reader, {.regions = options.regions,
-                                    .lazy = options.lazy,
-                                    .state = {.restore = options.restore,
-                                              .limits = options.read.limits,
-                                              .threads = options.read.threads}});
+  warn_of_newer_minor(reader.header(), options);
+  if ((reader.header().flags & format::kFlagDelta) == 0) return model::read_brain(reader, read);
+  if (!options.resolve_deltas) {
+    fail_argument(ErrorCode::bad_argument, "resolve_deltas", "false", "true for a delta",
+                  "the file holds differences to another one");
+  }
+  const ChainReader chain =
+      ChainReader::open(source, {.read = options.read, .search = options.search});
+  read.fetch = [chain](const TensorView& view) { return chain.read(view); };
+  return model::read_brain(chain.reader(), read);
 }
 
 BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) {
+  if (interop::is_v01(source)) return interop::describe_v01_brain(source, options);
   const Reader reader = Reader::open(source, options);
   const format::Header& header = reader.header();
   BrainInfo info{.path = source,
@@ -264,6 +161,11 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
 BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOptions& options) {
   BrainValidation validation;
   try {
+    if (interop::is_v01(source)) {
+      interop::check_v01_brain(source, options);
+      validation.valid = true;
+      return validation;
+    }
     const VerifyReport report = verify(source, options);
     for (const Finding& finding : report.findings) {
       if (finding.severity == Severity::error) validation.issues.push_back(sentence(finding));

@@ -33,8 +33,8 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 
 std::string version(const Header& header) {
   return json_string(fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
-                            std::uint16_t{header.minor_version},
-                            std::uint16_t{header.patch_version}));
+                                 std::uint16_t{header.minor_version},
+                                 std::uint16_t{header.patch_version}));
 }
 
 void diff_headers(const Header& a, const Header& b, Diff& diff) {

@@ -56,8 +56,8 @@ class GrowingFile {
         reader_(Reader::open(path, {.limits = options.limits, .threads = options.threads})),
         view_(reader_.region(region)),
         region_(model::load_region(
-            view_, false,
-            {.restore = false, .limits = options.limits, .threads = options.threads})) {
+            view_, {.options = {
+                        .restore = false, .limits = options.limits, .threads = options.threads}})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
                     "false: one region of a file grows");

@@ -28,8 +28,7 @@ constexpr std::uint64_t kTreeVersion = 1;
 
 class Loading {
  public:
-  Loading(const RegionView& view, bool policy_was_applied, const StateLoadOptions& options)
-      : view_(view), policy_was_applied_(policy_was_applied), options_(options) {}
+  Loading(const RegionView& view, const LoadContext& context) : view_(view), context_(context) {}
 
   BrainRegion run() {
     region_.n_neurons = view_.n_neurons();
@@ -48,10 +47,11 @@ class Loading {
 
  private:
   void read_texts() {
-    if (!view_.config_json().empty()) config_ = parse_json(view_.config_json(), options_.limits);
+    if (!view_.config_json().empty())
+      config_ = parse_json(view_.config_json(), context_.options.limits);
     Value metadata = Value::object();
     if (!view_.metadata_json().empty())
-      metadata = parse_json(view_.metadata_json(), options_.limits);
+      metadata = parse_json(view_.metadata_json(), context_.options.limits);
     const Value* tree = metadata.find(kTreeMember);
     has_tree_ = tree != nullptr;
     if (has_tree_) {
@@ -85,13 +85,13 @@ class Loading {
 
   std::optional<Value> resolve(std::string_view type, const Value& object) {
     if (type == "config") return config_.is_object() ? config_ : Value::object();
-    if (type == "tensor") return load_tensor(named(object), object, policy_was_applied_, options_);
+    if (type == "tensor") return load_tensor(named(object), object, context_);
     if (type == "scalar") return scalar(named(object));
     return std::nullopt;
   }
 
-  static Value scalar(const TensorView& view) {
-    const Tensor tensor = Tensor::from(view);
+  Value scalar(const TensorView& view) const {
+    const Tensor tensor = context_.fetch ? context_.fetch(view) : Tensor::from(view);
     if (tensor.is_dense() && tensor.shape().rank() == 0) {
       if (tensor.dtype() == DType::f64) return tensor.as<double>()[0];
       if (tensor.dtype() == DType::i64) return tensor.as<std::int64_t>()[0];
@@ -116,7 +116,7 @@ class Loading {
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       if (named_.contains(view.name())) continue;
-      Tensor tensor = load_tensor(view, {}, policy_was_applied_, options_);
+      Tensor tensor = load_tensor(view, {}, context_);
       Value& component = component_for(view.role());
       // Names are unique in a region: only a tree can have used one already.
       component.add(has_tree_ ? free_name(component, view.name()) : std::string(view.name()),
@@ -142,8 +142,7 @@ class Loading {
   }
 
   const RegionView& view_;
-  const bool policy_was_applied_;
-  const StateLoadOptions& options_;
+  const LoadContext& context_;
   BrainRegion region_;
   bool has_tree_ = false;
   Value config_ = Value::object();
@@ -152,9 +151,8 @@ class Loading {
 
 }  // namespace
 
-BrainRegion load_region(const RegionView& view, bool policy_was_applied,
-                        const StateLoadOptions& options) {
-  return Loading(view, policy_was_applied, options).run();
+BrainRegion load_region(const RegionView& view, const LoadContext& context) {
+  return Loading(view, context).run();
 }
 
 }  // namespace thalia::model

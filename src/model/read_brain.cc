@@ -17,7 +17,10 @@ namespace {
 class Reading {
  public:
   Reading(const Reader& reader, const BrainReadOptions& options)
-      : reader_(reader), options_(options), wanted_(names_wanted()) {}
+      : reader_(reader),
+        options_(options),
+        context_{.options = options.state, .fetch = options.fetch},
+        wanted_(names_wanted()) {}
 
   BrainState run() {
     BrainState brain;
@@ -25,13 +28,12 @@ class Reading {
     if (!reader_.metadata_json().empty()) {
       brain.metadata = read_metadata(reader_.metadata_json(), options_.state.limits);
     }
-    policy_was_applied_ = has_narrowing_policy(brain.metadata);
+    context_.policy_was_applied = has_narrowing_policy(brain.metadata);
     Value origins;
     add_regions(brain, origins);
-    brain.connectivity =
-        Connectivity([reader = reader_, wanted = wanted_, origins = std::move(origins),
-                      policy = policy_was_applied_, state = options_.state] {
-          return read_connections(reader, wanted, origins, policy, state);
+    brain.connectivity = Connectivity(
+        [reader = reader_, wanted = wanted_, origins = std::move(origins), context = context_] {
+          return read_connections(reader, wanted, origins, context);
         });
     if (!options_.lazy) brain.connectivity.all();
     return brain;
@@ -70,8 +72,7 @@ class Reading {
     std::vector<BrainRegion> loaded(wanted_.regions.size());
     parallel_for(wanted_.regions.size(), options_.state.threads, [&](std::size_t i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
-      if (is_read_now(view.name()))
-        loaded[i] = load_region(view, policy_was_applied_, options_.state);
+      if (is_read_now(view.name())) loaded[i] = load_region(view, context_);
     });
     for (std::size_t i = 0; i < loaded.size(); ++i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
@@ -87,17 +88,15 @@ class Reading {
       if (is_read_now(name)) {
         set.add(std::move(own), std::move(loaded[i]));
       } else {
-        set.add_lazy(std::move(own), [view, policy = policy_was_applied_, state = options_.state] {
-          return load_region(view, policy, state);
-        });
+        set.add_lazy(std::move(own),
+                     [view, context = context_] { return load_region(view, context); });
       }
     }
   }
 
   static std::vector<BrainConnection> read_connections(const Reader& reader, const Wanted& wanted,
                                                        const Value& origins,
-                                                       bool policy_was_applied,
-                                                       const StateLoadOptions& options) {
+                                                       const LoadContext& context) {
     std::map<std::string, std::string> full_names;
     for (const std::uint32_t i : wanted.regions) {
       const std::string name(reader.region(i).name());
@@ -121,13 +120,10 @@ class Reading {
         const Value* found = origins.elements()[i].find(member);
         return found == nullptr ? none : *found;
       };
-      BrainConnection connection{
-          .source = source->second,
-          .target = target->second,
-          .weights = load_tensor(view.weights, origin("weights"), policy_was_applied, options)};
-      if (view.delays)
-        connection.delays =
-            load_tensor(*view.delays, origin("delays"), policy_was_applied, options);
+      BrainConnection connection{.source = source->second,
+                                 .target = target->second,
+                                 .weights = load_tensor(view.weights, origin("weights"), context)};
+      if (view.delays) connection.delays = load_tensor(*view.delays, origin("delays"), context);
       connections.push_back(std::move(connection));
     }
     return connections;
@@ -135,8 +131,8 @@ class Reading {
 
   const Reader& reader_;
   const BrainReadOptions& options_;
+  LoadContext context_;
   Wanted wanted_;
-  bool policy_was_applied_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct BrainReadOptions {
   /// of them are. So are the connections.
   bool lazy = false;
   StateLoadOptions state{};
+  /// As LoadContext's; called by any thread, as long as the state lives.
+  std::function<Tensor(const TensorView&)> fetch{};
 };
 
 /// The state keeps the file open. Regions are read by as many threads as the options say.

@@ -26,11 +26,10 @@ struct StoredRegion {
 StoredRegion store_region(std::string name, const BrainRegion& region, const std::string& path,
                           const StoreOptions& options);
 
-/// `policy_was_applied`: as for load_tensor(). Reads the region: texts, and all of its tensors, raw
+/// Reads the region: texts, and all of its tensors, raw
 /// ones as views that keep the file open.
-/// @throws as Tensor::from(); FormatError, UnsupportedError for a `thalia_state` that breaks
+/// @throws as load_tensor(); FormatError, UnsupportedError for a `thalia_state` that breaks
 /// docs/format.md.
-BrainRegion load_region(const RegionView& view, bool policy_was_applied,
-                        const StateLoadOptions& options);
+BrainRegion load_region(const RegionView& view, const LoadContext& context);
 
 }  // namespace thalia::model

@@ -70,9 +70,9 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
   if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
 }
 
-Tensor load_tensor(const TensorView& view, const Value& origin, bool policy_was_applied,
-                   const StateLoadOptions& options) {
-  Tensor tensor = Tensor::from(view, options.limits);
+Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
+  const StateLoadOptions& options = context.options;
+  Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.limits);
   if (!options.restore) return tensor;
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
     check_dense_limit(view, options.limits);
@@ -93,8 +93,8 @@ Tensor load_tensor(const TensorView& view, const Value& origin, bool policy_was_
   // Nobody chose a type for it when the state was saved: whoever did it later left no trace but the
   // policy.
   const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;
-  return is_half && policy_was_applied ? convert_tensor(tensor, DType::f32, options.threads)
-                                       : tensor;
+  return is_half && context.policy_was_applied ? convert_tensor(tensor, DType::f32, options.threads)
+                                               : tensor;
 }
 
 bool has_narrowing_policy(const Value& metadata) noexcept {

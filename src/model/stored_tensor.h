@@ -39,12 +39,20 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
 /// The members `_dense` and `_dtype`, as far as there is something to tell.
 void write_origin(JsonWriter& json, const StoredTensor& tensor);
 
+/// How tensors of a file become those of a state.
+struct LoadContext {
+  StateLoadOptions options{};
+  /// Tensors may have become narrower by a precision policy that only the metadata tells of.
+  bool policy_was_applied = false;
+  /// The bytes of a tensor; none: Tensor::from(). Of a delta, what its chain reads.
+  std::function<Tensor(const TensorView&)> fetch{};
+};
+
 /// The tensor of a file as it was before it was stored, where the options want that. `origin` is an
 /// object with the members that write_origin() wrote, or null; where it does not tell the element
-/// type and `policy_was_applied`, f16 and bf16 become f32. @throws as Tensor::from(); FormatError
+/// type and a policy was applied, f16 and bf16 become f32. @throws what `fetch` throws; FormatError
 /// for a bad member, and for a dense tensor larger than the limits allow.
-Tensor load_tensor(const TensorView& view, const Value& origin, bool policy_was_applied,
-                   const StateLoadOptions& options);
+Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context);
 
 /// True where the metadata names a precision policy by which tensors may have become narrower.
 bool has_narrowing_policy(const Value& metadata) noexcept;

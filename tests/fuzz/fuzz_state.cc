@@ -19,8 +19,9 @@ struct File {
   std::filesystem::path path = folder / "state.thalia";
 
   BrainRegion load() const {
-    return model::load_region(Reader::open(path).region("r"), false,
-                              {.limits = {.max_allocation_bytes = 1 << 20}, .threads = 1});
+    return model::load_region(
+        Reader::open(path).region("r"),
+        {.options = {.limits = {.max_allocation_bytes = 1 << 20}, .threads = 1}});
   }
 };
 

@@ -1,6 +1,7 @@
 // What the original program's own tests ask of a checkpoint (test_checkpoint_io, _optimizations,
 // _versioning, _state), asked of this library. Cases are named after theirs.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,9 @@ BrainState mock_brain() {
 }
 
 const Tensor& w_ff(const BrainState& brain) {
+  return brain.regions.at("test_region").find_path("weights.w_ff")->as_tensor();
+}
+Tensor& w_ff(BrainState& brain) {
   return brain.regions.at("test_region").find_path("weights.w_ff")->as_tensor();
 }
 
@@ -216,6 +220,101 @@ BOOST_AUTO_TEST_CASE(exact_fp32_roundtrip) {
   const BrainState brain = mock_brain();
   files.save("a.thalia", brain, with_policy("fp32"));
   BOOST_TEST((files.load("a.thalia").regions == brain.regions));
+}
+
+BOOST_AUTO_TEST_CASE(save_load_delta_checkpoint) {
+  const Files files;
+  BrainState brain = mock_brain();
+  files.save("base.thalia", brain);
+  w_ff(brain).mutable_as<float>()[7] += 0.5F;
+  brain.regions.at("test_region").learning_state()["bcm_theta"] = 0.75;
+  const BrainDeltaResult saved = BrainCheckpoint::save_delta(brain, files.folder / "a.delta.thalia",
+                                                             files.folder / "base.thalia");
+  BOOST_TEST(saved.file_bytes < saved.base_bytes);
+  BOOST_TEST(saved.compression_ratio() > 1);
+  BOOST_TEST(saved.unchanged_tensors > 0);
+  BOOST_TEST(saved.changed_regions == std::vector<std::string>{"test_region"},
+             boost::test_tools::per_element());
+  const BrainState loaded = files.load("a.delta.thalia");
+  BOOST_TEST((loaded.regions == brain.regions));
+  BOOST_TEST((loaded.pathways == brain.pathways));
+  const BrainState lazy = BrainCheckpoint::load(files.folder / "a.delta.thalia", {.lazy = true});
+  BOOST_TEST(!lazy.regions.is_loaded("test_region"));
+  BOOST_TEST((lazy.regions == brain.regions));
+  expect<UsageError>(
+      [&] { BrainCheckpoint::load(files.folder / "a.delta.thalia", {.resolve_deltas = false}); },
+      ErrorCode::bad_argument);
+  BOOST_TEST(BrainCheckpoint::validate(files.folder / "a.delta.thalia").valid);
+}
+
+BOOST_AUTO_TEST_CASE(delta_chain) {
+  const Files files;
+  BrainState brain = mock_brain();
+  files.save("base.thalia", brain);
+  std::string base = "base.thalia";
+  for (const char* name : {"d1.delta.thalia", "d2.delta.thalia", "d3.delta.thalia.zst"}) {
+    w_ff(brain).mutable_as<float>()[3] += 0.25F;
+    ++brain.training_steps;
+    BrainCheckpoint::save_delta(brain, files.folder / name, files.folder / base);
+    const BrainState loaded = files.load(name);
+    BOOST_TEST((w_ff(loaded) == w_ff(brain)), name);
+    BOOST_TEST(loaded.training_steps == brain.training_steps);
+    base = name;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(delta_keeps_small_changes_back_below_the_threshold) {
+  const Files files;
+  BrainState brain = mock_brain();
+  files.save("base.thalia", brain);
+  const Tensor before = w_ff(brain);
+  w_ff(brain).mutable_as<float>()[3] += 1e-6F;
+  w_ff(brain).mutable_as<float>()[4] += 0.5F;
+  BrainCheckpoint::save_delta(brain, files.folder / "a.delta.thalia", files.folder / "base.thalia",
+                              {.threshold = 1e-5});
+  const BrainState loaded = files.load("a.delta.thalia");
+  BOOST_TEST(w_ff(loaded).as<float>()[3] == before.as<float>()[3]);
+  BOOST_TEST(w_ff(loaded).as<float>()[4] == w_ff(brain).as<float>()[4]);
+}
+
+BOOST_AUTO_TEST_CASE(delta_with_fp16_and_ultimate_compression) {
+  const Files files;
+  BrainState brain = mock_brain();
+  const std::uint64_t base_bytes = files.save("base.thalia", brain);
+  for (float& value : w_ff(brain).mutable_as<float>()) value += 0.01F;
+  BrainDeltaOptions options;
+  options.brain = with_policy("fp16");
+  options.brain.compression_level = 9;
+  for (const char* name : {"a.delta.thalia", "a.delta.thalia.zst"}) {
+    const BrainDeltaResult saved = BrainCheckpoint::save_delta(
+        brain, files.folder / name, files.folder / "base.thalia", options);
+    BOOST_TEST(static_cast<double>(base_bytes) / static_cast<double>(saved.file_bytes) > 2, name);
+    const BrainState loaded = files.load(name);
+    BOOST_TEST((w_ff(loaded).dtype() == DType::f32));
+    BOOST_TEST(largest_difference(w_ff(loaded), w_ff(brain)) < 1e-3);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(missing_base_checkpoint) {
+  const Files files;
+  BrainState brain = mock_brain();
+  const auto& error = expect<IoError>(
+      [&] {
+        BrainCheckpoint::save_delta(brain, files.folder / "a.delta.thalia",
+                                    files.folder / "gone.thalia");
+      },
+      ErrorCode::io);
+  BOOST_TEST(error.errno_value() == ENOENT);
+  files.save("base.thalia", brain);
+  BrainCheckpoint::save_delta(brain, files.folder / "a.delta.thalia", files.folder / "base.thalia");
+  std::filesystem::remove(files.folder / "base.thalia");
+  expect<IoError>([&] { files.load("a.delta.thalia"); }, ErrorCode::io);
+}
+
+BOOST_AUTO_TEST_CASE(corrupted_delta_checkpoint) {
+  const Files files;
+  write_file(files.folder / "a.delta.thalia", "CORRUPT DATA");
+  BOOST_CHECK_THROW(files.load("a.delta.thalia"), Error);
 }
 
 BOOST_AUTO_TEST_CASE(invalid_precision_policy) {

@@ -1,0 +1,93 @@
+// BrainCheckpoint::save_delta.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/brain_packing.h"
+#include "thalia/brain_checkpoint.h"
+#include "thalia/delta.h"
+
+namespace thalia {
+namespace {
+
+using std::filesystem::path;
+
+DeltaTensorSource source_of(const model::StoredTensor& stored) {
+  return {.spec = stored.spec, .load = [tensor = stored.tensor] { return tensor; }};
+}
+
+DeltaState state_of(const model::StoredBrain& brain) {
+  DeltaState state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
+  for (const model::StoredRegion& region : brain.regions) {
+    DeltaRegionSource& source = state.regions.emplace_back(DeltaRegionSource{.spec = region.spec});
+    for (const model::StoredTensor& tensor : region.tensors)
+      source.tensors.push_back(source_of(tensor));
+  }
+  for (const model::StoredConnectionTensors& connection : brain.connections) {
+    DeltaConnectionSource source{.source = connection.source,
+                                 .target = connection.target,
+                                 .weights = source_of(connection.weights)};
+    if (connection.delays) source.delays = source_of(*connection.delays);
+    state.connections.push_back(std::move(source));
+  }
+  return state;
+}
+
+DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Packing& packing) {
+  const SaveOptions& save = options.brain.save;
+  // Chunks are compressed unless the frames around the file do it.
+  const format::Codec codec = packing.wrapper ? format::Codec::store
+                              : options.brain.compression == BrainCompression::by_name
+                                  ? format::Codec::zstd
+                                  : packing.chunks.value_or(format::Codec::zstd);
+  return {.threshold = options.threshold,
+          .compression = codec,
+          .compression_level = packing.wrapper ? 0 : options.brain.compression_level,
+          .chunk_bytes = save.chunk_bytes,
+          .checksum = save.checksum,
+          .leaves = save.leaves,
+          .timestamp = save.timestamp,
+          .file_uuid = save.file_uuid,
+          .durability = packing.wrapper ? Durability::none : save.durability,
+          .threads = save.threads,
+          .memory_bytes = save.memory_bytes,
+          .progress = save.progress,
+          .cancel = save.cancel};
+}
+
+}  // namespace
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const path& base_checkpoint,
+                                             const BrainDeltaOptions& options) {
+  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
+  if (options.brain.save.sha256)
+    fail_argument(ErrorCode::bad_argument, "sha256", "true", "false for a delta");
+  const ChainReader base = ChainReader::open(
+      base_checkpoint, {.read = {.threads = options.brain.save.threads}, .search = options.search});
+  const DeltaState state = state_of(interop::stored_brain(brain, options.brain));
+  const DeltaOptions delta = delta_options(options, packing);
+  DeltaResult written;
+  std::uint64_t file_bytes = 0;
+  if (packing.wrapper) {
+    const interop::TemporaryName plain(target);
+    written = write_delta(state, base, plain.get(), delta);
+    file_bytes = interop::wrap(plain.get(), target, *packing.wrapper, options.brain);
+  } else {
+    written = write_delta(state, base, target, delta);
+    file_bytes = written.file_bytes;
+  }
+  return {.path = target,
+          .file_bytes = file_bytes,
+          .base_bytes = written.base_bytes,
+          .depth = written.depth,
+          .tensors = written.tensors,
+          .unchanged_tensors = written.same,
+          .changed_regions = std::move(written.changed_regions),
+          .removed_regions = std::move(written.removed_regions),
+          .seconds = written.seconds};
+}
+
+}  // namespace thalia

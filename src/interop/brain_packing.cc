@@ -1,0 +1,136 @@
+#include "interop/brain_packing.h"
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "io/random.h"
+#include "thalia/checkpoint_metadata.h"
+#include "thalia/format/constants.h"
+#include "thalia/version.h"
+#include "thalia/wrap.h"
+
+namespace thalia::interop {
+namespace {
+
+using std::filesystem::path;
+
+std::optional<format::Codec> codec_of_name(const path& target) {
+  const path extension = target.extension();
+  if (extension == ".zst") return format::Codec::zstd;
+  if (extension == ".lz4") return format::Codec::lz4;
+  return std::nullopt;
+}
+
+std::uint64_t seconds_since_1970() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+}
+
+Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
+  Value merged = brain.metadata;
+  for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
+  for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
+  CheckpointMetadata metadata = checkpoint_metadata(merged);
+  metadata.version =
+      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
+  metadata.thalia_version = library_version();
+  metadata.created = iso_time(options.save.timestamp.value_or(seconds_since_1970()));
+  if (!options.precision_policy.keeps_all())
+    metadata.other["precision_policy"] = to_string(options.precision_policy);
+  return to_value(metadata);
+}
+
+model::StoreOptions store_options(const BrainSaveOptions& options) {
+  model::StoreOptions store{.sparse = options.sparse,
+                            .include_homeostatic = options.include_homeostatic,
+                            .threads = options.save.threads};
+  if (!options.precision_policy.keeps_all()) {
+    store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
+                                                              const Tensor& tensor) {
+      return decide(policy, of, role, tensor.dtype(), tensor.element_count());
+    };
+  }
+  return store;
+}
+
+}  // namespace
+
+Packing packing_for(const path& target, BrainCompression compression) {
+  const auto named = codec_of_name(target);
+  std::optional<format::Codec> asked;
+  switch (compression) {
+    case BrainCompression::by_name:
+      return {.wrapper = named, .chunks = format::Codec::store};
+    case BrainCompression::none:
+      asked = format::Codec::store;
+      break;
+    case BrainCompression::zstd:
+      asked = format::Codec::zstd;
+      break;
+    case BrainCompression::lz4:
+      asked = format::Codec::lz4;
+      break;
+    case BrainCompression::automatic:
+      break;
+  }
+  if (!named) return {.wrapper = std::nullopt, .chunks = asked};
+  if (asked == named) return {.wrapper = named, .chunks = format::Codec::store};
+  fail_argument(
+      ErrorCode::bad_argument, "compression", printable(target.filename().string()),
+      fmt::format("{}, or a name that does not end in '{}'",
+                  *named == format::Codec::zstd ? "zstd" : "lz4", target.extension().string()),
+      "the name asks for another compression than the option");
+}
+
+model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options) {
+  model::StoredBrain stored = model::store_brain(brain, store_options(options));
+  stored.metadata_json = model::metadata_text(completed_metadata(brain, options));
+  return stored;
+}
+
+PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
+  PrecisionStatistics statistics;
+  const auto add = [&](const model::StoredTensor& stored) {
+    statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
+  };
+  for (const model::StoredRegion& region : brain.regions) {
+    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
+  }
+  for (const model::StoredConnectionTensors& connection : brain.connections) {
+    add(connection.weights);
+    if (connection.delays) add(*connection.delays);
+  }
+  return statistics;
+}
+
+TemporaryName::TemporaryName(const path& target) {
+  std::array<std::byte, 8> random;
+  io::fill_random(random);
+  std::string name = "." + target.filename().string() + ".";
+  for (const std::byte byte : random) name += fmt::format("{:02x}", std::to_integer<int>(byte));
+  path_ = target.parent_path() / (name + ".tmp");
+}
+
+TemporaryName::~TemporaryName() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+std::uint64_t wrap(const path& plain, const path& target, format::Codec wrapper,
+                   const BrainSaveOptions& options) {
+  return compress_checkpoint(plain, target,
+                             {.algorithm = wrapper,
+                              .level = options.compression_level,
+                              .durability = options.save.durability,
+                              .threads = options.save.threads,
+                              .cancel = options.save.cancel})
+      .output_bytes;
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,47 @@
+// What the saves of BrainCheckpoint have in common: which compression a name asks for, and the
+// state with its metadata as a file holds them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "model/stored_brain.h"
+#include "thalia/brain_checkpoint.h"
+
+namespace thalia::interop {
+
+/// What a save is to put around the file and into it.
+struct Packing {
+  std::optional<format::Codec> wrapper;  ///< frames around the whole
+  std::optional<format::Codec> chunks;   ///< nullopt: automatic
+};
+
+/// @throws UsageError (bad_argument) where the name and the option contradict each other.
+Packing packing_for(const std::filesystem::path& target, BrainCompression compression);
+
+/// The brain as a file holds it, with the metadata of the specification's schema. @throws as
+/// model::store_brain().
+model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options);
+
+PrecisionStatistics statistics_of(const model::StoredBrain& brain);
+
+/// A file of a name of its own in the target's folder, gone when this is.
+class TemporaryName {
+ public:
+  explicit TemporaryName(const std::filesystem::path& target);
+  ~TemporaryName();
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+
+  const std::filesystem::path& get() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Puts frames around a file, at the level and in the way that the options say. @return bytes
+/// written. @throws as compress_checkpoint().
+std::uint64_t wrap(const std::filesystem::path& plain, const std::filesystem::path& target,
+                   format::Codec wrapper, const BrainSaveOptions& options);
+
+}  // namespace thalia::interop

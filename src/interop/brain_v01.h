@@ -1,0 +1,22 @@
+// Brains in files of version 0.1, for BrainCheckpoint.
+#pragma once
+
+#include <filesystem>
+
+#include "thalia/brain_checkpoint.h"
+
+namespace thalia::interop {
+
+/// True of a file of version 0.1, inside a frame too; false of all else, and of what is none.
+/// @throws IoError; FormatError where a frame is broken.
+bool is_v01(const std::filesystem::path& path);
+
+/// All regions are read at once. @throws as read_v01(); UsageError (not_found).
+BrainState load_v01_brain(const std::filesystem::path& path, const BrainLoadOptions& options);
+
+BrainInfo describe_v01_brain(const std::filesystem::path& path, const ReadOptions& options);
+
+/// Reads the whole file. @throws where anything in it is wrong.
+void check_v01_brain(const std::filesystem::path& path, const VerifyOptions& options);
+
+}  // namespace thalia::interop
