@@ -3,6 +3,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "container/delta_prefix.h"
 #include "container/meta_file.h"
 #include "container/seek_table.h"
 #include "interop/file_start.h"
@@ -43,6 +44,7 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
       std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
     return FileFormat::thalia;
   }
+  if (container::is_delta(ByteSpan(start).first(known))) return FileFormat::thalia;
   if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
   // Frames say only what is around a file; a reader tells what else is in them.
   if (container::find_wrapper(fd.get(), path, size))
