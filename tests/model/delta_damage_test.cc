@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "container/delta_prefix.h"
-#include "delta_sample.h"
+#include "delta_check.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/format/delta.h"

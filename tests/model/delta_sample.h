@@ -1,4 +1,4 @@
-// States that change from save to save, and what a chain makes of them.
+// States that change from save to save.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "boost_test.h"
 #include "thalia/delta.h"
 #include "thalia/writer.h"
 
@@ -81,33 +80,6 @@ inline DeltaResult save_delta(const SampleState& state, const std::filesystem::p
                               DeltaOptions options = {.durability = Durability::none}) {
   options.durability = Durability::none;
   return write_delta(delta_state(state), ChainReader::open(base), path, options);
-}
-
-/// Every tensor is there, equal to its last byte, and nothing else is.
-inline void check_chain(const ChainReader& chain, const SampleState& state) {
-  const Reader& reader = chain.reader();
-  BOOST_TEST(reader.metadata_json() == state.metadata);
-  BOOST_TEST(std::uint64_t{reader.header().training_steps} == state.steps);
-  BOOST_REQUIRE(reader.region_count() == state.regions.size());
-  for (const auto& [name, tensors] : state.regions) {
-    const RegionView region = reader.region(name);
-    BOOST_TEST(region.config_json() == "{\"of\":\"" + name + "\"}");
-    BOOST_REQUIRE(region.tensor_count() == tensors.size());
-    for (const auto& [tensor_name, sample] : tensors) {
-      BOOST_TEST_CONTEXT(name + "/" + tensor_name) {
-        const TensorView view = region.at(tensor_name);
-        BOOST_TEST((view.role() == sample.role));
-        BOOST_TEST((chain.describe(view).layout == sample.tensor.layout()));
-        BOOST_TEST((chain.read(view) == sample.tensor));
-      }
-    }
-  }
-  BOOST_REQUIRE(reader.connection_count() == state.connections.size());
-  for (const auto& [pair, tensor] : state.connections) {
-    const auto found = reader.find_connection(pair.first, pair.second);
-    BOOST_REQUIRE(found.has_value());
-    BOOST_TEST((chain.read(found->weights) == tensor));
-  }
 }
 
 inline Tensor random_tensor(DType dtype, const Shape& shape, std::mt19937_64& random) {

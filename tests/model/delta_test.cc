@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "delta_sample.h"
+#include "delta_check.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/format/header.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "delta_sample.h"
+#include "delta_check.h"
 #include "support/errors.h"
 #include "support/files.h"
 
