@@ -62,6 +62,8 @@ Run declare_compact(CLI::App& app);
 Run declare_recover(CLI::App& app);
 Run declare_compress(CLI::App& app);
 Run declare_decompress(CLI::App& app);
+Run declare_delta(CLI::App& app);
+Run declare_resolve(CLI::App& app);
 Run declare_bench(CLI::App& app);
 Run declare_version(CLI::App& app);
 Run declare_help(CLI::App& app);

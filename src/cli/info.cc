@@ -171,6 +171,8 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
        has_base(header)
            ? fmt::format("{}, step {}", hex(header.base_checksum, 32), grouped(header.base_step))
            : "none");
+  if (const auto base = reader.delta_base())
+    line(out, "", fmt::format("{}, depth {}", escape(base->path), base->depth));
   print_growth(out, metadata);
   print_metadata(out, metadata);
 }
@@ -208,7 +210,10 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.key("delta_base");
   if (has_base(header)) {
     json.begin_object().member("checksum", hex(header.base_checksum, 32));
-    json.member("step", std::uint64_t{header.base_step}).end_object();
+    json.member("step", std::uint64_t{header.base_step});
+    if (const auto base = reader.delta_base())
+      json.member("path", as_utf8(base->path)).member("depth", base->depth);
+    json.end_object();
   } else {
     json.null();
   }

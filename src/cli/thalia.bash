@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract merge diff grow append compact recover compress decompress plot bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract merge diff grow append compact recover compress decompress delta resolve plot bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -57,7 +57,8 @@ _thalia() {
     --neurons | --source | --population | --sparsity | --scale | --seed | --axes | --reason) return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;
     --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
-    --dir)
+    --threshold) return ;;
+    --dir | --search)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -d -- "$word")
       return
@@ -89,6 +90,8 @@ _thalia() {
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;
       decompress) options='--threads --json' ;;
+      delta) options='--threshold --compression --level --search --threads --json' ;;
+      resolve) options='--compression --level --search --threads --json' ;;
       compact | recover) options='--wait --threads --json' ;;
       plot) options='--output' ;;
       bench) options='--dir --size --rounds --threads --json' ;;

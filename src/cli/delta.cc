@@ -1,0 +1,171 @@
+// thalia delta, thalia resolve: what changed between two checkpoints, and the full file again.
+#include "thalia/delta.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/choice.h"
+#include "cli/command.h"
+#include "cli/escape.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "cli/stop_on_signal.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+using format::Codec;
+
+constexpr std::array kCompressions{Choice<Codec>{"zstd", Codec::zstd},
+                                   Choice<Codec>{"lz4", Codec::lz4},
+                                   Choice<Codec>{"none", Codec::store}};
+
+struct Arguments {
+  std::string base;
+  std::string input;
+  std::string output;
+  double threshold = 0;
+  std::string compression;
+  int level = 0;
+  std::vector<std::string> search;
+  unsigned threads = 0;
+  bool json = false;
+
+  ChainOptions chain() const {
+    ChainOptions options;
+    options.read.threads = threads;
+    options.search.assign(search.begin(), search.end());
+    return options;
+  }
+};
+
+void add_names(JsonWriter& json, const char* key, const std::vector<std::string>& names) {
+  json.key(key).begin_array();
+  for (const std::string& name : names) json.value(as_utf8(name));
+  json.end_array();
+}
+
+void print_delta(Output& out, const Arguments& arguments, const DeltaResult& result) {
+  if (!arguments.json) {
+    out.print("{}: {}, {} from a base of {}, {:.1f} times smaller, in {:.2f} s\n",
+              escape(arguments.output), counted(result.tensors, "tensor", "tensors"),
+              human_bytes(result.file_bytes), human_bytes(result.base_bytes), result.ratio(),
+              result.seconds);
+    out.print("{} unchanged, {} as differences, {} as lists of {}, {} whole; depth {}\n",
+              grouped(result.same), grouped(result.differences), grouped(result.lists),
+              counted(result.listed_elements, "element", "elements"), grouped(result.whole),
+              result.depth);
+    return;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("output", as_utf8(arguments.output)).member("depth", result.depth);
+  json.member("regions", result.regions).member("tensors", result.tensors);
+  json.member("unchanged", result.same).member("differences", result.differences);
+  json.member("lists", result.lists).member("listed_elements", result.listed_elements);
+  json.member("whole", result.whole);
+  add_names(json, "changed_regions", result.changed_regions);
+  add_names(json, "removed_regions", result.removed_regions);
+  json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
+  json.member("ratio", result.ratio()).member("seconds", result.seconds).end_object();
+  out.write(text + "\n");
+}
+
+int run_delta(const Arguments& arguments, Output& out) {
+  const StopOnSignal signals;
+  ProgressBar bar("comparing " + arguments.input);
+  const ChainReader base = ChainReader::open(arguments.base, arguments.chain());
+  const ChainReader input = ChainReader::open(arguments.input, arguments.chain());
+  DeltaOptions options;
+  options.threshold = arguments.threshold;
+  options.compression = choose("--compression", arguments.compression, kCompressions);
+  options.compression_level = arguments.level;
+  options.threads = arguments.threads;
+  options.progress = bar.callback();
+  options.cancel = signals.token();
+  const DeltaResult result = write_delta(delta_state(input), base, arguments.output, options);
+  bar.finish();
+  print_delta(out, arguments, result);
+  return kDone;
+}
+
+int run_resolve(const Arguments& arguments, Output& out) {
+  const StopOnSignal signals;
+  ProgressBar bar("resolving " + arguments.input);
+  SaveOptions save;
+  save.compression = choose("--compression", arguments.compression, kCompressions);
+  save.compression_level = arguments.level;
+  save.threads = arguments.threads;
+  save.progress = bar.callback();
+  save.cancel = signals.token();
+  const ResolveResult result = resolve(arguments.input, arguments.output, arguments.chain(), save);
+  bar.finish();
+  if (!arguments.json) {
+    out.print("{}: {}, {} from {} of {} in {:.2f} s\n", escape(arguments.output),
+              counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
+              human_bytes(result.input_bytes), counted(result.depth + 1, "file", "files"),
+              result.seconds);
+    return kDone;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("output", as_utf8(arguments.output)).member("depth", result.depth);
+  json.member("regions", result.regions).member("tensors", result.tensors);
+  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
+  json.member("seconds", result.seconds).end_object();
+  out.write(text + "\n");
+  return kDone;
+}
+
+void declare_shared(CLI::App& app, Arguments& arguments, const char* compression,
+                    const char* compression_help) {
+  arguments.compression = compression;
+  app.add_option("--compression", arguments.compression, compression_help)->option_text("CODEC");
+  app.add_option("--level", arguments.level,
+                 "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
+      ->option_text("N");
+  app.add_option("--search", arguments.search,
+                 "Look here for a base that is not where its delta says; may be given more than "
+                 "once")
+      ->option_text("FOLDER")
+      ->allow_extra_args(false);
+  app.add_option("--threads", arguments.threads, "Threads; 0, the default: one a core")
+      ->option_text("N");
+  app.add_flag("--json", arguments.json, "What was done as a JSON object");
+}
+
+}  // namespace
+
+Run declare_delta(CLI::App& app) {
+  app.description(
+      "Writes what NEW has that BASE has not. The delta finds BASE by its path from the delta's "
+      "folder,\n"
+      "and needs exactly this file; BASE may be a delta itself. Without --threshold nothing is "
+      "lost.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("BASE", arguments->base, "The checkpoint before")->required();
+  app.add_option("NEW", arguments->input, "The checkpoint to store")->required();
+  app.add_option("OUT", arguments->output, "The delta to write, NAME.delta.thalia")->required();
+  app.add_option("--threshold", arguments->threshold,
+                 "Weights that moved by less than this keep the base's value; 0, the default: none")
+      ->option_text("X");
+  declare_shared(app, *arguments, "zstd", "zstd (the default), lz4, or none");
+  return [arguments](Output& out) { return run_delta(*arguments, out); };
+}
+
+Run declare_resolve(CLI::App& app) {
+  app.description(
+      "Writes the state of a delta, and of all that it is based on, as a full file: equal texts, "
+      "and\n"
+      "tensors that are equal byte for byte.");
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("DELTA", arguments->input, "The delta")->required();
+  app.add_option("OUT", arguments->output, "The file to write")->required();
+  declare_shared(app, *arguments, "none", "none (the default), zstd, or lz4");
+  return [arguments](Output& out) { return run_resolve(*arguments, out); };
+}
+
+}  // namespace thalia::cli
