@@ -52,6 +52,7 @@ Run declare_ls(CLI::App& app);
 Run declare_cat(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
+Run declare_migrate(CLI::App& app);
 Run declare_extract(CLI::App& app);
 Run declare_merge(CLI::App& app);
 Run declare_diff(CLI::App& app);

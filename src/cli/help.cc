@@ -25,6 +25,8 @@ constexpr std::array kCommands{
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             declare_verify},
     Command{"convert", "IN OUT", "from one format to another", declare_convert},
+    Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
+            declare_migrate},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
             declare_extract},
     Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named", declare_merge},

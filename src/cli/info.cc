@@ -17,6 +17,7 @@
 #include "cli/file_format.h"
 #include "cli/growth_text.h"
 #include "cli/json_text.h"
+#include "cli/original.h"
 #include "cli/print.h"
 #include "thalia/error.h"
 #include "thalia/growth_history.h"
@@ -258,6 +259,10 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
 }
 
 int run_info(const Arguments& arguments, Output& out) {
+  if (format_of(arguments.file) == FileFormat::thalia_0_1) {
+    print_original(out, arguments.file, arguments.json);
+    return kDone;
+  }
   if (format_of(arguments.file) == FileFormat::safetensors) {
     print_safetensors(out, SafetensorsFile::open(arguments.file), arguments);
     return kDone;

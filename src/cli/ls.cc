@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/file_format.h"
+#include "cli/original.h"
 #include "cli/print.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
@@ -211,6 +212,10 @@ int run_safetensors(const Arguments& arguments, Output& out) {
 }
 
 int run_ls(const Arguments& arguments, Output& out) {
+  if (format_of(arguments.file) == FileFormat::thalia_0_1) {
+    list_original(out, arguments.file, arguments.region, arguments.json);
+    return kDone;
+  }
   if (format_of(arguments.file) == FileFormat::safetensors) return run_safetensors(arguments, out);
   // Checking blocks of the tree would read the payloads in them.
   const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});

@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert extract merge diff grow append compact recover compress decompress delta resolve plot bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve plot bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -47,7 +47,15 @@ _thalia() {
       mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
       return
       ;;
-    --from | --to) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
+    --to)
+      if [[ $command == migrate ]]; then
+        _thalia_words '0.1 1.0' "$word"
+      else
+        _thalia_words 'thalia safetensors thalia-0.1' "$word"
+      fi
+      return
+      ;;
+    --from) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
@@ -83,6 +91,7 @@ _thalia() {
       cat) options='--slice --format --output --all --dense' ;;
       verify) options='--quick --threads --json' ;;
       convert) options="--from --to --regions --precision $save" ;;
+      migrate) options='--to --json' ;;
       extract) options="--regions $save" ;;
       merge) options="--prefer $save" ;;
       diff) options='--values --all --threads --json' ;;

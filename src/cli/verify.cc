@@ -13,9 +13,11 @@
 #include "cli/file_format.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
 #include "thalia/safetensors.h"
+#include "thalia/v01.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
@@ -32,6 +34,24 @@ std::string_view severity_name(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
+Finding finding_of(const Error& error) {
+  const ErrorContext& context = error.context();
+  std::string message = context.field;
+  const auto add = [&](std::string_view separator, std::string_view part) {
+    if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
+  };
+  add(": ", error.message());
+  add(": ", context.value.empty() ? "" : "got " + context.value);
+  add(", ", context.bound.empty() ? "" : "bound " + context.bound);
+  return {.severity = Severity::error,
+          .section = context.section.empty() ? "file" : context.section,
+          .region = context.region,
+          .tensor = context.tensor,
+          .offset = context.offset.value_or(0),
+          .length = 0,
+          .message = std::move(message)};
+}
+
 // A safetensors file carries no checksums: what can be wrong with it, opening finds.
 VerifyReport verify_safetensors(const std::string& path) {
   VerifyReport report;
@@ -39,21 +59,35 @@ VerifyReport verify_safetensors(const std::string& path) {
     const SafetensorsFile file = SafetensorsFile::open(path);
     report.tensors = static_cast<std::uint32_t>(file.tensors().size());
   } catch (const FormatError& error) {
-    const ErrorContext& context = error.context();
-    std::string message = context.field;
-    const auto add = [&](std::string_view separator, std::string_view part) {
-      if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
-    };
-    add(": ", error.message());
-    add(": ", context.value.empty() ? "" : "got " + context.value);
-    add(", ", context.bound.empty() ? "" : "bound " + context.bound);
-    report.findings.push_back({.severity = Severity::error,
-                               .section = context.section.empty() ? "file" : context.section,
-                               .region = {},
-                               .tensor = context.tensor,
-                               .offset = context.offset.value_or(0),
-                               .length = 0,
-                               .message = std::move(message)});
+    report.findings.push_back(finding_of(error));
+  }
+  return report;
+}
+
+// What can be wrong with a file of version 0.1, reading it finds: all is read, the checksum first.
+VerifyReport verify_original(const std::string& path) {
+  VerifyReport report;
+  try {
+    const V01File file = read_v01(path);
+    report.regions = static_cast<std::uint32_t>(file.document.entries.size());
+    report.bytes_checked = file.file_bytes;
+    for (const V01Entry& entry : file.document.entries)
+      for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
+    for (const std::string& warning : file.warnings) {
+      report.findings.push_back({.severity = Severity::warning,
+                                 .section = "file",
+                                 .region = {},
+                                 .tensor = {},
+                                 .offset = 0,
+                                 .length = 0,
+                                 .message = warning});
+    }
+  } catch (const UnsupportedError&) {
+    throw;
+  } catch (const IoError&) {
+    throw;
+  } catch (const Error& error) {
+    report.findings.push_back(finding_of(error));
   }
   return report;
 }
@@ -114,8 +148,9 @@ int run_verify(const Arguments& arguments, Output& out) {
       ProgressBar bar("verifying " + path);
       VerifyOptions options{.quick = arguments.quick, .threads = arguments.threads};
       options.progress = bar.callback();
-      const VerifyReport report =
-          format == FileFormat::safetensors ? verify_safetensors(path) : verify(path, options);
+      const VerifyReport report = format == FileFormat::safetensors  ? verify_safetensors(path)
+                                  : format == FileFormat::thalia_0_1 ? verify_original(path)
+                                                                     : verify(path, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (arguments.json) {
