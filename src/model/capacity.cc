@@ -29,7 +29,7 @@ std::optional<double> mean_number(const Value* value) {
   const auto count = static_cast<double>(tensor.element_count());
   double sum = 0;
   if (model::holds_numbers(tensor.dtype())) {
-    for (const double number : model::numbers_of(tensor.dtype(), tensor.values())) sum += number;
+    model::for_each_number(tensor.dtype(), tensor.values(), [&](double number) { sum += number; });
   } else if (tensor.dtype() == DType::boolean) {
     for (const std::byte flag : tensor.values()) sum += flag == std::byte{0} ? 0 : 1;
   } else {
@@ -56,13 +56,13 @@ struct WeightCounts {
   std::uint64_t used = 0;
 
   void add(const Tensor& weights) {
-    const auto numbers = model::numbers_of(weights.dtype(), weights.values());
     double largest = 0;
-    for (const double weight : numbers) largest = std::max(largest, std::abs(weight));
-    for (const double weight : numbers) {
+    model::for_each_number(weights.dtype(), weights.values(),
+                           [&](double weight) { largest = std::max(largest, std::abs(weight)); });
+    model::for_each_number(weights.dtype(), weights.values(), [&](double weight) {
       saturated += std::abs(weight) > kSaturated * largest ? 1 : 0;
       used += std::abs(weight) > kUsed ? 1 : 0;
-    }
+    });
     all += weights.element_count();
   }
   double share(std::uint64_t count) const {

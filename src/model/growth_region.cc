@@ -131,10 +131,10 @@ Shape shape_between(const Orientation& orientation, const Ends& ends) {
 ElementFill delay_fill(const Tensor& delays, ElementFill weights) {
   double sum = 0;
   std::uint64_t count = 0;
-  for (const double delay : numbers_of(delays.dtype(), delays.values())) {
+  for_each_number(delays.dtype(), delays.values(), [&](double delay) {
     sum += delay;
     count += delay != 0 ? 1 : 0;
-  }
+  });
   const double mean = count == 0 ? 0 : sum / static_cast<double>(count);
   if (count == delays.element_count()) return constant_fill(mean);
   return [mean, weights = std::move(weights)](std::uint64_t first, std::span<double> values) {

@@ -84,7 +84,7 @@ double mean_of(const Tensor& tensor) {
   const std::uint64_t count = tensor.element_count();
   if (count == 0) return 0;
   double sum = 0;
-  for (const double number : numbers_of(tensor.dtype(), tensor.values())) sum += number;
+  for_each_number(tensor.dtype(), tensor.values(), [&](double number) { sum += number; });
   return sum / static_cast<double>(count);
 }
 

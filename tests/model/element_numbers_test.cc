@@ -1,6 +1,7 @@
 #include "model/element_numbers.h"
 
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "boost_test.h"
@@ -59,6 +60,15 @@ BOOST_AUTO_TEST_CASE(halves_round_to_nearest_even) {
   std::vector<std::byte> element(2);
   write_numbers(DType::f16, std::vector<double>{2049}, element);
   BOOST_TEST(numbers_of(DType::f16, element).front() == 2048);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_visited_in_order_and_each_once) {
+  std::vector<double> numbers(20'000);  // more than two pieces
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  std::vector<double> seen;
+  for_each_number(DType::f64, std::as_bytes(std::span(numbers)),
+                  [&](double number) { seen.push_back(number); });
+  BOOST_TEST((seen == numbers));
 }
 
 BOOST_AUTO_TEST_CASE(types_without_numbers_are_refused) {
