@@ -75,6 +75,12 @@ bool mean_the_same(const Held& a, const Held& b, unsigned depth) {
   return a.json == b.json || canonical(a) == canonical(b);
 }
 
+// Members that say something of the file that has them: no two files agree on them, and no conflict
+// is in that.
+bool is_of_one_file(std::string_view key) {
+  return key == "version" || key == "thalia_version" || key == "created";
+}
+
 }  // namespace
 
 std::string merge_metadata(const std::vector<Reader>& inputs, const ReadLimits& limits,
@@ -102,6 +108,10 @@ std::string merge_metadata(const std::vector<Reader>& inputs, const ReadLimits& 
     });
     if (key == kHistory && !agree) {
       json.key(key).raw(merged_history(inputs, limits));
+      continue;
+    }
+    if (is_of_one_file(key)) {
+      json.key(key).raw(holders.front().json);
       continue;
     }
     std::vector<std::size_t> numbers;

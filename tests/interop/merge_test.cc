@@ -162,6 +162,18 @@ BOOST_AUTO_TEST_CASE(conflicts_are_an_error_that_names_everything) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_metadata_says_of_its_own_file_is_no_conflict) {
+  Files files;
+  const auto a = files.add(
+      "a", {R"({"version":"1.0.0","thalia_version":"0.1.0","created":"2026-01-01T00:00:00Z"})",
+            {{"x", 1}}});
+  const auto b = files.add(
+      "b", {R"({"version":"1.0.1","thalia_version":"0.2.0","created":"2026-02-01T00:00:00Z"})",
+            {{"y", 1}}});
+  BOOST_TEST(merge({a, b}, files.output(), {}, fixed()).losses.empty());
+  BOOST_TEST(files.merged().metadata_json().find("2026-01-01") != std::string_view::npos);
+}
+
 BOOST_AUTO_TEST_CASE(of_many_conflicts_the_first_are_named) {
   Files files;
   File one;
