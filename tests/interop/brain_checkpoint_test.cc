@@ -23,6 +23,10 @@ std::set<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
+std::filesystem::path v01_data() {
+  return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/v01";
+}
+
 // What a load gives but for the metadata, which a save completes.
 bool same_state(BrainState a, const BrainState& b) {
   a.metadata = b.metadata;
@@ -195,6 +199,61 @@ BOOST_AUTO_TEST_CASE(an_error_leaves_the_old_file_and_nothing_beside_it) {
   }
   BOOST_TEST(names_in(folder.path()) == (std::set<std::string>{"a.thalia", "a.thalia.zst"}),
              boost::test_tools::per_element());
+}
+
+// Files that the original program wrote; what is in them, its own reader said (tests/data/v01).
+BOOST_AUTO_TEST_CASE(files_of_version_0_1_are_loaded_as_the_original_program_does) {
+  for (const char* name : {"full.thalia", "full.thalia.lz4"}) {
+    const auto path = v01_data() / name;
+    const BrainState brain = BrainCheckpoint::load(path);
+    BOOST_TEST(
+        brain.regions.names() == (std::vector<std::string>{"cortex", "striatum", "empty_region",
+                                                           "a_region_name_longer_than_31_by"}),
+        boost::test_tools::per_element());
+    BOOST_TEST(brain.pathways.contains("cortex_to_striatum"));
+    BOOST_TEST(brain.training_steps == 1000);
+    const BrainRegion& cortex = brain.regions.at("cortex");
+    BOOST_TEST(cortex.find_path("learning_state.stp.u")->is_tensor());
+    BOOST_TEST(cortex.find_path("neuromodulator_state.dopamine")->as_double() == 0.5);
+    BOOST_TEST(cortex.find_path("weights.w_rec_sparse")->as_tensor().is_dense());
+    BOOST_TEST(brain.state.at("theta").at("frequency").as_double() == 8);
+    const BrainInfo info = BrainCheckpoint::info(path);
+    BOOST_TEST(info.version == "0.1.0");
+    BOOST_TEST(info.total_neurons == 10);
+    BOOST_TEST(info.total_synapses == 458);
+    BOOST_TEST(info.pathways.size() == 1);
+    BOOST_TEST(info.growth_history.size() == 2);
+    BOOST_TEST(info.metadata.at("experiment").as_string() == "vectors");
+    BOOST_TEST(BrainCheckpoint::validate(path).valid);
+  }
+  const BrainState one = BrainCheckpoint::load(v01_data() / "full.thalia", {.regions = {"cortex"}});
+  BOOST_TEST(one.regions.size() == 1);
+  BOOST_TEST(one.pathways.empty());
+  expect<UsageError>(
+      [] { BrainCheckpoint::load(v01_data() / "full.thalia", {.regions = {"cortx"}}); },
+      ErrorCode::not_found);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_odd_about_a_file_is_told) {
+  std::vector<std::string> warnings;
+  BrainLoadOptions options;
+  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+  BrainCheckpoint::load(v01_data() / "full.thalia", options);
+  BOOST_TEST(warnings.empty());
+  BrainCheckpoint::load(v01_data() / "flags_reserved_nonzero.thalia", options);
+  BOOST_TEST(!warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(broken_files_of_version_0_1_are_refused) {
+  // The original program loads this one as an empty state.
+  const auto path = v01_data() / "neg_index_offset_oob.thalia";
+  BOOST_CHECK_THROW(BrainCheckpoint::load(path), FormatError);
+  const BrainValidation validation = BrainCheckpoint::validate(path);
+  BOOST_TEST(!validation.valid);
+  BOOST_TEST(validation.issues.size() == 1);
+  // Its deltas are Python pickles, which nothing here opens.
+  BOOST_CHECK_THROW(BrainCheckpoint::load(v01_data() / "delta_stage1.delta.thalia"),
+                    UnsupportedError);
 }
 
 BOOST_AUTO_TEST_CASE(validate_collects_what_is_wrong_and_never_throws) {
