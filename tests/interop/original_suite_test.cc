@@ -285,10 +285,13 @@ BOOST_AUTO_TEST_CASE(delta_with_fp16_and_ultimate_compression) {
   BrainDeltaOptions options;
   options.brain = with_policy("fp16");
   options.brain.compression_level = 9;
-  for (const char* name : {"a.delta.thalia", "a.delta.thalia.zst"}) {
+  // Theirs asks for 2 of all three together, against a base of full precision.
+  for (const auto& [name, least] :
+       {std::pair("a.delta.thalia", 1.5), std::pair("a.delta.thalia.zst", 2.0)}) {
     const BrainDeltaResult saved = BrainCheckpoint::save_delta(
         brain, files.folder / name, files.folder / "base.thalia", options);
-    BOOST_TEST(static_cast<double>(base_bytes) / static_cast<double>(saved.file_bytes) > 2, name);
+    BOOST_TEST(static_cast<double>(base_bytes) > least * static_cast<double>(saved.file_bytes),
+               base_bytes << " to " << saved.file_bytes << " " << name);
     const BrainState loaded = files.load(name);
     BOOST_TEST((w_ff(loaded).dtype() == DType::f32));
     BOOST_TEST(largest_difference(w_ff(loaded), w_ff(brain)) < 1e-3);
