@@ -50,7 +50,7 @@ void add_names(JsonWriter& json, const char* key, const std::vector<std::string>
 
 void print_delta(Output& out, const Arguments& arguments, const DeltaResult& result) {
   if (!arguments.json) {
-    out.print("{}: {}, {} from a base of {}, {:.1f} times smaller, in {:.2f} s\n",
+    out.print("{}: {}, {} beside a base of {} (1 to {:.1f}), in {:.2f} s\n",
               escape(arguments.output), counted(result.tensors, "tensor", "tensors"),
               human_bytes(result.file_bytes), human_bytes(result.base_bytes), result.ratio(),
               result.seconds);

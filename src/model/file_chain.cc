@@ -61,8 +61,9 @@ std::vector<fs::path> candidates(const fs::path& delta, const fs::path& base,
   std::string names;
   for (const fs::path& path : tried)
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(path.string()));
-  throw IoError("open its base", ENOENT,
-                {.path = delta.string(), .field = "base", .value = "tried " + names});
+  throw IoError(
+      "open its base", ENOENT,
+      {.path = delta.string(), .field = "base", .value = names, .bound = "a file at one of them"});
 }
 
 bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile& base) {
