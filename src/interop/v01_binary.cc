@@ -25,7 +25,7 @@ struct BinaryWriter::Impl {
 };
 
 BinaryWriter::BinaryWriter(const std::filesystem::path& path, Durability durability)
-    : impl_(std::make_unique<Impl>(interop::V01FileSink(path, durability), std::nullopt)) {
+    : impl_(std::make_unique<Impl>(Impl{interop::V01FileSink(path, durability), std::nullopt})) {
   impl_->sink.write(std::vector<std::byte>(sizeof(format::V01Header)));
 }
 

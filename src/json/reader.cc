@@ -28,35 +28,6 @@ std::string_view explain(simdjson::error_code code) {
   return simdjson::error_message(code);
 }
 
-// RFC 8259, section 6. simdjson itself refuses integers past 64 bits, which are well formed.
-bool is_number(std::string_view token) {
-  std::size_t i = 0;
-  const auto digits = [&] {
-    const std::size_t start = i;
-    while (i < token.size() && token[i] >= '0' && token[i] <= '9') ++i;
-    return i - start;
-  };
-  const auto at = [&](char c) { return i < token.size() && token[i] == c; };
-  if (at('-')) ++i;
-  const bool leading_zero = at('0');
-  const std::size_t whole = digits();
-  if (whole == 0 || (leading_zero && whole > 1)) return false;
-  if (at('.')) {
-    ++i;
-    if (digits() == 0) return false;
-  }
-  if (at('e') || at('E')) {
-    ++i;
-    if (at('+') || at('-')) ++i;
-    if (digits() == 0) return false;
-  }
-  return i == token.size();
-}
-
-bool is_python_number(std::string_view token) {
-  return token == "NaN" || token == "Infinity" || token == "-Infinity";
-}
-
 std::string_view trim_end(std::string_view token) {
   const std::size_t last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -148,6 +119,35 @@ class Walk {
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document document_;
 };
+
+// simdjson itself refuses integers past 64 bits, which are well formed.
+bool is_number(std::string_view token) noexcept {
+  std::size_t i = 0;
+  const auto digits = [&] {
+    const std::size_t start = i;
+    while (i < token.size() && token[i] >= '0' && token[i] <= '9') ++i;
+    return i - start;
+  };
+  const auto at = [&](char c) { return i < token.size() && token[i] == c; };
+  if (at('-')) ++i;
+  const bool leading_zero = at('0');
+  const std::size_t whole = digits();
+  if (whole == 0 || (leading_zero && whole > 1)) return false;
+  if (at('.')) {
+    ++i;
+    if (digits() == 0) return false;
+  }
+  if (at('e') || at('E')) {
+    ++i;
+    if (at('+') || at('-')) ++i;
+    if (digits() == 0) return false;
+  }
+  return i == token.size();
+}
+
+bool is_python_number(std::string_view token) {
+  return token == "NaN" || token == "Infinity" || token == "-Infinity";
+}
 
 std::string_view kind_name(Kind kind) noexcept {
   switch (kind) {

@@ -26,6 +26,9 @@ enum class Dialect {
 /// wrong, as far as the parser tells.
 void check_object(std::string_view text, unsigned max_depth);
 
+/// True of a number as RFC 8259, section 6, spells it.
+bool is_number(std::string_view token) noexcept;
+
 enum class Kind { object, array, string, number, boolean, null };
 
 std::string_view kind_name(Kind kind) noexcept;

@@ -45,7 +45,8 @@ void DifferenceTally::add(std::span<const T> a, std::span<const T> b) {
   std::array<double, kLanes> greatest{};
   std::array<double, kLanes> squares{};
   const auto compare = [&](std::size_t lane, T x, T y) {
-    const bool same = (x == y) | (is_nan(x) & is_nan(y));
+    // Without branches, which would keep the loop from being vectorised.
+    const bool same = (int{x == y} | (int{is_nan(x)} & int{is_nan(y)})) != 0;
     const double apart = same ? 0.0 : distance(x, y);
     const bool finite = apart <= kFinite;
     const double counted = finite ? apart : 0.0;

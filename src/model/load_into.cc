@@ -98,10 +98,10 @@ class Loading {
         ++result_.values_copied;
       }
     }
-    for (const auto& [name, value] : std::as_const(target).members()) {
-      if (older.find(name) != nullptr) continue;
-      for_each_tensor(value, [&](const std::string& tensor, const Tensor&) {
-        result_.kept.push_back(path + '.' + name + (tensor.empty() ? "" : "." + tensor));
+    for (const Value::Member& member : std::as_const(target).members()) {
+      if (older.find(member.name) != nullptr) continue;
+      for_each_tensor(member.value, [&](const std::string& tensor, const Tensor&) {
+        result_.kept.push_back(path + '.' + member.name + (tensor.empty() ? "" : "." + tensor));
       });
     }
   }

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "json/reader.h"
 
 namespace thalia {
 namespace {
@@ -35,29 +36,6 @@ std::string python_repr(double number) {
   text.assign(buffer.data(), fixed.ptr);
   if (text.find('.') == std::string::npos) text += ".0";
   return text;
-}
-
-bool is_json_number(std::string_view text) {
-  std::size_t i = 0;
-  const auto digits = [&] {
-    const std::size_t start = i;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
-    return i - start;
-  };
-  if (text.starts_with('-')) ++i;
-  const bool leading_zero = i < text.size() && text[i] == '0';
-  const std::size_t whole = digits();
-  if (whole == 0 || (leading_zero && whole > 1)) return false;
-  if (i < text.size() && text[i] == '.') {
-    ++i;
-    if (digits() == 0) return false;
-  }
-  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
-    ++i;
-    if (i < text.size() && (text[i] == '+' || text[i] == '-')) ++i;
-    if (digits() == 0) return false;
-  }
-  return i == text.size();
 }
 
 template <typename T>
@@ -90,7 +68,7 @@ Value Value::object() {
 
 Value Value::number(std::string text) {
   const bool known = text == "NaN" || text == "Infinity" || text == "-Infinity";
-  if (!known && !is_json_number(text)) {
+  if (!known && !json::is_number(text)) {
     fail_argument(ErrorCode::bad_argument, "number", printable(text, 40),
                   "a JSON number, NaN, Infinity or -Infinity");
   }

@@ -17,7 +17,7 @@ namespace {
 
 const std::size_t kLengths[] = {0, 1, 4095, 4096, 4097, 3 * 4096, 100'001};
 
-bool run(const std::string& command) {
+[[maybe_unused]] bool run(const std::string& command) {
   return std::system(command.c_str()) == 0;  // NOLINT(cert-env33-c): a test of this program
 }
 

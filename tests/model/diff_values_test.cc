@@ -17,8 +17,6 @@ using namespace thalia::test;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Side {
   TensorSpec spec;
   std::vector<std::byte> bytes;
