@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(tensors_are_found_by_name_and_role_without_the_tree) {
 
 BOOST_AUTO_TEST_CASE(header_totals_and_flags_are_true) {
   const Saved saved(sample_brain());
-  const format::Header& header = saved.open().header();
+  const Reader reader = saved.open();
+  const format::Header& header = reader.header();
   BOOST_TEST(header.total_neurons == 15u);
   // w_ff 110, two sparse of 2, w of the pathway 6, two sparse connections of 2.
   BOOST_TEST(header.total_synapses == 110u + 2 + 2 + 6 + 2 + 2);
