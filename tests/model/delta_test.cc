@@ -194,7 +194,8 @@ BOOST_AUTO_TEST_CASE(sparse_tensors_and_scalars_come_back) {
     BOOST_TEST(result.same >= 2);
     BOOST_TEST(verify(folder.delta).ok());
     check_chain(ChainReader::open(folder.delta), after);
-    const auto& header = ChainReader::open(folder.delta).reader().header();
+    const ChainReader chain = ChainReader::open(folder.delta);
+    const auto& header = chain.reader().header();
     const auto full = folder / "full.thalia";
     save_full(after, full);
     BOOST_TEST(std::uint64_t{header.total_synapses} ==
