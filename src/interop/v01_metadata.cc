@@ -104,8 +104,8 @@ Value precision_statistics(const V01Document& document) {
   double total = 0;
   for (const V01Entry& entry : document.entries) {
     for_each_tensor(entry.state, [&](const std::string&, const Tensor& tensor) {
-      const double bytes =
-          static_cast<double>(tensor.element_count()) * (dtype_bits(tensor.dtype()) / 8);
+      const auto bytes =
+          static_cast<double>(tensor.element_count() * (dtype_bits(tensor.dtype()) / 8));
       Share& share = shares[group_of(tensor.dtype())];
       share.count += 1;
       share.bytes += bytes;
@@ -133,9 +133,9 @@ Value fresh_metadata(const BrainState& brain, const V01Document& document) {
     out.erase(name);
     out.add(std::string(name), std::move(value));
   };
-  const auto kept = [&](std::string_view name, Value otherwise) {
+  const auto kept = [&](std::string_view name, const Value& otherwise) {
     const Value* value = brain.metadata.find(name);
-    put(name, value == nullptr ? std::move(otherwise) : *value);
+    put(name, value == nullptr ? otherwise : *value);
   };
   const auto component = [&](std::string_view name) {
     const Value* value = component_of(brain, name);

@@ -86,13 +86,11 @@ std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view af
 }
 
 std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after) {
-  TensorFacts old = tensor_facts(before);
-  TensorFacts fresh = tensor_facts(after);
+  const TensorFacts old = tensor_facts(before);
+  const TensorFacts fresh = tensor_facts(after);
   if (same_facts(old, fresh)) return std::nullopt;
-  return TensorDiff{.name = std::string(before.name()),
-                    .change = Change::changed,
-                    .before = std::move(old),
-                    .after = std::move(fresh)};
+  return TensorDiff{
+      .name = std::string(before.name()), .change = Change::changed, .before = old, .after = fresh};
 }
 
 std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,

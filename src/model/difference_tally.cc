@@ -9,9 +9,14 @@
 namespace thalia::model {
 namespace {
 
-template <typename T>
-bool is_nan(T value) {
-  return value != value;
+bool is_nan(double value) {
+  return std::isnan(value);
+}
+bool is_nan(std::int64_t) {
+  return false;
+}
+bool is_nan(std::uint64_t) {
+  return false;
 }
 bool is_nan(std::complex<double> value) {
   return std::isnan(value.real()) || std::isnan(value.imag());

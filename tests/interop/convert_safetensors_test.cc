@@ -254,7 +254,8 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
                                      with_precision("default=fp32,weights=fp32"));
   BOOST_TEST(back.losses.empty());
   BOOST_TEST(back.converted_tensors == 4u);
-  for (const SafetensorsTensor& tensor : SafetensorsFile::open(folder / "e.safetensors").tensors())
+  const SafetensorsFile widened = SafetensorsFile::open(folder / "e.safetensors");
+  for (const SafetensorsTensor& tensor : widened.tensors())
     BOOST_TEST((tensor.dtype == DType::f32));
 }
 
