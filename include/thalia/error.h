@@ -8,6 +8,10 @@
 //   UsageError        the caller's mistake: a wrong name, dtype, size or order of calls
 //   CancelledError    the caller asked for it to end
 //
+// Kinds that carry facts of their own: MissingBaseError and StorageError are IoErrors,
+// CompressionError is a FormatError, UnsupportedDtypeError an UnsupportedError, ShapeMismatchError
+// a UsageError.
+//
 // what() reads `path: section.field at offset: got V, bound B`, as far as the parts are known. The
 // text may change; the code and the context are the interface.
 #pragma once
@@ -18,12 +22,15 @@
 #include <string>
 #include <string_view>
 
+#include "thalia/shape.h"
+
 namespace thalia {
 
 /// Stable: numbers are never reused. 1xx operating system, 2xx format, 3xx integrity, 4xx
 /// unsupported, 5xx usage, 6xx ended on request.
 enum class ErrorCode : int {
   io = 100,
+  storage = 101,
   bad_magic = 200,
   truncated = 201,
   out_of_bounds = 202,
@@ -32,15 +39,18 @@ enum class ErrorCode : int {
   bad_json = 205,
   bad_name = 206,
   inconsistent = 207,
+  bad_compression = 208,
   checksum_mismatch = 300,
   unsupported_version = 400,
   unsupported_feature = 401,
+  unsupported_dtype = 402,
   not_found = 500,
   duplicate = 501,
   dtype_mismatch = 502,
   size_mismatch = 503,
   bad_argument = 504,
   wrong_state = 505,
+  shape_mismatch = 506,
   cancelled = 600,
 };
 
@@ -94,23 +104,93 @@ class IoError : public Error {
   int errno_value() const noexcept { return errno_value_; }
   const std::string& operation() const noexcept { return operation_; }
 
+ protected:
+  IoError(ErrorCode code, std::string_view operation, int errno_value, ErrorContext context);
+
  private:
   std::string operation_;
   int errno_value_;
 };
 
+/// What a delta was taken against is nowhere to be found.
+class MissingBaseError : public IoError {
+ public:
+  /// `base` is a path or a key, as the delta names it. context().value may list the places tried.
+  explicit MissingBaseError(std::string base, ErrorContext context = {});
+  const std::string& base() const noexcept { return base_; }
+
+ private:
+  std::string base_;
+};
+
+/// A storage backend (thalia/storage.h) could not do what was asked of it.
+class StorageError : public IoError {
+ public:
+  /// `operation` is put, get, erase, …; errno_value is EIO where a backend knows no better.
+  StorageError(std::string_view operation, std::string key, int errno_value,
+               ErrorContext context = {});
+  const std::string& key() const noexcept { return key_; }
+
+ private:
+  std::string key_;
+};
+
 class FormatError : public Error {
   using Error::Error;
 };
-class IntegrityError : public Error {
-  using Error::Error;
+
+/// Compressed bytes that do not decode. Code bad_compression.
+class CompressionError : public FormatError {
+ public:
+  /// `codec` as in docs/format.md: zstd, lz4, …
+  CompressionError(std::string codec, std::string message, ErrorContext context = {});
+  const std::string& codec() const noexcept { return codec_; }
+
+ private:
+  std::string codec_;
 };
+
+class IntegrityError : public Error {
+ public:
+  using Error::Error;
+  /// The two checksums, in hexadecimal, where it is about checksums.
+  const std::string& expected() const noexcept { return context().bound; }
+  const std::string& actual() const noexcept { return context().value; }
+};
+
 class UnsupportedError : public Error {
   using Error::Error;
 };
+
+/// An element type that a format, or this version, lacks. Code unsupported_dtype.
+class UnsupportedDtypeError : public UnsupportedError {
+ public:
+  /// `dtype` as the file or the caller spells it.
+  explicit UnsupportedDtypeError(std::string dtype, std::string message = "unknown dtype",
+                                 ErrorContext context = {});
+  const std::string& dtype() const noexcept { return dtype_; }
+
+ private:
+  std::string dtype_;
+};
+
 class UsageError : public Error {
   using Error::Error;
 };
+
+/// A tensor of another shape than asked for. Code shape_mismatch.
+class ShapeMismatchError : public UsageError {
+ public:
+  ShapeMismatchError(const Shape& expected, const Shape& actual, std::string message = {},
+                     ErrorContext context = {});
+  const Shape& expected() const noexcept { return expected_; }
+  const Shape& actual() const noexcept { return actual_; }
+
+ private:
+  Shape expected_;
+  Shape actual_;
+};
+
 class CancelledError : public Error {
   using Error::Error;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,8 @@ std::string_view error_code_name(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::io:
       return "io";
+    case ErrorCode::storage:
+      return "storage";
     case ErrorCode::bad_magic:
       return "bad_magic";
     case ErrorCode::truncated:
@@ -27,12 +30,16 @@ std::string_view error_code_name(ErrorCode code) noexcept {
       return "bad_name";
     case ErrorCode::inconsistent:
       return "inconsistent";
+    case ErrorCode::bad_compression:
+      return "bad_compression";
     case ErrorCode::checksum_mismatch:
       return "checksum_mismatch";
     case ErrorCode::unsupported_version:
       return "unsupported_version";
     case ErrorCode::unsupported_feature:
       return "unsupported_feature";
+    case ErrorCode::unsupported_dtype:
+      return "unsupported_dtype";
     case ErrorCode::not_found:
       return "not_found";
     case ErrorCode::duplicate:
@@ -45,6 +52,8 @@ std::string_view error_code_name(ErrorCode code) noexcept {
       return "bad_argument";
     case ErrorCode::wrong_state:
       return "wrong_state";
+    case ErrorCode::shape_mismatch:
+      return "shape_mismatch";
     case ErrorCode::cancelled:
       return "cancelled";
   }
@@ -95,11 +104,48 @@ void Error::compose() {
 }
 
 IoError::IoError(std::string_view operation, int errno_value, ErrorContext context)
-    : Error(ErrorCode::io,
+    : IoError(ErrorCode::io, operation, errno_value, std::move(context)) {}
+
+IoError::IoError(ErrorCode code, std::string_view operation, int errno_value, ErrorContext context)
+    : Error(code,
             fmt::format("{} failed: {} (errno {})", operation, std::strerror(errno_value),
                         errno_value),
             std::move(context)),
       operation_(operation),
       errno_value_(errno_value) {}
+
+MissingBaseError::MissingBaseError(std::string base, ErrorContext context)
+    : IoError("open its base", ENOENT, std::move(context)), base_(std::move(base)) {}
+
+StorageError::StorageError(std::string_view operation, std::string key, int errno_value,
+                           ErrorContext context)
+    : IoError(ErrorCode::storage, operation, errno_value, std::move(context)),
+      key_(std::move(key)) {}
+
+CompressionError::CompressionError(std::string codec, std::string message, ErrorContext context)
+    : FormatError(ErrorCode::bad_compression, std::move(message), std::move(context)),
+      codec_(std::move(codec)) {}
+
+UnsupportedDtypeError::UnsupportedDtypeError(std::string dtype, std::string message,
+                                             ErrorContext context)
+    : UnsupportedError(ErrorCode::unsupported_dtype, std::move(message), std::move(context)),
+      dtype_(std::move(dtype)) {}
+
+namespace {
+
+ErrorContext with_shapes(ErrorContext context, const Shape& expected, const Shape& actual) {
+  if (context.value.empty()) context.value = actual.to_string();
+  if (context.bound.empty()) context.bound = expected.to_string();
+  return context;
+}
+
+}  // namespace
+
+ShapeMismatchError::ShapeMismatchError(const Shape& expected, const Shape& actual,
+                                       std::string message, ErrorContext context)
+    : UsageError(ErrorCode::shape_mismatch, std::move(message),
+                 with_shapes(std::move(context), expected, actual)),
+      expected_(expected),
+      actual_(actual) {}
 
 }  // namespace thalia

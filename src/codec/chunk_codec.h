@@ -19,7 +19,7 @@ namespace thalia::codec {
 format::Codec encode_chunk(format::Codec wanted, int level, ByteSpan raw,
                            std::vector<std::byte>& out);
 
-/// Decodes into exactly raw.size() bytes and never writes beyond. @throws FormatError (bad_value)
+/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError
 /// where the stored bytes are no single frame of that content; UnsupportedError for a codec or
 /// filter this version lacks.
 void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);

@@ -24,7 +24,7 @@ enum class FrameKind { none, zstd, lz4, skippable };
 FrameKind frame_kind(ByteSpan start) noexcept;
 
 /// The content size in the header of a zstd or lz4 frame; nullopt where it has none.
-/// `start` is the frame, or its first kFrameStart bytes. @throws FormatError (bad_value) for a
+/// `start` is the frame, or its first kFrameStart bytes. @throws CompressionError for a
 /// header that is broken or too short.
 std::optional<std::uint64_t> content_size(ByteSpan start);
 
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> content_size(ByteSpan start);
 std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept;
 
 /// Decodes one frame into exactly raw.size() bytes; its own content size, if it has one, must say
-/// so. @param codec zstd or lz4. @throws FormatError (bad_value).
+/// so. @param codec zstd or lz4. @throws CompressionError.
 void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw);
 
 /// Replaces `out` by a frame of `raw` with content size, unless there is no content, and content
@@ -57,7 +57,7 @@ class FrameDecoder {
   FrameDecoder& operator=(const FrameDecoder&) = delete;
 
   /// Goes on with the frame, as far as input and room go, and stops where it ends. The first call
-  /// for a frame, or for a skippable one, gets its magic number. @throws FormatError (bad_value),
+  /// for a frame, or for a skippable one, gets its magic number. @throws CompressionError,
   /// also for a content checksum that differs.
   Step decode(ByteSpan stored, MutableByteSpan room);
 

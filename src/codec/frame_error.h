@@ -10,11 +10,11 @@
 
 namespace thalia::codec {
 
-/// @throws FormatError (bad_value): the frame of codec `name` breaks a rule.
+/// @throws CompressionError: the frame of codec `name` breaks a rule.
 [[noreturn]] inline void fail_frame(std::string_view name, std::string_view what,
                                     std::string value = {}, std::string bound = {}) {
-  throw FormatError(ErrorCode::bad_value, fmt::format("{} frame: {}", name, what),
-                    {.value = std::move(value), .bound = std::move(bound)});
+  throw CompressionError(std::string(name), fmt::format("{} frame: {}", name, what),
+                         {.value = std::move(value), .bound = std::move(bound)});
 }
 
 }  // namespace thalia::codec

@@ -14,7 +14,7 @@ enum class Lz4BlockSize { kib64, mib4 };
 /// content where it is asked for. `level` is 1 to 12; from 3 on the slower, denser search.
 void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum = false,
                 Lz4BlockSize block_size = Lz4BlockSize::mib4);
-/// @throws FormatError (bad_value) where `stored` is no single frame of exactly raw.size() bytes,
+/// @throws CompressionError where `stored` is no single frame of exactly raw.size() bytes,
 /// or where it has no content size of its own and needs one.
 void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size = true);
 

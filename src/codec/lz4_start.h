@@ -23,7 +23,7 @@ struct Lz4Start {
 };
 static_assert(sizeof(Lz4Start) == 14);
 
-/// @throws FormatError (bad_value) for another magic, or too few bytes: no frame is shorter, but
+/// @throws CompressionError for another magic, or too few bytes: no frame is shorter, but
 /// one without content and content size, which is 11 bytes long and padded with zeros here.
 inline Lz4Start lz4_start(ByteSpan stored) {
   constexpr std::size_t kShortest = 11;

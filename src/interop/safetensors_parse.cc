@@ -70,11 +70,11 @@ DType read_dtype(json::Value& value, std::string_view tensor) {
   require_kind(value, json::Kind::string, tensor, "dtype");
   const std::string_view name = value.string();
   if (const auto dtype = safetensors_dtype_from_name(name)) return *dtype;
-  throw UnsupportedError(ErrorCode::unsupported_feature, "unknown dtype",
-                         {.section = "header",
-                          .field = "dtype",
-                          .tensor = printable(tensor),
-                          .value = printable(name)});
+  throw UnsupportedDtypeError(std::string(name), "unknown dtype",
+                              {.section = "header",
+                               .field = "dtype",
+                               .tensor = printable(tensor),
+                               .value = printable(name)});
 }
 
 Shape read_shape(json::Value& value, std::string_view tensor) {

@@ -57,12 +57,13 @@ std::vector<fs::path> candidates(const fs::path& delta, const fs::path& base,
   return found;
 }
 
-[[noreturn]] void fail_missing(const fs::path& delta, const std::vector<fs::path>& tried) {
+[[noreturn]] void fail_missing(const fs::path& delta, const fs::path& base,
+                               const std::vector<fs::path>& tried) {
   std::string names;
   for (const fs::path& path : tried)
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(path.string()));
-  throw IoError(
-      "open its base", ENOENT,
+  throw MissingBaseError(
+      base.string(),
       {.path = delta.string(), .field = "base", .value = names, .bound = "a file at one of them"});
 }
 
@@ -172,7 +173,7 @@ std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenF
     if (!wrong) wrong = std::move(found);
   }
   if (wrong) fail_wrong(delta, prefix, *wrong);
-  fail_missing(own, tried);
+  fail_missing(own, fs::path(prefix.path), tried);
 }
 
 TensorKey tensor_key(const detail::OpenFile& file, std::string_view region, std::string_view name) {

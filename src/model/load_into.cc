@@ -60,9 +60,10 @@ class Loading {
     require_alike(target, older, path);
     if (!model::fits_into(older.shape(), target.shape())) {
       if (options_.on_larger == OnLarger::refuse) {
-        refuse(ErrorCode::size_mismatch, path, older.shape().to_string(),
-               "nowhere larger than " + target.shape().to_string(),
-               "the older state has more than the target");
+        throw ShapeMismatchError(target.shape(), older.shape(),
+                                 "the older state has more than the target",
+                                 {.tensor = printable(path),
+                                  .bound = "nowhere larger than " + target.shape().to_string()});
       }
       const Shape shape = larger_of(target.shape(), older.shape());
       target = model::grown(target, shape, fill(path, target, shape));
@@ -114,9 +115,9 @@ class Loading {
              std::string(dtype_name(target.dtype())), "the tensor has another element type");
     }
     if (target.shape().rank() != older.shape().rank()) {
-      refuse(ErrorCode::size_mismatch, path, older.shape().to_string(),
-             fmt::format("{} dimensions, as {}", target.shape().rank(), target.shape().to_string()),
-             "the tensor has another number of dimensions");
+      throw ShapeMismatchError(target.shape(), older.shape(),
+                               "the tensor has another number of dimensions",
+                               {.tensor = printable(path)});
     }
   }
 

@@ -35,12 +35,46 @@ BOOST_AUTO_TEST_CASE(io_error_carries_operation_and_errno) {
   BOOST_TEST(std::string(error.what()) == "f: fsync failed: No space left on device (errno 28)");
 }
 
+BOOST_AUTO_TEST_CASE(kinds_carry_their_facts) {
+  const MissingBaseError missing("step_9", {.path = "step_10", .value = "'step_9'"});
+  BOOST_TEST(missing.base() == "step_9");
+  BOOST_TEST(missing.errno_value() == ENOENT);
+  BOOST_TEST((missing.code() == ErrorCode::io));
+
+  const StorageError storage("get", "step_9", EIO, {.path = "local:///a"});
+  BOOST_TEST(storage.key() == "step_9");
+  BOOST_TEST((storage.code() == ErrorCode::storage));
+  BOOST_TEST(std::string(storage.what()) == "local:///a: get failed: Input/output error (errno 5)");
+
+  const CompressionError compression("zstd", "broken", {.field = "frame"});
+  BOOST_TEST(compression.codec() == "zstd");
+  BOOST_TEST((compression.code() == ErrorCode::bad_compression));
+
+  const UnsupportedDtypeError dtype("F128");
+  BOOST_TEST(dtype.dtype() == "F128");
+  BOOST_TEST((dtype.code() == ErrorCode::unsupported_dtype));
+
+  const ShapeMismatchError shape({2, 3}, {3, 2}, "turned", {.tensor = "w"});
+  BOOST_TEST((shape.expected() == Shape{2, 3}));
+  BOOST_TEST((shape.actual() == Shape{3, 2}));
+  BOOST_TEST((shape.code() == ErrorCode::shape_mismatch));
+  BOOST_TEST(std::string(shape.what()) == "tensor 'w': turned: got [3, 2], bound [2, 3]");
+
+  const IntegrityError checksum(ErrorCode::checksum_mismatch, "", {.value = "ab", .bound = "cd"});
+  BOOST_TEST(checksum.expected() == "cd");
+  BOOST_TEST(checksum.actual() == "ab");
+}
+
 BOOST_AUTO_TEST_CASE(codes_are_pinned) {
   BOOST_TEST(static_cast<int>(ErrorCode::io) == 100);
+  BOOST_TEST(static_cast<int>(ErrorCode::storage) == 101);
   BOOST_TEST(static_cast<int>(ErrorCode::inconsistent) == 207);
+  BOOST_TEST(static_cast<int>(ErrorCode::bad_compression) == 208);
   BOOST_TEST(static_cast<int>(ErrorCode::checksum_mismatch) == 300);
   BOOST_TEST(static_cast<int>(ErrorCode::unsupported_feature) == 401);
+  BOOST_TEST(static_cast<int>(ErrorCode::unsupported_dtype) == 402);
   BOOST_TEST(static_cast<int>(ErrorCode::wrong_state) == 505);
+  BOOST_TEST(static_cast<int>(ErrorCode::shape_mismatch) == 506);
   BOOST_TEST(static_cast<int>(ErrorCode::cancelled) == 600);
   BOOST_TEST(error_code_name(ErrorCode::limit_exceeded) == "limit_exceeded");
 }

@@ -37,7 +37,7 @@ Result decode(Codec codec, std::string_view stored, std::size_t raw_length) {
     const bool right = test::text_of(raw) == kText.substr(0, raw_length);
     result = right ? Result::decoded : Result::decoded_wrong;
   } catch (const FormatError& error) {
-    BOOST_TEST((error.code() == ErrorCode::bad_value));
+    BOOST_TEST((error.code() == ErrorCode::bad_compression));
     if (std::all_of(raw.begin(), raw.end(), [](std::byte b) { return b == kUntouched; }))
       result = Result::refused_before_writing;
   }

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_larger_state_is_refused_or_the_target_grows) {
   const BrainState large = larger_target();
   BOOST_CHECK_EXCEPTION(
       load_into(small, large), UsageError,
-      says(ErrorCode::size_mismatch, "regions.cortex.weights.thalamus", "[8, 4]", "[6, 4]"));
+      says(ErrorCode::shape_mismatch, "regions.cortex.weights.thalamus", "[8, 4]", "[6, 4]"));
   BOOST_TEST((small == before));
   const LoadIntoResult result = load_into(small, large, {.on_larger = OnLarger::grow});
   BOOST_TEST(result.regions_grown.at(0) == "cortex");
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(other_types_and_ranks_are_refused) {
     from.regions.add("r", {.n_neurons = 3}).weights()["w"] = tensor;
     BOOST_CHECK_EXCEPTION(
         load_into(target, from), UsageError,
-        says(tensor.dtype() == DType::f64 ? ErrorCode::dtype_mismatch : ErrorCode::size_mismatch,
+        says(tensor.dtype() == DType::f64 ? ErrorCode::dtype_mismatch : ErrorCode::shape_mismatch,
              "regions.r.weights.w"));
   }
 }

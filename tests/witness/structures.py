@@ -150,7 +150,14 @@ ROLES = (
     "optimizer", "buffer", "other",
 )
 CODECS = ("store", "zstd", "lz4", "plane_entropy", "packed_exponents")
-FILTERS = ("none", "byte_planes", "xor_base", "xor_base_planes")
+FILTERS = (
+    "none",
+    "byte_planes_2",
+    "byte_planes_4",
+    "byte_planes_8",
+    "difference_planes_4",
+    "difference_planes_8",
+)
 
 
 def align(value, multiple):

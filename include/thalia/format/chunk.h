@@ -15,8 +15,15 @@ enum class Codec : std::uint8_t {
   packed_exponents = 4
 };
 inline constexpr std::uint8_t kCodecCount = 5;
-enum class Filter : std::uint8_t { none = 0, byte_planes = 1, xor_base = 2, xor_base_planes = 3 };
-inline constexpr std::uint8_t kFilterCount = 4;
+enum class Filter : std::uint8_t {
+  none = 0,
+  byte_planes_2 = 1,
+  byte_planes_4 = 2,
+  byte_planes_8 = 3,
+  difference_planes_4 = 4,
+  difference_planes_8 = 5
+};
+inline constexpr std::uint8_t kFilterCount = 6;
 
 struct ChunkEntry {
   le64 offset;
