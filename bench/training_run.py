@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Consecutive checkpoints of a training run: what delta and codec figures are measured on.
+
+A transformer learns bytes of text that every Debian machine has (the standard library of Python, and
+licenses), with AdamW. Every few steps the model and the optimizer's moments are written as
+FOLDER/f32-NN.safetensors, and the weights alone, rounded to bf16, as FOLDER/bf16-NN.safetensors. The
+same machine writes the same files each time. torch is installed into .venv-bench on the first run.
+"""
+
+import argparse
+import pathlib
+import sysconfig
+import time
+
+from race import environment
+
+SEED = 20
+TEXT_BYTES = 16 << 20
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add = parser.add_argument
+    add("folder", type=pathlib.Path, help="where the checkpoints go")
+    add("--checkpoints", type=int, default=10)
+    add("--every", type=int, default=10, help="steps between two checkpoints (10)")
+    add("--warm-up", type=int, default=40, help="steps before the first checkpoint (40)")
+    add("--layers", type=int, default=6)
+    add("--width", type=int, default=384)
+    add("--context", type=int, default=128)
+    add("--batch", type=int, default=8)
+    add("--rate", type=float, default=3e-4, help="learning rate (3e-4)")
+    add("--frozen", type=int, default=0, help="first layers that do not learn, as in fine-tuning")
+    return parser.parse_args()
+
+
+def text():
+    """Python's standard library and the common licenses, as bytes."""
+    library = pathlib.Path(sysconfig.get_path("stdlib"))
+    pages = [*pathlib.Path("/usr/share/common-licenses").glob("*"), *library.rglob("*.py")]
+    found = bytearray()
+    for page in sorted(page for page in pages if page.is_file() and "-packages" not in str(page)):
+        found += page.read_bytes()
+        if len(found) >= TEXT_BYTES:
+            break
+    return found
+
+
+def make_model(options):
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(256, options.width)
+            self.position = nn.Parameter(torch.zeros(options.context, options.width))
+            self.layers = nn.ModuleList(
+                nn.TransformerEncoderLayer(
+                    options.width,
+                    max(1, options.width // 64),
+                    4 * options.width,
+                    dropout=0,
+                    batch_first=True,
+                    norm_first=True,
+                )
+                for _ in range(options.layers)
+            )
+            self.norm = nn.LayerNorm(options.width)
+            self.mask = nn.Transformer.generate_square_subsequent_mask(options.context)
+            nn.init.normal_(self.embed.weight, std=0.02)
+
+        def forward(self, tokens):
+            hidden = self.embed(tokens) + self.position
+            for layer in self.layers:
+                hidden = layer(hidden, src_mask=self.mask, is_causal=True)
+            return self.norm(hidden) @ self.embed.weight.T
+
+    model = Model()
+    for layer in model.layers[: options.frozen]:
+        layer.requires_grad_(False)
+    return model
+
+
+def save(options, number, model, optimizer):
+    import safetensors.torch
+    import torch
+
+    weights = {name: tensor.detach() for name, tensor in model.named_parameters()}
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    state = {f"model.{name}": tensor for name, tensor in weights.items()}
+    for parameter, moments in optimizer.state.items():
+        for key, tensor in moments.items():
+            value = tensor.detach().float().reshape(tensor.shape or (1,))
+            state[f"optimizer.{names[id(parameter)]}.{key}"] = value
+    safetensors.torch.save_file(state, options.folder / f"f32-{number:02}.safetensors")
+    halves = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
+    safetensors.torch.save_file(halves, options.folder / f"bf16-{number:02}.safetensors")
+
+
+def train(options):
+    import torch
+    from torch import nn
+
+    torch.manual_seed(SEED)
+    data = torch.frombuffer(text(), dtype=torch.uint8)
+    model = make_model(options)
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(learning, lr=options.rate)
+    steps = options.warm_up + (options.checkpoints - 1) * options.every
+    start = time.monotonic()
+    for step in range(1, steps + 1):
+        starts = torch.randint(len(data) - options.context - 1, (options.batch,)).tolist()
+        tokens = torch.stack([data[at : at + options.context + 1] for at in starts]).long()
+        logits = model(tokens[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        number, rest = divmod(step - options.warm_up, options.every)
+        if step < options.warm_up or rest:
+            continue
+        save(options, number, model, optimizer)
+        spent = time.monotonic() - start
+        print(f"checkpoint {number}: step {step}, loss {loss.item():.3f}, {spent:.0f} s", flush=True)
+
+
+def main():
+    options = parse()
+    if min(options.checkpoints, options.every, options.warm_up) < 1:
+        raise SystemExit("--checkpoints, --every and --warm-up: at least 1")
+    environment.enter()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    train(options)
+
+
+if __name__ == "__main__":
+    main()
