@@ -27,6 +27,7 @@
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"
+#include "thalia/storage.h"
 #include "thalia/stream.h"
 #include "thalia/tensor_value.h"
 #include "thalia/v01.h"

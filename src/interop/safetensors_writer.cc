@@ -10,43 +10,11 @@
 #include "interop/safetensors_header.h"
 #include "interop/safetensors_parse.h"
 #include "io/atomic_file.h"
-#include "io/posix_file.h"
+#include "io/gathered_writer.h"
 #include "thalia/error.h"
 
 namespace thalia::interop {
 namespace {
-
-// Gathers payloads into few writes: a model can have a hundred thousand small tensors.
-class PayloadWriter {
- public:
-  PayloadWriter(const io::AtomicFile& file, std::string_view header) : file_(file) {
-    io::pwrite_all(file_.fd(), 0, as_byte_span(header), file_.path());
-    offset_ = header.size();
-  }
-
-  void write(ByteSpan payload) {
-    if (payload.size() >= kGather) {
-      flush();
-      io::pwrite_all(file_.fd(), offset_, payload, file_.path());
-      offset_ += payload.size();
-      return;
-    }
-    if (buffer_.size() + payload.size() > kGather) flush();
-    buffer_.insert(buffer_.end(), payload.begin(), payload.end());
-  }
-
-  void flush() {
-    io::pwrite_all(file_.fd(), offset_, buffer_, file_.path());
-    offset_ += buffer_.size();
-    buffer_.clear();
-  }
-
- private:
-  static constexpr std::size_t kGather = 1 << 20;
-  const io::AtomicFile& file_;
-  std::uint64_t offset_ = 0;
-  std::vector<std::byte> buffer_;
-};
 
 SafetensorsHeader checked_header(const std::filesystem::path& path,
                                  const std::vector<SafetensorsTensor>& tensors,
@@ -69,7 +37,9 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
   io::AtomicFile file(path, {.durability = options.durability});
-  PayloadWriter writer(file, header.bytes);
+  // Few writes: a model can have a hundred thousand small tensors.
+  io::GatheredWriter writer(file.fd(), file.path());
+  writer.write(as_byte_span(header.bytes));
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
     emit(i, [&](ByteSpan piece) {

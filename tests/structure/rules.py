@@ -30,6 +30,7 @@ PUBLIC_LAYERS = {
     "shape.h": "base",
     "version.h": "base",
     "options.h": "format",
+    "storage.h": "io",
     "json_writer.h": "json",
     "tensor.h": "container",
     "region.h": "container",
