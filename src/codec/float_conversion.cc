@@ -6,10 +6,7 @@
 
 #include "base/fail.h"
 #include "codec/float_environment.h"
-
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
+#include "codec/processor.h"
 
 namespace thalia::codec {
 namespace {
@@ -58,11 +55,9 @@ void check_convertible(std::string_view field, DType dtype) {
 #ifdef __x86_64__
 bool has_instruction_set(InstructionSet set) noexcept {
   if (set == InstructionSet::portable) return true;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  // clang 14 cannot ask for F16C by name; that the system keeps its registers is part of AVX2.
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_F16C) == 0) return false;
-  if (__builtin_cpu_supports("avx2") == 0) return false;
-  return set == InstructionSet::f16c || __builtin_cpu_supports("avx512f") != 0;
+  const Processor& here = processor();
+  if (!here.f16c) return false;
+  return set == InstructionSet::f16c || here.avx512f;
 }
 
 const FloatKernels& float_kernels(InstructionSet set) noexcept {

@@ -88,7 +88,8 @@ THIRD_PARTY = {
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring",),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
-    r"(immintrin|cpuid)\.h$": ("src/codec/float_",),
+    r"immintrin\.h$": ("src/codec/float_", "src/codec/intrinsics."),
+    r"cpuid\.h$": ("src/codec/processor.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
 }
