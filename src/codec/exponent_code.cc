@@ -16,7 +16,7 @@ ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits
                     [&](std::uint8_t a, std::uint8_t b) {
                       return of_symbol[a] != of_symbol[b] ? of_symbol[a] > of_symbol[b] : a < b;
                     });
-  const std::uint64_t total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  const std::uint64_t total = sum_of(counts);
   std::uint64_t escapes = total, fewest = UINT64_MAX;
   unsigned best = 1, coded = 0;
   for (code.code_bits = 1; code.code_bits <= ExponentCode::kMaxCodeBits; ++code.code_bits) {

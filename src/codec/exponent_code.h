@@ -3,8 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
+
+#include "codec/byte_counts.h"
 
 namespace thalia::codec {
 
@@ -28,8 +29,6 @@ struct ExponentCode {
     return count * (code_bits + low_bits()) + escapes * 8;
   }
 };
-
-using ByteCounts = std::array<std::uint32_t, 256>;
 
 /// The code in which bytes that come so often take the fewest bits. The same for the same counts
 /// everywhere.

@@ -58,8 +58,8 @@ ByteCounts sampled_counts(const PlaneKernels::Pair& kernels, std::size_t width, 
 
 // Whether the code promises less than the raw bytes, by what was sampled.
 bool is_promising(const ExponentCode& code, const ByteCounts& counts) {
-  std::uint64_t total = 0, coded = 0;
-  for (const std::uint32_t count : counts) total += count;
+  const std::uint64_t total = sum_of(counts);
+  std::uint64_t coded = 0;
   for (unsigned byte = 0; byte < counts.size(); ++byte) {
     const auto* const end = code.symbols.begin() + code.escape();
     if (std::find(code.symbols.begin(), end, byte & code.symbol_mask()) != end)
