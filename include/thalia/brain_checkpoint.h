@@ -21,6 +21,7 @@
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
+#include "thalia/quantization.h"
 #include "thalia/state_options.h"
 #include "thalia/value.h"
 
@@ -46,6 +47,9 @@ struct BrainSaveOptions {
   int compression_level = 0;
   PrecisionPolicy precision_policy{};  ///< as it is made it keeps every tensor as it is
   SparseStorage sparse = SparseStorage::automatic;
+  /// Weights of regions as codes of a few bits: lossy. After the policy of precisions, and of what
+  /// is stored densely. BrainDeltaOptions refuse it.
+  std::optional<QuantizationOptions> quantization{};
   bool include_homeostatic = true;
   /// All but compression and compression_level.
   SaveOptions save{};
@@ -66,6 +70,8 @@ struct BrainSaveResult {
   format::Codec compression = format::Codec::store;  ///< as asked for, or as chosen
   std::string precision_policy;                      ///< its text
   PrecisionStatistics precision_statistics;          ///< of the tensors as they are stored
+  std::vector<QuantizedTensorReport> quantized{};    ///< in the order of the file
+  std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;
   double sync_seconds = 0;  ///< of which waiting for the disk; not known of a wrapped file
 };

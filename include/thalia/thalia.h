@@ -24,6 +24,7 @@
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
 #include "thalia/prune.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/safetensors.h"

@@ -72,7 +72,8 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
                        Make make) {
   const TensorView view = file.tensor_view(region, number);
   return with_names(file, Reader::region_name(view), view.name(), [&] {
-    if (!is_plain(view.encoding())) fail_unresolved(view.encoding());
+    const bool quantized = view.encoding() == Encoding::quantized;
+    if (!quantized && !is_plain(view.encoding())) fail_unresolved(view.encoding());
     const format::TensorEntry& entry = file.tensor_entry(number);
     DraftTensor tensor;
     tensor.spec = {.name = std::string(view.name()),
@@ -82,6 +83,7 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
                    .encoding = view.encoding(),
                    .nnz = view.nnz(),
                    .wide_indices = view.wide_indices()};
+    if (quantized) tensor.quantized = file.quantized_tensor(entry);
     tensor.logical_length = view.logical_bytes();
     tensor.digested = true;
     tensor.digest = {view.crc32(), view.content_hash()};

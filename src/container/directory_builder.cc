@@ -98,13 +98,16 @@ class DirectoryBuilder {
     entry.chunk_count = static_cast<std::uint32_t>(tensor.chunks.size());
     entry.nnz = tensor.spec.nnz;
     for (unsigned d = 0; d < tensor.spec.shape.rank(); ++d) entry.shape[d] = tensor.spec.shape[d];
-    if (tensor.delta) {
-      entry.side_data_offset = side_data_.size() * sizeof(format::DeltaTensor);
-      entry.side_data_length = format::kDeltaTensorLength;
-      side_data_.push_back(*tensor.delta);
-    }
+    if (tensor.delta) add_side_data(entry, format::struct_bytes(*tensor.delta));
+    if (tensor.quantized) add_side_data(entry, format::struct_bytes(*tensor.quantized));
     chunks_.insert(chunks_.end(), tensor.chunks.begin(), tensor.chunks.end());
     tensors_.push_back(entry);
+  }
+
+  void add_side_data(format::TensorEntry& entry, ByteSpan structure) {
+    entry.side_data_offset = side_data_.size();
+    entry.side_data_length = static_cast<std::uint32_t>(structure.size());
+    side_data_.insert(side_data_.end(), structure.begin(), structure.end());
   }
 
   Directory assemble() {
@@ -136,7 +139,7 @@ class DirectoryBuilder {
     header.names_offset = append(as_byte_span(names_));
     header.names_length = names_.size();
     header.side_data_offset = append(as_byte_span(side_data_));
-    header.side_data_length = side_data_.size() * sizeof(format::DeltaTensor);
+    header.side_data_length = side_data_.size();
     header.directory_crc32 = integrity::crc32(format::struct_bytes(header));
     std::memcpy(out.data(), &header, sizeof header);
     out_.set_digests(draft_);
@@ -149,7 +152,7 @@ class DirectoryBuilder {
   std::vector<format::TensorEntry> tensors_;
   std::vector<format::ChunkEntry> chunks_;
   std::string names_;
-  std::vector<format::DeltaTensor> side_data_;
+  std::vector<std::byte> side_data_;
   Directory out_;
 };
 
@@ -191,7 +194,8 @@ format::TensorHeader payload_header(const DraftTensor& tensor) {
   format::TensorHeader header{};
   header.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
   header.ndim = static_cast<std::uint8_t>(shape.rank());
-  header.reserved = tensor.spec.encoding == Encoding::coo ? format::kCooMark : std::uint16_t{0};
+  if (tensor.spec.encoding == Encoding::coo) header.reserved = format::kCooMark;
+  if (tensor.spec.encoding == Encoding::quantized) header.reserved = format::kQuantizedMark;
   header.shape[0] = shape.rank() > 0 ? shape[0] : 1;
   header.shape[1] = shape.rank() > 1 ? shape[1] : 1;
   header.shape[2] = trailing_product(shape);

@@ -39,7 +39,7 @@ void check_json(const char* field, std::string_view text) {
   }
 }
 
-std::uint64_t checked_length(const TensorSpec& spec) {
+std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTensor* quantized) {
   const auto refuse = [&](std::string bound) {
     fail_argument(ErrorCode::bad_argument, "tensor",
                   fmt::format("'{}', {} {} of shape {} with nnz {}", printable(spec.name),
@@ -48,12 +48,19 @@ std::uint64_t checked_length(const TensorSpec& spec) {
                   std::move(bound));
   };
   const bool sparse = spec.encoding == Encoding::csr || spec.encoding == Encoding::coo;
-  if (!sparse && spec.encoding != Encoding::dense) refuse("dense, csr or coo");
+  if (!sparse && spec.encoding != Encoding::dense && quantized == nullptr)
+    refuse("dense, csr or coo");
   if (!sparse && (spec.nnz != 0 || spec.wide_indices))
     refuse("nnz 0 and narrow indices for a dense tensor");
   const auto elements = spec.shape.element_count();
   if (!elements || !spec.shape.byte_length(spec.dtype)) refuse("fewer than 2^64 bytes");
   if (spec.nnz > *elements) refuse(fmt::format("nnz at most {}", *elements));
+  if (quantized != nullptr) {
+    const auto parts = format::quantized_parts(spec.dtype, spec.shape, quantized->bits,
+                                               quantized->group_size, quantized->code_length);
+    if (!parts) refuse("f32, f16, f64 or bf16 of a quantized tensor");
+    return parts->length;
+  }
   const auto length =
       format::payload_length(spec.encoding, spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
   if (!length) refuse("csr: rank 2, coo: rank 1 or more, no packed dtype");
@@ -111,6 +118,17 @@ std::uint32_t Draft::add_region(RegionSpec spec) {
 
 std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
                                 bool streamed) {
+  return add_named(region, std::move(spec), std::move(pieces), streamed, nullptr);
+}
+
+std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
+                                   const format::QuantizedTensor& side, ByteSpan payload) {
+  spec.encoding = Encoding::quantized;
+  return add_named(region, std::move(spec), {payload}, false, &side);
+}
+
+std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+                               bool streamed, const format::QuantizedTensor* quantized) {
   if (region >= regions.size()) {
     fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
                   fmt::format("one of the {} that add_region returned", regions.size()));
@@ -122,7 +140,8 @@ std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vect
                     fmt::format("'{}' twice", printable(spec.name)), "unique names in a region");
     }
     std::string name = spec.name;
-    const std::uint32_t id = append_tensor(region, std::move(spec), std::move(pieces), streamed);
+    const std::uint32_t id =
+        append_tensor(region, std::move(spec), std::move(pieces), streamed, quantized);
     regions[region].tensor_names.insert(std::move(name));
     regions[region].tensors.push_back(id);
     return id;
@@ -133,13 +152,14 @@ std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vect
 }
 
 std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
-                                   std::vector<ByteSpan> pieces, bool streamed) {
+                                   std::vector<ByteSpan> pieces, bool streamed,
+                                   const format::QuantizedTensor* quantized) {
   if (tensors.size() >= ReadLimits{}.max_tensors) {
     fail_argument(ErrorCode::bad_argument, "tensors", std::to_string(tensors.size() + 1),
                   std::to_string(ReadLimits{}.max_tensors));
   }
   check_codes(spec);
-  const std::uint64_t length = checked_length(spec);
+  const std::uint64_t length = checked_length(spec, quantized);
   if (!streamed) {
     const std::uint64_t given =
         std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
@@ -161,6 +181,7 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
                      .logical_length = length,
                      .streamed = streamed && length != 0,
                      .pieces = std::move(pieces)});
+  if (quantized != nullptr) tensors.back().quantized = *quantized;
   return static_cast<std::uint32_t>(tensors.size() - 1);
 }
 

@@ -14,6 +14,7 @@
 #include "thalia/format/chunk.h"
 #include "thalia/format/delta.h"
 #include "thalia/format/header.h"
+#include "thalia/format/quantized.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
 
@@ -38,6 +39,8 @@ struct DraftTensor {
   bool in_chunks = false;
 
   bool digested = false;  ///< the digest is known from elsewhere
+
+  std::optional<format::QuantizedTensor> quantized{};  ///< where the encoding is quantized
 
   // Of a delta:
   std::optional<format::DeltaTensor> delta{};  ///< where the payload needs the base
@@ -94,6 +97,9 @@ class Draft {
   /// `pieces` is ignored where `streamed`.
   std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
                            bool streamed);
+  /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
+  std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
+                              const format::QuantizedTensor& side, ByteSpan payload);
   std::uint32_t add_connection(std::string_view source, std::string_view target);
   std::uint32_t add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
   std::uint32_t add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
@@ -123,7 +129,9 @@ class Draft {
 
  private:
   std::uint32_t append_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
-                              bool streamed);
+                              bool streamed, const format::QuantizedTensor* quantized = nullptr);
+  std::uint32_t add_named(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+                          bool streamed, const format::QuantizedTensor* quantized);
   std::unordered_set<std::string> region_names_;
   std::unordered_set<std::string> connection_names_;
 };

@@ -23,6 +23,7 @@
 #include "thalia/format/delta.h"
 #include "thalia/format/directory.h"
 #include "thalia/format/header.h"
+#include "thalia/format/quantized.h"
 #include "thalia/format/region.h"
 #include "thalia/format/tensor.h"
 #include "thalia/options.h"
@@ -120,6 +121,12 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Of a tensor that tensor_view() accepted and whose encoding needs a base: what comes out, in
   /// agreement with its entry. @throws FormatError.
   const format::DeltaTensor& delta_tensor(std::uint32_t number) const;
+
+  /// Of a quantized tensor that tensor_view() accepted, in agreement with its entry.
+  /// @throws FormatError.
+  const format::QuantizedTensor& quantized_tensor(const format::TensorEntry& entry) const;
+  /// The same of a view; null where it is not quantized.
+  static const format::QuantizedTensor* quantization_of(const TensorView& view);
 
   std::optional<std::uint32_t> find_region(std::string_view name) const;
   /// Number of the tensor in the table.

@@ -162,12 +162,14 @@ std::uint64_t TensorView::dense_bytes() const {
 }
 
 void TensorView::read_dense(MutableByteSpan out) const {
-  if (encoding() != Encoding::csr && encoding() != Encoding::coo) return read(out);
+  const bool quantized = encoding() == Encoding::quantized;
+  if (!quantized && encoding() != Encoding::csr && encoding() != Encoding::coo) return read(out);
   container::with_names(*file_, region_, name_, [&] {
     if (out.size() != dense_bytes()) {
       fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
                     std::to_string(dense_bytes()));
     }
+    if (quantized) return container::read_quantized(*file_, *entry_, out);
     std::vector<std::uint64_t> decoded;  // 8-byte elements, for the alignment of the index arrays
     ByteSpan payload;
     if (is_raw()) {

@@ -22,6 +22,11 @@ inline bool needs_base(Encoding encoding) {
 /// @throws UnsupportedError naming the encoding.
 [[noreturn]] void fail_unresolved(Encoding encoding);
 
+/// Restores a quantized tensor: out.size() must be its dense_bytes(). @throws FormatError for
+/// arrays that break the rules; IntegrityError.
+void read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
+                    MutableByteSpan out);
+
 /// Every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind them.
 /// @throws FormatError.
 void check_sparse_payload(const TensorView& tensor, ByteSpan payload);

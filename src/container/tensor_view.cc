@@ -31,11 +31,13 @@ Digest128 TensorView::content_hash() const noexcept {
 namespace container {
 
 void fail_unresolved(Encoding encoding) {
-  throw UnsupportedError(ErrorCode::unsupported_feature,
-                         needs_base(encoding)
-                             ? "the tensor is not in this file alone, but a change "
-                               "of its base's; resolve the delta"
-                             : "this version cannot resolve the encoding",
+  const char* why = "this version cannot resolve the encoding";
+  if (needs_base(encoding)) {
+    why = "the tensor is not in this file alone, but a change of its base's; resolve the delta";
+  } else if (encoding == Encoding::quantized) {
+    why = "the tensor is quantized: its elements are nowhere in the file; read_dense() restores it";
+  }
+  throw UnsupportedError(ErrorCode::unsupported_feature, why,
                          {.field = "encoding",
                           .value = std::string(encoding_name(encoding)),
                           .bound = "dense, csr or coo"});
@@ -107,7 +109,9 @@ void TensorView::check_typed(DType wanted) const {
     }
     if (encoding() != Encoding::dense) {
       fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(encoding())),
-                    "dense; csr() and coo() view sparse tensors");
+                    encoding() == Encoding::quantized
+                        ? "dense; read_dense() restores quantized tensors"
+                        : "dense; csr() and coo() view sparse tensors");
     }
   });
 }

@@ -9,6 +9,7 @@
 #include "container/chunk_reader.h"
 #include "container/closing_checksum.h"
 #include "container/payload_scan.h"
+#include "container/quantized_arrays.h"
 #include "container/sparse_delta.h"
 #include "container/tensor_reading.h"
 #include "integrity/block_tree.h"
@@ -73,7 +74,8 @@ class PayloadCheck {
   void check_payload(std::size_t i, const format::TensorEntry& entry, unsigned threads) {
     const auto encoding = static_cast<Encoding>(entry.encoding);
     const bool delta = needs_base(encoding) && (file_.header().flags & format::kFlagDelta) != 0;
-    if (!is_plain(encoding) && !delta) return;  // cannot be judged, or was reported
+    const bool quantized = encoding == Encoding::quantized;
+    if (!is_plain(encoding) && !delta && !quantized) return;  // was reported
     // In one piece in memory only where it has to be: decoded, or to look up indices.
     std::vector<std::uint64_t> memory;
     ByteSpan logical;
@@ -105,6 +107,7 @@ class PayloadCheck {
       check_sparse_delta(entry, logical);
       return;
     }
+    if (quantized) return check_quantized(entry, logical);
     if (delta) return;
     if (encoding != Encoding::dense) {
       const SoundTensor& tensor = structure_.tensors[i];
@@ -118,6 +121,30 @@ class PayloadCheck {
       std::vector<std::byte> last;
       check_values(entry,
                    file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
+    }
+  }
+
+  // What comes out of the codes is what came out when they were made.
+  void check_quantized(const format::TensorEntry& entry, ByteSpan logical) const {
+    const format::QuantizedTensor& side = file_.quantized_tensor(entry);
+    const QuantizedArrays arrays(entry, side, logical);
+    arrays.check_unused_bits();
+    integrity::ContentHasher hasher;
+    const std::uint64_t width = dtype_bits(static_cast<DType>(entry.dtype)) / 8;
+    std::vector<std::byte> piece;
+    for (std::uint64_t i = 0; i < arrays.pieces(); ++i) {
+      piece.resize(arrays.piece_elements(i) * width);
+      arrays.restore(i, piece);
+      hasher.update(piece);
+    }
+    const Digest128 hash = hasher.content_hash();
+    if (hasher.crc32() != side.crc32 ||
+        std::memcmp(hash.bytes, side.content_hash, sizeof side.content_hash) != 0) {
+      throw IntegrityError(ErrorCode::checksum_mismatch,
+                           "other elements come out than when the tensor was quantized",
+                           {.section = "payload",
+                            .field = "content_hash",
+                            .offset = std::uint64_t{entry.stored_offset}});
     }
   }
 

@@ -185,7 +185,7 @@ class StructureCheck {
                 check_tensor_name(number, name, before, number == first);
                 before = name;
                 check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
-                check_delta_tensor(number);
+                check_side_data(number);
               },
               region, name);
       if (sound) out_.tensors.push_back({r, number});
@@ -219,8 +219,9 @@ class StructureCheck {
   }
 
   // In a file that is no delta the encoding itself is a finding.
-  void check_delta_tensor(std::uint32_t number) {
+  void check_side_data(std::uint32_t number) {
     const auto encoding = static_cast<Encoding>(file_.tensor_entry(number).encoding);
+    if (encoding == Encoding::quantized) file_.quantized_tensor(file_.tensor_entry(number));
     if ((file_.header().flags & format::kFlagDelta) != 0 && needs_base(encoding))
       file_.delta_tensor(number);
   }

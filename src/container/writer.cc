@@ -203,6 +203,12 @@ SaveResult Writer::commit() {
 
 namespace container {
 
+TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                                     const format::QuantizedTensor& side, ByteSpan payload) {
+  return {writer.impl_->declare("add_quantized")
+              .add_quantized(region.value, std::move(spec), side, payload)};
+}
+
 Draft& WriterAccess::settle(Writer& writer) {
   if (!writer.impl_)
     throw UsageError(ErrorCode::wrong_state, "the writer was moved from or saved before");

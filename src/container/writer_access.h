@@ -17,6 +17,9 @@ struct BackgroundWork {
 };
 
 struct WriterAccess {
+  /// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
+  static TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                                const format::QuantizedTensor& side, ByteSpan payload);
   /// Ends what is on its way of streamed payloads, so that commit() can be left to another thread
   /// and the draft may be made to borrow other memory.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved

@@ -71,6 +71,27 @@ std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& sha
   return parts;
 }
 
+std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, unsigned bits,
+                                              std::uint32_t group_size,
+                                              std::uint64_t code_length) noexcept {
+  const bool narrow = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  const auto elements = shape.element_count();
+  if (!elements || (!narrow && dtype != DType::f64)) return std::nullopt;
+  const std::uint64_t width = narrow ? 4 : 8;
+  QuantizedParts parts;
+  if (*elements != 0) parts.groups = group_size == 0 ? 1 : (*elements - 1) / group_size + 1;
+  if (!append(parts, parts.widths, bits == 0 ? parts.groups : 0, 1, 1)) return std::nullopt;
+  if (!append(parts, parts.minima, parts.groups, width, width)) return std::nullopt;
+  if (!append(parts, parts.scales, parts.groups, width, width)) return std::nullopt;
+  if (!append(parts, parts.codes, code_length, 1, 1)) return std::nullopt;
+  return parts;
+}
+
+std::uint64_t quantized_code_length(std::uint64_t elements, unsigned bits) noexcept {
+  // Groups are multiples of 8 elements, so that only the last can end within a byte.
+  return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
+}
+
 std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept {
   return logical_length >= kPageThreshold ? kPageAlignment : kAlignment;
 }

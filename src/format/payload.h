@@ -45,6 +45,25 @@ struct SparseDeltaParts {
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
                                                    std::uint64_t listed) noexcept;
 
+/// The arrays of a quantized payload; extents count from the payload's first byte.
+struct QuantizedParts {
+  std::uint64_t groups = 0;
+  Extent widths;  ///< none where all groups have one width
+  Extent minima;
+  Extent scales;
+  Extent codes;
+  std::uint64_t length = 0;
+};
+
+/// `group_size` 0: one group; `bits` 0: each group has its own. nullopt where a length overflows,
+/// or the dtype is none of f32, f16, f64 and bf16. docs/format.md, "quantized".
+std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, unsigned bits,
+                                              std::uint32_t group_size,
+                                              std::uint64_t code_length) noexcept;
+
+/// Bytes of the codes of so many elements where every code has `bits` bits, 1 to 8.
+std::uint64_t quantized_code_length(std::uint64_t elements, unsigned bits) noexcept;
+
 /// What the first byte of a payload of this many logical bytes is aligned to.
 std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept;
 

@@ -93,6 +93,8 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
   result.sha256 = saved.sha256;
   result.precision_policy = to_string(options.precision_policy);
   result.precision_statistics = interop::statistics_of(stored);
+  result.quantized = stored.quantized;
+  result.not_finite = stored.not_finite;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

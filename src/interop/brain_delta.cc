@@ -65,6 +65,8 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
   const interop::Packing packing = interop::packing_for(target, options.brain.compression);
   if (options.brain.save.sha256)
     fail_argument(ErrorCode::bad_argument, "sha256", "true", "false for a delta");
+  if (options.brain.quantization)
+    fail_argument(ErrorCode::bad_argument, "quantization", "options", "none for a delta");
   const ChainReader base = ChainReader::open(
       base_checkpoint, {.read = {.threads = options.brain.save.threads}, .search = options.search});
   const DeltaState state = state_of(interop::stored_brain(brain, options.brain));

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "io/random.h"
+#include "model/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/format/constants.h"
 #include "thalia/version.h"
@@ -89,8 +90,21 @@ Packing packing_for(const path& target, BrainCompression compression) {
 }
 
 model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options) {
-  model::StoredBrain stored = model::store_brain(brain, store_options(options));
-  stored.metadata_json = model::metadata_text(completed_metadata(brain, options));
+  model::StoreOptions store = store_options(options);
+  Value metadata = completed_metadata(brain, options);
+  std::optional<model::Quantizer> quantizer;
+  if (options.quantization) {
+    quantizer.emplace(*options.quantization, model::lossy_generation_of(metadata),
+                      options.save.threads);
+    store.quantizer = &*quantizer;
+  }
+  model::StoredBrain stored = model::store_brain(brain, store);
+  if (quantizer && !quantizer->reports().empty()) {
+    model::set_lossy_generation(metadata, quantizer->generation());
+    stored.quantized = quantizer->reports();
+  }
+  if (quantizer) stored.not_finite = quantizer->not_finite();
+  stored.metadata_json = model::metadata_text(metadata);
   return stored;
 }
 

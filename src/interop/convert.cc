@@ -147,13 +147,15 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
 namespace interop {
 
 TensorSpec spec_of(const TensorView& tensor) {
-  return {.name = std::string(tensor.name()),
-          .dtype = tensor.dtype(),
-          .shape = tensor.shape(),
-          .role = tensor.role(),
-          .encoding = tensor.encoding(),
-          .nnz = tensor.nnz(),
-          .wide_indices = tensor.wide_indices()};
+  return {
+      .name = std::string(tensor.name()),
+      .dtype = tensor.dtype(),
+      .shape = tensor.shape(),
+      .role = tensor.role(),
+      // Restored on the way.
+      .encoding = tensor.encoding() == Encoding::quantized ? Encoding::dense : tensor.encoding(),
+      .nnz = tensor.nnz(),
+      .wide_indices = tensor.wide_indices()};
 }
 
 std::string list_names(const std::vector<std::string>& names) {

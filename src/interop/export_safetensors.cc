@@ -36,7 +36,8 @@ void check_tensor(std::string_view region, const TensorView& view) {
                             .tensor = printable(view.name()),
                             .value = std::string(value)});
   };
-  if (view.encoding() != Encoding::dense) refuse("encoding", encoding_name(view.encoding()));
+  if (view.encoding() != Encoding::dense && view.encoding() != Encoding::quantized)
+    refuse("encoding", encoding_name(view.encoding()));
   if (safetensors_dtype_name(view.dtype()).empty()) refuse("dtype", dtype_name(view.dtype()));
 }
 

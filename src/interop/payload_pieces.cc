@@ -29,6 +29,15 @@ void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t en
 
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits) {
+  if (tensor.encoding() == Encoding::quantized) {
+    if (tensor.dense_bytes() > limits.max_allocation_bytes) {
+      fail_limit("payload", "max_allocation_bytes", tensor.dense_bytes(),
+                 limits.max_allocation_bytes);
+    }
+    scratch.resize(tensor.dense_bytes());
+    tensor.read_dense(scratch);
+    return scratch;
+  }
   if (tensor.is_raw()) return tensor.bytes();
   if (tensor.logical_bytes() > limits.max_allocation_bytes) {
     fail_limit("payload", "max_allocation_bytes", tensor.logical_bytes(),

@@ -10,8 +10,9 @@
 
 namespace thalia::interop {
 
-/// The logical bytes of a tensor: in the mapping where they lie there raw, else decompressed into
-/// `scratch`. @throws FormatError (limit_exceeded) before more than the limit is allocated.
+/// The logical bytes of a tensor, of a quantized one its elements: in the mapping where they lie
+/// there raw, else decompressed into `scratch`. @throws FormatError (limit_exceeded) before more
+/// than the limit is allocated.
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits);
 

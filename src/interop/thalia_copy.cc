@@ -26,12 +26,17 @@ std::vector<TensorView> tensors_of(const RegionView& region) {
 }
 
 void check_encoding(const TensorView& tensor) {
-  if (tensor.encoding() <= Encoding::coo) return;
+  if (tensor.encoding() <= Encoding::quantized) return;
   throw UnsupportedError(ErrorCode::unsupported_feature, "cannot copy this encoding",
                          {.field = "encoding",
                           .region = printable(Reader::region_name(tensor)),
                           .tensor = printable(tensor.name()),
                           .value = std::string(encoding_name(tensor.encoding()))});
+}
+
+// Elements of quantized tensors are nowhere: they are restored, and written as they come out.
+bool is_in_place(const TensorView& tensor) {
+  return tensor.is_raw() && tensor.encoding() != Encoding::quantized;
 }
 
 }  // namespace
@@ -57,7 +62,7 @@ void ThaliaCopy::copy_region(const RegionView& region) {
     check_encoding(tensor);
     TensorSpec spec = spec_of(tensor);
     const DType dtype = spec.dtype = precision_.choose(region, spec);
-    if (tensor.is_raw() && dtype == tensor.dtype()) {
+    if (is_in_place(tensor) && dtype == tensor.dtype()) {
       writer_.add_tensor(id, std::move(spec), tensor.bytes());
     } else {
       streamed_.push_back({writer_.add_tensor(id, std::move(spec)), tensor, dtype});
@@ -93,8 +98,8 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
 // in memory.
 ByteSpan ThaliaCopy::borrowed(const TensorView& tensor, DType dtype) {
   if (dtype == tensor.dtype()) {
-    return tensor.is_raw() ? tensor.bytes()
-                           : fetch_payload(tensor, held_.emplace_back(), read_.limits);
+    return is_in_place(tensor) ? tensor.bytes()
+                               : fetch_payload(tensor, held_.emplace_back(), read_.limits);
   }
   const ByteSpan payload = fetch_payload(tensor, scratch_, read_.limits);
   std::vector<std::byte>& converted = held_.emplace_back();

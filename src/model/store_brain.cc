@@ -2,6 +2,8 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/writer_access.h"
+#include "model/quantized_payload.h"
 #include "model/stored_brain.h"
 #include "model/tree_json.h"
 
@@ -83,8 +85,14 @@ Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& pa
   writer.set_training_steps(brain.training_steps);
   for (const StoredRegion& region : brain.regions) {
     const RegionId id = writer.add_region(region.spec);
-    for (const StoredTensor& stored : region.tensors)
-      writer.add_tensor(id, stored.spec, stored.tensor.bytes());
+    for (const StoredTensor& stored : region.tensors) {
+      if (stored.quantized) {
+        container::WriterAccess::add_quantized(writer, id, stored.spec, stored.quantized->side,
+                                               stored.quantized->bytes);
+      } else {
+        writer.add_tensor(id, stored.spec, stored.tensor.bytes());
+      }
+    }
   }
   for (const StoredConnectionTensors& connection : brain.connections) {
     const std::uint32_t id = writer.add_connection(connection.source, connection.target);

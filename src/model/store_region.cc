@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "model/quantizer.h"
 #include "model/stored_region.h"
 #include "model/tree_json.h"
 #include "thalia/json_writer.h"
@@ -98,12 +99,25 @@ class Storing {
 
   void add_tensor(JsonWriter& json, const std::string& component, const std::string& path,
                   Role role, const Tensor& tensor) {
-    const StoredTensor& stored = stored_.tensors.emplace_back(
-        store_tensor(tensor, free_name(component, path), role,
-                     path_.empty() ? path : path_ + '.' + path, options_));
+    const std::string full = path_.empty() ? path : path_ + '.' + path;
+    StoredTensor& stored = stored_.tensors.emplace_back(
+        store_tensor(tensor, free_name(component, path), role, full, options_));
+    if (options_.quantizer != nullptr && stored.tensor.is_dense()) quantize(stored, full);
     json.begin_object().member("_type", "tensor").member("_name", stored.spec.name);
     write_origin(json, stored);
     json.end_object();
+  }
+
+  void quantize(StoredTensor& stored, const std::string& path) {
+    const QuantizationTarget target{.path = path,
+                                    .region = stored_.spec.name,
+                                    .name = stored.spec.name,
+                                    .role = stored.spec.role,
+                                    .dtype = stored.spec.dtype,
+                                    .shape = stored.spec.shape};
+    if (!options_.quantizer->chooses(target)) return;
+    auto payload = options_.quantizer->quantize(target, stored.tensor);
+    if (payload) stored.quantized = std::make_shared<const QuantizedPayload>(*std::move(payload));
   }
 
   void add_scalar(JsonWriter& json, const std::string& component, const std::string& path,

@@ -10,6 +10,7 @@
 #include "model/stored_region.h"
 #include "thalia/brain_state.h"
 #include "thalia/options.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/writer.h"
 
@@ -27,6 +28,8 @@ struct StoredBrain {
   std::vector<StoredConnectionTensors> connections;
   std::string metadata_json;
   std::uint64_t training_steps = 0;
+  std::vector<QuantizedTensorReport> quantized{};
+  std::vector<std::string> not_finite{};  ///< paths of tensors that could not be quantized
 };
 
 /// Regions, pathways, brain-wide state: in this order. Tensors that are stored as they are share

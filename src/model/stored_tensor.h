@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -16,16 +17,21 @@ namespace thalia::model {
 /// root: "regions.cortex.weights.w_ff".
 using ChooseDType = std::function<DType(const std::string& path, Role role, const Tensor& tensor)>;
 
+class Quantizer;
+struct QuantizedPayload;
+
 struct StoreOptions {
   SparseStorage sparse = SparseStorage::automatic;
   bool include_homeostatic = true;
-  ChooseDType choose_dtype{};  ///< none: each in its own
-  unsigned threads = 0;        ///< that convert elements; 0: one a core
+  ChooseDType choose_dtype{};      ///< none: each in its own
+  unsigned threads = 0;            ///< that convert elements; 0: one a core
+  Quantizer* quantizer = nullptr;  ///< of tensors of regions; none: nothing is quantized
 };
 
 struct StoredTensor {
   TensorSpec spec;
-  Tensor tensor;  ///< as it is stored: its layout is the spec's
+  Tensor tensor;  ///< as it is stored: its layout is the spec's; where it is quantized, before that
+  std::shared_ptr<const QuantizedPayload> quantized{};  ///< what is stored in the tensor's place
   // What it was before.
   bool was_dense = false;            ///< and is sparse
   std::optional<DType> was_dtype{};  ///< where one was chosen for it, be it the same

@@ -117,6 +117,14 @@ Tensor Tensor::adopt(const TensorLayout& layout, ByteSpan bytes,
 }
 
 Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
+  if (view.encoding() == Encoding::quantized) {
+    if (view.dense_bytes() > limits.max_allocation_bytes) {
+      fail_limit("payload", "max_allocation_bytes", view.dense_bytes(),
+                 limits.max_allocation_bytes);
+    }
+    return filled({.dtype = view.dtype(), .shape = view.shape()},
+                  [&](MutableByteSpan bytes) { view.read_dense(bytes); });
+  }
   const TensorLayout layout{view.dtype(), view.shape(), view.encoding(), view.nnz(),
                             view.wide_indices()};
   if (view.is_raw()) return adopt(layout, view.bytes(), std::make_shared<TensorView>(view));

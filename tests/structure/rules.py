@@ -49,6 +49,7 @@ PUBLIC_LAYERS = {
     "delta.h": "model",
     "precision.h": "model",
     "precision_statistics.h": "model",
+    "quantization.h": "model",
     "capacity.h": "model",
     "checkpoint_metadata.h": "model",
     "grow_file.h": "model",

@@ -8,6 +8,7 @@ from itertools import pairwise
 import digests
 import elements
 import structures as s
+from quantized import Quantized
 from structures import Refused, align
 
 
@@ -33,11 +34,14 @@ class Tensor:
         self.sparse = self.encoding in ("csr", "coo")
         self.stored_elements = entry.nnz if self.sparse else self.count
         entry.require(
-            "encoding", entry.encoding <= 2, "dense, csr or coo: settled so far", "UnsupportedError"
+            "encoding", entry.encoding <= 3, "what needs no base", "UnsupportedError"
         )
         entry.require("flags", entry.flags <= int(self.sparse), "bit 0, csr and coo only")
         entry.require("nnz", entry.nnz <= (self.count if self.sparse else 0), self.count)
         self.index_width = 8 if entry.flags & 1 else 4
+        self.quantized = None
+        if self.encoding == "quantized":
+            self.quantized = Quantized(file, entry, self.dtype, self.count)
         self.place_arrays()
         self.check_place()
         self.chunks = self.read_chunks()
@@ -51,6 +55,8 @@ class Tensor:
         entry, width = self.entry, self.index_width
         if self.encoding == "dense":
             length = -(-self.count * self.bits // 8)
+        elif self.quantized:
+            length = self.quantized.length
         else:
             entry.require("dtype", self.bits % 8 == 0, "no packed type in a sparse tensor")
             if self.encoding == "csr":
@@ -84,8 +90,9 @@ class Tensor:
             entry.stored_offset - 32 >= begin and entry.stored_offset + entry.stored_length <= end,
             f"within [{begin}, {end})",
         )
-        entry.require("side_data_length", entry.side_data_length == 0, 0)
-        entry.require("side_data_offset", entry.side_data_offset == 0, 0)
+        if not self.quantized:
+            entry.require("side_data_length", entry.side_data_length == 0, 0)
+            entry.require("side_data_offset", entry.side_data_offset == 0, 0)
         self.file.claim(entry.stored_offset - 32, 32, f"payload header of {self.label!r}")
         self.file.claim(entry.stored_offset, entry.stored_length, f"payload of {self.label!r}")
 
@@ -135,7 +142,7 @@ class Tensor:
         else:
             header = s.TENSOR_HEADER.read(self.file.data, at)
             header.require("ndim", header.ndim == entry.ndim, entry.ndim)
-            mark = int(self.encoding == "coo")
+            mark = {"coo": 1, "quantized": 2}.get(self.encoding, 0)
             header.require("reserved", header.reserved == mark, mark)
             folded = min(math.prod(self.shape[2:]), (1 << 64) - 1)
             shape = (*(*self.shape[:2], 1, 1)[:2], folded)
@@ -172,6 +179,8 @@ class Tensor:
             self.check_csr()
         elif self.encoding == "coo":
             self.check_coo()
+        elif self.quantized:
+            self.restored = self.quantized.restore(self.data)
         elif elements.unused_bits(self.dtype, self.data, self.count):
             self.refuse("elements", "bits behind the last element", "zero")
         elif self.dtype == "bool" and bytes(self.data).strip(b"\0\1"):
@@ -215,7 +224,7 @@ class Tensor:
 
     def contents(self):
         """The elements, and the indices of a sparse tensor, as JSON can hold them."""
-        if self.encoding == "dense":
+        if self.encoding in ("dense", "quantized"):
             return {"values": self.elements_from(0, self.count)}
         indices = list(self.index_array(self.indices_at, self.indices_end))
         values = self.elements_from(self.values_at, self.entry.nnz)
@@ -229,7 +238,8 @@ class Tensor:
         }
 
     def elements_from(self, start, count):
-        numbers = elements.values(self.dtype, bytes(self.data[start:]), count)
+        data = self.restored if self.quantized else self.data
+        numbers = elements.values(self.dtype, bytes(data[start:]), count)
 
         def plain(number):
             if isinstance(number, complex):

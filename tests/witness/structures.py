@@ -138,6 +138,12 @@ TENSOR_ENTRY = Layout(
     "u32 first_chunk", "u32 chunk_count", "u64 nnz", "u8[16] content_hash", "u64 side_data_offset",
     "u32 side_data_length", "u32 zero_54", "u64[8] shape", "u8[8] zero_98",
 )
+QUANTIZED_TENSOR = Layout(
+    "directory",
+    "u8 bits", "u8 zero_01", "u16 lossy_generation", "u16 max_lossy_generations", "u16 zero_06",
+    "u32 group_size", "u32 crc32", "u64 code_length", "u64 max_error", "u64 rms_error",
+    "u8[16] content_hash", "u8[8] zero_38",
+)
 
 CHECKSUM_TYPES = ("none", "sha256", "crc32", "block_tree")
 LEAF_ALGORITHMS = {0: None, 1: "xxh3_128", 2: "sha256"}

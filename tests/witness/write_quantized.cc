@@ -1,0 +1,89 @@
+// Files with quantized tensors, and beside each the elements that the library restores.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "thalia/quantization.h"
+#include "thalia/reader.h"
+#include "thalia/tensor_value.h"
+#include "thalia/writer.h"
+
+using namespace thalia;
+
+namespace {
+
+constexpr std::uint64_t kElements = 1001;
+
+// Numbers of many sizes, both signs among them: a linear congruential generator, and a wave.
+template <typename T>
+std::vector<T> numbers(double scale) {
+  std::vector<T> out(kElements);
+  std::uint64_t state = 7;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const double uniform = static_cast<double>(state >> 11) * 0x1p-53;
+    out[i] = static_cast<T>((uniform - 0.4) * scale * std::exp2(std::sin(double(i) / 50) * 6));
+  }
+  return out;
+}
+
+void write(const std::filesystem::path& folder, const std::string& name,
+           const QuantizationOptions& options, format::Codec codec) {
+  const std::filesystem::path plain = folder / "plain";
+  SaveOptions save{.leaves = format::LeafAlgorithm::sha256, .timestamp = 1767225600};
+  save.file_uuid.emplace();
+  Writer writer(plain, save);
+  const RegionId region = writer.add_region({.name = "r"});
+  const auto f32 = numbers<float>(1), huge = numbers<float>(1e36F), tiny = numbers<float>(1e-43F);
+  const auto f64 = numbers<double>(1e-200);
+  // The same bits as halves: most exponents occur, and those of infinities and NaN do not.
+  std::vector<std::uint16_t> halves(kElements);
+  for (std::size_t i = 0; i < halves.size(); ++i)
+    halves[i] = static_cast<std::uint16_t>(i * 77 % 0x7000 | (i % 3 == 0 ? 0x8000 : 0));
+  const auto add = [&](const char* of, DType dtype, ByteSpan bytes) {
+    writer.add_tensor(region, {.name = of, .dtype = dtype, .shape = {7, 143}}, bytes);
+  };
+  add("f32", DType::f32, as_byte_span(f32));
+  add("huge", DType::f32, as_byte_span(huge));
+  add("tiny", DType::f32, as_byte_span(tiny));
+  add("f64", DType::f64, as_byte_span(f64));
+  add("f16", DType::f16, as_byte_span(halves));
+  add("bf16", DType::bf16, as_byte_span(halves));
+  writer.commit();
+  save.compression = codec;
+  quantize_file(plain, folder / (name + ".thalia"), options, {.save = save});
+  std::filesystem::remove(plain);
+  const Reader reader = Reader::open(folder / (name + ".thalia"));
+  for (const char* of : {"f32", "huge", "tiny", "f64", "f16", "bf16"}) {
+    const Tensor restored = Tensor::from(reader.tensor(of));
+    std::ofstream file(folder / (name + "." + of), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(restored.bytes().data()),
+               static_cast<std::streamsize>(restored.bytes().size()));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_quantized FOLDER\n";
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = argv[1];
+    const auto store = format::Codec::store;
+    write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
+    write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);
+    write(folder, "bits5", {.bits = 5, .group_size = 0, .min_elements = 1}, store);
+    write(folder, "bits8", {.bits = 8, .group_size = 128, .min_elements = 1}, store);
+    write(folder, "mixed", {.bits = 2.5, .group_size = 32, .adaptive = true, .min_elements = 1},
+          store);
+  } catch (const std::exception& error) {
+    std::cerr << "write_quantized: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
