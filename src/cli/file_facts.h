@@ -1,6 +1,7 @@
 // What header and directory of a .thalia file say, in words.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "cli/dtype_totals.h"
 #include "thalia/format/header.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/tensor.h"
 
@@ -20,10 +22,20 @@ struct FileTotals {
   std::uint64_t stored_bytes = 0;
   std::uint32_t raw = 0;
   std::uint32_t chunked = 0;
+  std::uint32_t quantized = 0;
+  std::uint16_t lossy_generation = 0;  ///< the largest
+  std::uint16_t max_lossy_generations = 0;
 
   void add(const TensorView& tensor) {
-    dtypes.add(tensor.dtype(), tensor.logical_bytes());
-    logical_bytes += tensor.logical_bytes();
+    std::uint64_t bytes = tensor.logical_bytes();
+    if (const auto quantization = quantization_of(tensor)) {
+      bytes = tensor.dense_bytes();
+      ++quantized;
+      lossy_generation = std::max(lossy_generation, quantization->lossy_generation);
+      max_lossy_generations = std::max(max_lossy_generations, quantization->max_lossy_generations);
+    }
+    dtypes.add(tensor.dtype(), bytes);
+    logical_bytes += bytes;
     stored_bytes += tensor.stored_bytes();
     ++(tensor.is_raw() ? raw : chunked);
   }

@@ -42,6 +42,8 @@ constexpr std::array kCommands{
     Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
             declare_delta},
     Command{"resolve", "DELTA OUT", "the full file of a delta and its bases", declare_resolve},
+    Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
+            declare_quantize},
     Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture",
             declare_plot},
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",

@@ -168,6 +168,12 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   line(out, "flags", list(flag_names(header.flags)));
   line(out, "codecs", codec_text(header, totals));
   line(out, "checksum", checksum_text(header, reader));
+  if (totals.quantized != 0) {
+    line(out, "lossy",
+         fmt::format("{} quantized, generation {} of at most {}",
+                     counted(totals.quantized, "tensor", "tensors"), totals.lossy_generation,
+                     totals.max_lossy_generations));
+  }
   line(out, "delta base",
        has_base(header)
            ? fmt::format("{}, step {}", hex(header.base_checksum, 32), grouped(header.base_step))
@@ -208,6 +214,11 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
     json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
   }
   json.member("digest", hex(reader.closing_checksum().bytes, 32)).end_object();
+  if (totals.quantized != 0) {
+    json.key("lossy").begin_object().member("quantized_tensors", totals.quantized);
+    json.member("lossy_generation", totals.lossy_generation);
+    json.member("max_lossy_generations", totals.max_lossy_generations).end_object();
+  }
   json.key("delta_base");
   if (has_base(header)) {
     json.begin_object().member("checksum", hex(header.base_checksum, 32));

@@ -14,6 +14,7 @@
 #include "cli/print.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 
@@ -37,6 +38,8 @@ std::string encoding_text(const TensorView& tensor) {
   std::string text(encoding_name(tensor.encoding()));
   if (tensor.encoding() == Encoding::csr || tensor.encoding() == Encoding::coo)
     text += fmt::format(" ({})", counted(tensor.nnz(), "entry", "entries"));
+  if (const auto quantization = quantization_of(tensor))
+    text += fmt::format(" ({:.3g} bits, lossy)", quantization->mean_bits);
   return text;
 }
 
@@ -68,7 +71,15 @@ void add_json(JsonWriter& json, const TensorView& tensor) {
   json.member("stored_bytes", tensor.stored_bytes()).member("offset", tensor.stored_offset());
   json.member("chunks", tensor.chunk_count())
       .member("crc32", fmt::format("{:08x}", tensor.crc32()));
-  json.member("content_hash", hex(tensor.content_hash().bytes, 16)).end_object();
+  json.member("content_hash", hex(tensor.content_hash().bytes, 16));
+  if (const auto quantization = quantization_of(tensor)) {
+    json.key("quantization").begin_object().member("bits", quantization->mean_bits);
+    json.member("group_size", quantization->group_size);
+    json.member("max_error", quantization->max_error).member("rms_error", quantization->rms_error);
+    json.member("lossy_generation", quantization->lossy_generation);
+    json.member("max_lossy_generations", quantization->max_lossy_generations).end_object();
+  }
+  json.end_object();
 }
 
 void add_region_facts(JsonWriter& json, const RegionView& region) {

@@ -12,6 +12,7 @@
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::cli {
 namespace {
@@ -36,6 +37,18 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
                       .shape = view.shape(),
                       .encoding = view.encoding(),
                       .nnz = view.nnz()};
+  if (view.encoding() == Encoding::quantized) {
+    source.encoding = Encoding::dense;
+    const Tensor restored = Tensor::from(view);
+    source.logical_bytes = [restored] {
+      return std::string(reinterpret_cast<const char*>(restored.bytes().data()),
+                         restored.bytes().size());
+    };
+    source.read = [restored](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      copy_slice(restored.dtype(), restored.shape(), restored.bytes(), ranges, out);
+    };
+    return source;
+  }
   source.logical_bytes = [view] {
     std::string bytes(view.logical_bytes(), '\0');
     view.read(std::as_writable_bytes(std::span(bytes)));

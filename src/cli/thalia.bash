@@ -32,7 +32,7 @@ _thalia_tensors() {
 
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve plot bench version help'
+  local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -65,7 +65,7 @@ _thalia() {
     --neurons | --source | --population | --sparsity | --scale | --seed | --axes | --reason) return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;
     --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
-    --threshold) return ;;
+    --threshold | --bits | --group-size | --include | --exclude | --min-elements | --max-generations) return ;;
     --dir | --search)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -d -- "$word")
@@ -101,6 +101,7 @@ _thalia() {
       decompress) options='--threads --json' ;;
       delta) options='--threshold --compression --level --search --threads --json' ;;
       resolve) options='--compression --level --search --threads --json' ;;
+      quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save" ;;
       compact | recover) options='--wait --threads --json' ;;
       plot) options='--output' ;;
       bench) options='--dir --size --rounds --threads --json' ;;
