@@ -17,6 +17,7 @@
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/load_into.h"
+#include "thalia/mckp.h"
 #include "thalia/merge.h"
 #include "thalia/metadata_file.h"
 #include "thalia/migrate.h"

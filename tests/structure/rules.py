@@ -69,6 +69,7 @@ PUBLIC_LAYERS = {
     "v01.h": "interop",
     "v01_binary.h": "interop",
     "v01_state.h": "interop",
+    "mckp.h": "interop",
     "merge.h": "interop",
     "thalia.h": "interop",
 }
@@ -84,7 +85,7 @@ THIRD_PARTY = {
     r"simdjson\.h$": ("src/json/",),
     r"zstd(_errors)?\.h$": ("src/codec/zstd",),
     r"lz4(hc|frame)?\.h$": ("src/codec/lz4",),
-    r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.",),
+    r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.", "src/integrity/xxh64."),
     r"openssl/": ("src/integrity/sha256.",),
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring",),

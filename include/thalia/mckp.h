@@ -1,0 +1,212 @@
+// MCKP files: tensors under names with compressed blocks, each on its own or as a difference to a
+// tensor of a previous checkpoint. docs/mckp.md is normative.
+//
+//   thalia::MckpWriter writer("model.mckp", {.codec = thalia::format::Codec::zstd});
+//   writer.add("w", tensor);
+//   writer.finish();
+//   const thalia::MckpFile file = thalia::MckpFile::open("model.mckp");
+//   const thalia::Tensor w = file.read("w");   // reads and checks the block of w alone
+//
+// thalia/checkpoint_compressor.h saves and loads whole checkpoints by key.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+#include "thalia/options.h"
+#include "thalia/shape.h"
+#include "thalia/storage.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia {
+
+/// How a block's payload was made of a tensor's bytes. docs/mckp.md, "Methods".
+struct MckpMethod {
+  format::Codec codec = format::Codec::store;  ///< store, zstd, lz4 … (thalia/format/chunk.h)
+  bool delta = false;                          ///< XORed with the tensor of the previous checkpoint
+  unsigned plane_width = 0;                    ///< bytes of an element that was cut up; 0: not cut
+  bool quantized = false;                      ///< codes in place of numbers: lossy
+  friend bool operator==(const MckpMethod&, const MckpMethod&) = default;
+};
+
+/// A restored number is minimum + code * scale, computed in double precision and rounded.
+struct MckpQuantization {
+  unsigned bits = 8;
+  double minimum = 0;
+  double scale = 0;
+  friend bool operator==(const MckpQuantization&, const MckpQuantization&) = default;
+};
+
+/// What the header says of a tensor.
+struct MckpTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::uint64_t original_size = 0;    ///< bytes of the tensor
+  std::uint64_t compressed_size = 0;  ///< bytes of the payload
+  std::uint64_t offset = 0;           ///< of the block, from the start of the file
+  MckpMethod method;
+  std::optional<MckpQuantization> quantization;  ///< where method.quantized
+  std::uint64_t xxh64 = 0;                       ///< of the payload
+};
+
+/// What a delta was taken against.
+struct MckpPrevious {
+  std::string key;
+  Digest256 content_hash;
+  friend bool operator==(const MckpPrevious&, const MckpPrevious&) = default;
+};
+
+struct MckpHeader {
+  std::uint64_t original_size = 0;  ///< bytes of all tensors
+  std::optional<std::uint64_t> training_step;
+  std::optional<MckpPrevious> previous;   ///< where any tensor is a delta
+  std::optional<Digest256> content_hash;  ///< of the checkpoint as it is restored
+  std::string compression_params = "{}";  ///< a JSON object: what the writer was asked for
+  std::string metadata = "{}";            ///< a JSON object: the user's
+};
+
+struct MckpReadOptions {
+  ReadLimits limits{};
+  bool verify = false;   ///< check the whole file's checksum before open() returns
+  unsigned threads = 0;  ///< that decode one tensor; 0: one a core
+};
+
+/// An open file, mapped. Header, index and layout are checked at opening, block header and payload
+/// when a tensor is read. A cheap handle; immutable; any number of threads.
+class MckpFile {
+ public:
+  /// @throws IoError; FormatError naming field, value and bound; IntegrityError; UnsupportedError
+  /// for another version, unknown flags or methods, rank above 8; UnsupportedDtypeError.
+  static MckpFile open(const std::filesystem::path& path, const MckpReadOptions& options = {});
+  /// The same of a file's bytes. `name` is for messages.
+  static MckpFile from_bytes(StoredBytes bytes, std::string name = {},
+                             const MckpReadOptions& options = {});
+
+  const MckpHeader& header() const noexcept;
+  const std::vector<MckpTensor>& tensors() const noexcept;       ///< in the order of their blocks
+  const MckpTensor* find(std::string_view name) const noexcept;  ///< nullptr where there is none
+  std::uint64_t file_bytes() const noexcept;
+
+  /// @throws UsageError (not_found); MissingBaseError naming the previous checkpoint's key where
+  /// the tensor is a delta; IntegrityError where its checksum is wrong; FormatError
+  /// (bad_compression, inconsistent, limit_exceeded), of hostile sizes before anything is
+  /// allocated.
+  Tensor read(std::string_view name) const;
+  /// The same of a delta. `base` is the tensor of that name in the previous checkpoint, and is
+  /// believed to be. @throws ShapeMismatchError, UsageError (dtype_mismatch) where it cannot be.
+  Tensor read(std::string_view name, const Tensor& base) const;
+
+  /// Reads the whole file: its checksum, every block header and payload checksum. Decodes nothing.
+  /// @throws IntegrityError, FormatError.
+  void verify() const;
+
+ private:
+  friend class MckpChain;
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// A file and those that it was taken against, the newest first: what restores a delta. As
+/// MckpFile.
+class MckpChain {
+ public:
+  /// Previous checkpoints are looked up by key. @throws as MckpFile::open(); StorageError;
+  /// MissingBaseError with the key of one that is not there; IntegrityError where one is another
+  /// than the delta was taken against; FormatError (inconsistent) for a cycle, (limit_exceeded)
+  /// for more than 1,024 files.
+  static MckpChain open(const StorageBackend& storage, std::string_view key,
+                        const MckpReadOptions& options = {});
+  /// The same of a file that is not stored.
+  static MckpChain open(const StorageBackend& storage, const MckpFile& newest,
+                        const MckpReadOptions& options = {});
+  /// Previous checkpoints are looked for from the file's own folder upwards, as many folders as
+  /// their keys have names: as KEY, then as KEY.mckp.
+  static MckpChain open(const std::filesystem::path& path, const MckpReadOptions& options = {});
+
+  const std::vector<MckpFile>& files() const noexcept { return files_; }
+  const MckpFile& newest() const noexcept { return files_.front(); }
+  /// A tensor of the newest file, restored. @throws as MckpFile::read(); FormatError (inconsistent)
+  /// where a previous file lacks a tensor that a delta needs.
+  Tensor read(std::string_view name) const;
+  /// Restores every tensor, one at a time, and compares the content hash, where the file has one.
+  /// @throws IntegrityError where it differs.
+  void verify_content() const;
+
+ private:
+  std::vector<MckpFile> files_;
+};
+
+/// Which tensors become codes of a few bits.
+struct MckpQuantizationOptions {
+  unsigned bits = 8;  ///< 1 to 8
+  /// Tensors whose names match one stay as they are: '*' any characters, '?' one, '.' and '/' the
+  /// same.
+  std::vector<std::string> exclude{};
+};
+
+struct MckpWriteOptions {
+  /// Of plane_entropy and packed_exponents, which code exponents, deltas are zstd.
+  format::Codec codec = format::Codec::zstd;
+  int level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
+  bool byte_grouping =
+      true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
+  std::optional<MckpQuantizationOptions> quantization{};  ///< of f32, f16, bf16 and f64
+  std::optional<std::uint64_t> training_step{};
+  std::string metadata = "{}";               ///< a JSON object
+  std::optional<MckpPrevious> previous{};    ///< what bases given to add() are of
+  Durability durability = Durability::full;  ///< of a writer of a path
+  /// Compressed bytes kept in memory before they go to a temporary file: the header is first in the
+  /// file, and known last.
+  std::uint64_t memory_bytes = 256ull << 20;
+  std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
+  unsigned threads = 0;
+  std::stop_token cancel{};
+};
+
+struct MckpWriteResult {
+  std::uint64_t original_size = 0;  ///< bytes of all tensors
+  std::uint64_t file_bytes = 0;
+  std::uint32_t tensors = 0;
+  std::uint32_t delta_tensors = 0;
+  std::uint32_t quantized_tensors = 0;
+  Digest256 content_hash;    ///< of the checkpoint as it will be restored
+  double largest_error = 0;  ///< |number - restored|, of quantized tensors
+};
+
+/// Compresses while tensors are added, on several threads; memory is bounded by memory_bytes and
+/// some 16 MiB a thread. Externally synchronised. Destroyed before finish(), it leaves nothing.
+class MckpWriter {
+ public:
+  /// Writes the file in finish(), atomically. @throws UsageError (bad_argument) for options.
+  explicit MckpWriter(std::filesystem::path path, MckpWriteOptions options = {});
+  /// Hands the file to a sink in finish().
+  explicit MckpWriter(ByteSink sink, MckpWriteOptions options = {});
+  ~MckpWriter();
+  MckpWriter(MckpWriter&&) noexcept;
+  MckpWriter& operator=(MckpWriter&&) noexcept;
+
+  /// A tensor that borrows its bytes: they have to stay until finish() returns. With a base of the
+  /// same dtype and shape, and options.previous, it is stored as a difference where that is not
+  /// larger than the tensor; any other base is not looked at. Numbers that are not finite are not
+  /// quantized, and nothing quantized is a difference.
+  /// @throws UsageError (duplicate; bad_argument for a sparse tensor, a name that is no UTF-8 or of
+  /// more than 65,535 bytes); CancelledError; IoError.
+  void add(std::string name, Tensor tensor, std::optional<Tensor> base = std::nullopt);
+  /// @throws IoError; CancelledError; what the sink throws. UsageError (wrong_state) a second time.
+  MckpWriteResult finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace thalia

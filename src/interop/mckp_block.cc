@@ -1,0 +1,223 @@
+#include "interop/mckp_block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "codec/code_packing.h"
+#include "codec/element_layout.h"
+#include "codec/frame.h"
+#include "codec/lz4_block.h"
+#include "codec/packed_exponents.h"
+#include "codec/plane_entropy.h"
+#include "codec/quantize.h"
+#include "codec/zstd_extent.h"
+#include "codec/zstd_frame.h"
+#include "interop/mckp_format.h"
+#include "interop/mckp_planes.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::interop {
+namespace {
+
+using format::Codec;
+
+[[noreturn]] void fail_payload(std::string_view field, std::uint64_t value, std::string bound,
+                               std::string message = {}) {
+  throw FormatError(ErrorCode::inconsistent, std::move(message),
+                    {.field = std::string(field),
+                     .value = fmt::format("{} bytes", value),
+                     .bound = std::move(bound)});
+}
+
+// Elements whose codes are the bytes [begin, begin + length) of the coded form.
+struct Elements {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
+Elements elements_of(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length) {
+  const std::uint64_t codes_a_byte = 8 / mckp_code_bits(tensor.quantization->bits);
+  const std::uint64_t total = tensor.original_size / (dtype_bits(tensor.dtype) / 8);
+  const std::uint64_t first = begin * codes_a_byte;
+  return {.first = first, .count = std::min(length * codes_a_byte, total - first)};
+}
+
+codec::UniformScale scale_of(const MckpTensor& tensor) {
+  return {.minimum = tensor.quantization->minimum, .scale = tensor.quantization->scale};
+}
+
+template <typename Bytes>
+Bytes part_of(const MckpTensor& tensor, const Elements& elements, Bytes raw) {
+  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
+  return raw.subspan(elements.first * width, elements.count * width);
+}
+
+void quantize_piece(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
+                    MutableByteSpan out) {
+  const unsigned bits = tensor.quantization->bits;
+  const Elements elements = elements_of(tensor, begin, out.size());
+  std::vector<std::uint8_t> codes(elements.count);
+  codec::quantize(tensor.dtype, part_of(tensor, elements, raw), bits, scale_of(tensor), codes);
+  codec::pack_codes(mckp_code_bits(bits), codes, out);
+}
+
+void restore_piece(const MckpTensor& tensor, ByteSpan coded, std::uint64_t begin,
+                   MutableByteSpan raw) {
+  const unsigned bits = tensor.quantization->bits;
+  const Elements elements = elements_of(tensor, begin, coded.size());
+  std::vector<std::uint8_t> codes(elements.count);
+  codec::unpack_codes(mckp_code_bits(bits), coded, codes);
+  for (const std::uint8_t code : codes) {
+    if (code >> bits != 0)
+      fail_payload("payload", code, fmt::format("codes of {} bits", bits), "a code out of range");
+  }
+  codec::dequantize(tensor.dtype, codes, scale_of(tensor), part_of(tensor, elements, raw));
+}
+
+codec::ElementLayout hint_of(const MckpTensor& tensor) {
+  if (tensor.method.quantized) return {codec::Content::integers, 1};
+  return codec::element_layout(tensor.dtype);
+}
+
+// Length and bytes, or the raw ones where they are fewer.
+void frame_piece(std::vector<std::byte>& stored, ByteSpan raw) {
+  if (stored.size() >= raw.size()) stored.assign(raw.begin(), raw.end());
+  const format::le32 length(static_cast<std::uint32_t>(stored.size()));
+  const ByteSpan bytes = std::as_bytes(std::span(&length, 1));
+  stored.insert(stored.begin(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
+                       std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out) {
+  const MckpMethod& method = tensor.method;
+  std::vector<std::byte> coded;
+  ByteSpan content;
+  if (method.quantized || method.plane_width != 0 || !base.empty()) {
+    coded.resize(end - begin);
+    if (method.quantized) {
+      quantize_piece(tensor, raw, begin, coded);
+    } else {
+      gather_planes(raw, base, method.plane_width, begin, coded);
+    }
+    content = coded;
+  } else {
+    content = raw.subspan(begin, end - begin);
+  }
+  switch (method.codec) {
+    case Codec::store:
+      out.assign(content.begin(), content.end());
+      break;
+    case Codec::zstd:
+      codec::zstd_encode(level, content, out);
+      break;
+    case Codec::lz4:
+      codec::lz4_block_encode(level, content, out);
+      frame_piece(out, content);
+      break;
+    case Codec::packed_exponents:
+      codec::packed_exponents_encode(hint_of(tensor), content, out);
+      frame_piece(out, content);
+      break;
+    case Codec::plane_entropy:
+      codec::plane_entropy_encode(hint_of(tensor), content, out);
+      frame_piece(out, content);
+  }
+}
+
+MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits)
+    : tensor_(tensor), length_(mckp_coded_length(tensor)) {
+  if (tensor.original_size > limits.max_allocation_bytes)
+    fail_limit("header", "max_allocation_bytes", tensor.original_size, limits.max_allocation_bytes);
+  switch (tensor.method.codec) {
+    case Codec::store:
+      if (payload.size() != length_)
+        fail_payload("compressed_size", payload.size(), std::to_string(length_),
+                     "a stored payload of another size");
+      for (std::uint64_t begin = 0; begin < length_; begin += kMckpPiece) {
+        const std::uint64_t length = std::min(kMckpPiece, length_ - begin);
+        pieces_.push_back({payload.subspan(begin, length), begin, length});
+      }
+      break;
+    case Codec::zstd:
+      split_frames(payload);
+      break;
+    case Codec::lz4:
+    case Codec::plane_entropy:
+    case Codec::packed_exponents:
+      split_pieces(payload);
+  }
+}
+
+void MckpBlock::split_frames(ByteSpan payload) {
+  std::uint64_t begin = 0;
+  while (!payload.empty()) {
+    const codec::FrameExtent frame = codec::zstd_extent(payload);
+    if (frame.content > length_ - begin)
+      fail_payload("payload", frame.content, fmt::format("{} bytes", length_ - begin),
+                   "frames of more than the tensor");
+    pieces_.push_back({payload.first(frame.stored), begin, frame.content});
+    begin += frame.content;
+    payload = payload.subspan(frame.stored);
+  }
+  if (begin != length_)
+    fail_payload("payload", begin, fmt::format("{} bytes", length_),
+                 "frames of less than the tensor");
+}
+
+void MckpBlock::split_pieces(ByteSpan payload) {
+  format::le32 stored;
+  for (std::uint64_t begin = 0; begin < length_;) {
+    const std::uint64_t length = std::min(kMckpPiece, length_ - begin);
+    if (payload.size() < sizeof(stored))
+      fail_payload("payload", payload.size(), "4 bytes", "no room for the length of a piece");
+    std::memcpy(&stored, payload.data(), sizeof(stored));
+    payload = payload.subspan(sizeof(stored));
+    if (stored > payload.size() || stored > length)
+      fail_payload("payload", stored, fmt::format("{} bytes", std::min(payload.size(), length)),
+                   "the length of a piece");
+    pieces_.push_back({payload.first(stored), begin, length});
+    payload = payload.subspan(stored);
+    begin += length;
+  }
+  if (!payload.empty()) fail_payload("payload", payload.size(), "0", "bytes behind the last piece");
+}
+
+void MckpBlock::decode_codec(const Piece& piece, MutableByteSpan out) const {
+  const Codec codec = tensor_.method.codec;
+  if (codec == Codec::zstd) return codec::zstd_decode(piece.stored, out);
+  if (codec == Codec::store || piece.stored.size() == piece.length) {
+    std::copy(piece.stored.begin(), piece.stored.end(), out.begin());
+  } else if (codec == Codec::lz4) {
+    codec::lz4_block_decode(piece.stored, out);
+  } else if (codec == Codec::packed_exponents) {
+    codec::packed_exponents_decode(piece.stored, out);
+  } else {
+    codec::plane_entropy_decode(piece.stored, out);
+  }
+}
+
+void MckpBlock::decode_piece(const Piece& piece, MutableByteSpan raw) const {
+  const MckpMethod& method = tensor_.method;
+  if (!method.delta && !method.quantized && method.plane_width == 0)
+    return decode_codec(piece, raw.subspan(piece.begin, piece.length));
+  std::vector<std::byte> coded(piece.length);
+  decode_codec(piece, coded);
+  if (method.quantized) {
+    restore_piece(tensor_, coded, piece.begin, raw);
+  } else {
+    scatter_planes(coded, method.plane_width, piece.begin, method.delta, raw);
+  }
+}
+
+void MckpBlock::decode(MutableByteSpan raw, unsigned threads) const {
+  if (pieces_.size() <= 1) threads = 1;
+  parallel_for(pieces_.size(), threads, [&](std::size_t i) { decode_piece(pieces_[i], raw); });
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,45 @@
+// The payload of one block: pieces that are encoded and decoded on their own. docs/mckp.md,
+// "Methods".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/mckp.h"
+
+namespace thalia::interop {
+
+/// Replaces `out` by the stored form of bytes [begin, end) of a tensor's coded form, which are at
+/// most kMckpPiece: begin is a multiple of it, end one or the whole length.
+/// @param base empty unless the method is a delta.
+void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
+                       std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out);
+
+/// Its constructor finds everything that can be wrong with the lengths in a payload, so that memory
+/// for the tensor is asked for after.
+class MckpBlock {
+ public:
+  /// Both borrowed. @throws FormatError (bad_compression, inconsistent, limit_exceeded).
+  MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits);
+
+  /// Fills `raw`, all of the tensor; of a delta it holds the base before. @throws CompressionError.
+  void decode(MutableByteSpan raw, unsigned threads) const;
+
+ private:
+  struct Piece {
+    ByteSpan stored;
+    std::uint64_t begin = 0;  ///< in the coded form
+    std::uint64_t length = 0;
+  };
+  void split_frames(ByteSpan payload);
+  void split_pieces(ByteSpan payload);
+  void decode_piece(const Piece& piece, MutableByteSpan raw) const;
+  void decode_codec(const Piece& piece, MutableByteSpan out) const;
+
+  const MckpTensor& tensor_;
+  std::uint64_t length_;  ///< of the coded form
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace thalia::interop

@@ -1,0 +1,49 @@
+// What the threads of an MckpWriter do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interop/mckp_format.h"
+#include "thalia/mckp.h"
+
+namespace thalia::interop {
+
+/// One tensor while it is compressed.
+struct MckpWork {
+  MckpTensor stored;  ///< all but what compressing tells
+  Tensor tensor;
+  Tensor base;  ///< where stored.method.delta
+};
+
+/// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.
+std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
+                                           std::optional<Tensor> base,
+                                           const MckpWriteOptions& options);
+
+/// A piece of a tensor's payload, or the digest of all of its bytes as they will be restored.
+struct MckpJob {
+  std::shared_ptr<MckpWork> tensor;
+  std::uint64_t begin = 0;  ///< of the coded form
+  std::uint64_t end = 0;
+  bool digests = false;
+
+  std::vector<std::byte> out{};  ///< of a piece
+  Digest256 digest{};            ///< of a digest
+  double largest_error = 0;      ///< of a digest
+
+  static MckpJob piece_of(std::shared_ptr<MckpWork> tensor, std::uint64_t begin,
+                          std::uint64_t end) {
+    return {.tensor = std::move(tensor), .begin = begin, .end = end};
+  }
+  static MckpJob digest_of(std::shared_ptr<MckpWork> tensor) {
+    return {.tensor = std::move(tensor), .digests = true};
+  }
+  bool is_last() const noexcept { return end == mckp_coded_length(tensor->stored); }
+  void run(int level);
+};
+
+}  // namespace thalia::interop

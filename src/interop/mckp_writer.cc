@@ -1,0 +1,312 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/ordered_pool.h"
+#include "base/utf8.h"
+#include "codec/chunk_codec.h"
+#include "codec/zstd_frame.h"
+#include "integrity/xxh64.h"
+#include "interop/content_hash_list.h"
+#include "interop/mckp_block.h"
+#include "interop/mckp_format.h"
+#include "interop/mckp_header.h"
+#include "interop/mckp_job.h"
+#include "io/atomic_file.h"
+#include "io/gathered_writer.h"
+#include "io/spool.h"
+#include "json/reader.h"
+#include "thalia/json_writer.h"
+
+namespace thalia {
+namespace {
+
+using format::Codec;
+using interop::MckpFooter;
+using interop::MckpJob;
+using interop::MckpPrelude;
+
+constexpr unsigned kJobsPerThread = 2;
+constexpr unsigned kMetadataDepth = 256;
+constexpr int kHeaderLevel = 3;
+
+// Codecs without a level, which look at the elements themselves.
+bool is_self_describing(Codec codec) {
+  return codec == Codec::plane_entropy || codec == Codec::packed_exponents;
+}
+
+void check_options(const MckpWriteOptions& options) {
+  const codec::LevelRange range = is_self_describing(options.codec)
+                                      ? codec::level_range(Codec::zstd)
+                                      : codec::level_range(options.codec);
+  if (options.level != 0 && (options.level < range.lowest || options.level > range.highest)) {
+    fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.level),
+                  fmt::format("{} to {}", range.lowest, range.highest));
+  }
+  if (options.quantization && (options.quantization->bits < 1 || options.quantization->bits > 8)) {
+    fail_argument(ErrorCode::bad_argument, "bits", std::to_string(options.quantization->bits),
+                  "1 to 8");
+  }
+  try {
+    json::check_object(options.metadata, kMetadataDepth);
+  } catch (const FormatError& error) {
+    fail_argument(ErrorCode::bad_argument, "metadata", printable(options.metadata, 60),
+                  "a JSON object", error.message());
+  }
+  if (options.previous) check_storage_key(options.previous->key);
+}
+
+std::string params_of(const MckpWriteOptions& options, int level) {
+  std::string text;
+  JsonWriter json(text);
+  constexpr const char* kNames[] = {"stored", "zstd", "lz4", "plane_entropy", "packed_exponents"};
+  json.begin_object().member("algorithm", kNames[static_cast<std::size_t>(options.codec)]);
+  json.member("level", level).member("byte_grouping", options.byte_grouping).key("quantization");
+  if (options.quantization) {
+    json.begin_object().member("scheme", "uniform").member("bits", options.quantization->bits);
+    json.end_object();
+  } else {
+    json.null();
+  }
+  json.end_object();
+  return text;
+}
+
+template <typename T>
+ByteSpan bytes_of(const T& structure) {
+  return std::as_bytes(std::span(&structure, 1));
+}
+
+}  // namespace
+
+struct MckpWriter::Impl {
+  Impl(std::filesystem::path to, ByteSink into, MckpWriteOptions wanted)
+      : path(std::move(to)),
+        sink(std::move(into)),
+        options(std::move(wanted)),
+        spool(options.memory_bytes, temporary_folder()),
+        pool(options.threads, std::size_t{kJobsPerThread} * resolve_threads(options.threads),
+             [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
+    check_options(options);
+  }
+
+  std::filesystem::path temporary_folder() const {
+    if (!options.temporary_folder.empty()) return options.temporary_folder;
+    if (path.empty()) return std::filesystem::temp_directory_path();
+    return std::filesystem::absolute(path).parent_path();
+  }
+
+  // Deltas of a writer of either are zstd, of its standard level.
+  int level_of(Codec codec) const {
+    if (codec == Codec::store || is_self_describing(codec)) return 0;
+    const bool own = codec == options.codec && options.level != 0;
+    return own ? options.level : codec::level_range(codec).standard;
+  }
+
+  void submit(MckpJob job) {
+    stop_if_cancelled(options.cancel);
+    while (pool.full()) collect();
+    pool.next() = std::move(job);
+    pool.submit();
+  }
+
+  // What the oldest job made goes to the spool.
+  void collect() {
+    MckpJob& job = pool.front();
+    interop::MckpWork& work = *job.tensor;
+    if (job.digests) {
+      hashes.add(work.stored.name, work.stored.dtype, work.stored.shape, work.stored.original_size,
+                 job.digest);
+      result.largest_error = std::max(result.largest_error, job.largest_error);
+    } else {
+      if (job.begin == 0) begin_block();
+      checksum.update(job.out);
+      spool.append(job.out);
+      if (job.is_last()) end_block(work);
+    }
+    job.tensor.reset();
+    pool.pop();
+  }
+
+  void begin_block() {
+    block_begin = spool.size();
+    checksum.reset();
+  }
+
+  void end_block(interop::MckpWork& work) {
+    MckpTensor& stored = work.stored;
+    const std::uint64_t length = interop::mckp_coded_length(stored);
+    if (stored.method.codec != Codec::store && spool.size() - block_begin >= length)
+      store_raw(work);
+    stored.compressed_size = spool.size() - block_begin;
+    stored.xxh64 = checksum.finish();
+    ++result.tensors;
+    result.original_size += stored.original_size;
+    if (stored.method.delta) ++result.delta_tensors;
+    if (stored.method.quantized) ++result.quantized_tensors;
+    tensors.push_back(stored);
+  }
+
+  // What does not shrink is stored as it is, whatever it was compared with.
+  void store_raw(interop::MckpWork& work) {
+    spool.truncate(block_begin);
+    checksum.reset();
+    const bool quantized = work.stored.method.quantized;
+    work.stored.method = {.codec = Codec::store, .quantized = quantized};
+    const std::uint64_t length = interop::mckp_coded_length(work.stored);
+    std::vector<std::byte> piece;
+    for (std::uint64_t begin = 0; begin < length; begin += interop::kMckpPiece) {
+      interop::encode_mckp_piece(work.stored, 0, work.tensor.bytes(), {}, begin,
+                                 std::min(length, begin + interop::kMckpPiece), piece);
+      checksum.update(piece);
+      spool.append(piece);
+    }
+  }
+
+  void emit(const ByteSink& to);
+  MckpHeader header() const;
+
+  std::filesystem::path path;
+  ByteSink sink;
+  MckpWriteOptions options;
+  io::Spool spool;
+  std::unordered_set<std::string> names;
+  std::vector<MckpTensor> tensors;
+  interop::ContentHashList hashes;
+  integrity::Xxh64 checksum;  ///< of the block that is being collected
+  std::uint64_t block_begin = 0;
+  MckpWriteResult result;
+  bool finished = false;
+  OrderedPool<MckpJob> pool;  ///< destroyed first: its jobs look at the above
+};
+
+MckpHeader MckpWriter::Impl::header() const {
+  MckpHeader header{.original_size = result.original_size,
+                    .training_step = options.training_step,
+                    .previous = std::nullopt,
+                    .content_hash = result.content_hash,
+                    .compression_params = params_of(options, level_of(options.codec)),
+                    .metadata = options.metadata};
+  if (result.delta_tensors != 0) header.previous = options.previous;
+  return header;
+}
+
+void MckpWriter::Impl::emit(const ByteSink& to) {
+  std::uint64_t offset = 0;
+  for (MckpTensor& tensor : tensors) {
+    tensor.offset = offset;
+    offset += interop::mckp_block_header(tensor.name) + tensor.compressed_size;
+  }
+  const std::string text = interop::make_mckp_header(header(), tensors);
+  if (text.size() > interop::kMckpMaxHeader) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "the header becomes too long",
+                           {.section = "header",
+                            .value = fmt::format("{} bytes", text.size()),
+                            .bound = std::to_string(interop::kMckpMaxHeader)});
+  }
+  std::vector<std::byte> frame;
+  codec::zstd_encode(kHeaderLevel, as_byte_span(text), frame);
+
+  std::uint32_t flags = 0;
+  if (result.delta_tensors != 0) flags |= interop::kMckpFlagDelta;
+  if (result.quantized_tensors != 0) flags |= interop::kMckpFlagQuantized;
+  for (const MckpTensor& tensor : tensors)
+    if (tensor.method.plane_width != 0) flags |= interop::kMckpFlagGrouped;
+  MckpPrelude prelude{.magic = {},
+                      .version = interop::kMckpVersion,
+                      .flags = flags,
+                      .header_length = static_cast<std::uint32_t>(frame.size())};
+  std::memcpy(prelude.magic, interop::kMckpMagic.data(), sizeof prelude.magic);
+
+  integrity::Xxh64 sum;
+  const auto put = [&](ByteSpan bytes) {
+    stop_if_cancelled(options.cancel);
+    sum.update(bytes);
+    to(bytes);
+    result.file_bytes += bytes.size();
+  };
+  put(bytes_of(prelude));
+  put(frame);
+  std::uint64_t in_spool = 0;
+  for (const MckpTensor& tensor : tensors) {
+    put(as_byte_span(interop::mckp_block_header_bytes(tensor)));
+    spool.read(in_spool, tensor.compressed_size, put);
+    in_spool += tensor.compressed_size;
+  }
+  const MckpFooter footer{.checksum = sum.finish(), .total_compressed_size = in_spool};
+  put(bytes_of(footer));
+}
+
+MckpWriter::MckpWriter(std::filesystem::path path, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::move(path), ByteSink(), std::move(options))) {}
+
+MckpWriter::MckpWriter(ByteSink sink, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::filesystem::path(), std::move(sink), std::move(options))) {}
+
+MckpWriter::~MckpWriter() = default;
+MckpWriter::MckpWriter(MckpWriter&&) noexcept = default;
+MckpWriter& MckpWriter::operator=(MckpWriter&&) noexcept = default;
+
+void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base) {
+  Impl& impl = *impl_;
+  const auto refuse = [&](ErrorCode code, std::string value, std::string bound) {
+    throw UsageError(code, {},
+                     {.path = impl.path.string(),
+                      .field = "name",
+                      .tensor = printable(name),
+                      .value = std::move(value),
+                      .bound = std::move(bound)});
+  };
+  if (impl.finished)
+    throw UsageError(ErrorCode::wrong_state, "the file is finished", {.path = impl.path.string()});
+  if (!tensor.is_dense()) {
+    refuse(ErrorCode::bad_argument, std::string(encoding_name(tensor.encoding())),
+           "a dense tensor: Tensor::to_dense() makes one");
+  }
+  if (!is_valid_utf8(name)) refuse(ErrorCode::bad_argument, "other bytes", "UTF-8");
+  if (name.size() > interop::kMckpMaxName)
+    refuse(ErrorCode::bad_argument, fmt::format("{} bytes", name.size()),
+           std::to_string(interop::kMckpMaxName));
+  if (!impl.names.insert(name).second) refuse(ErrorCode::duplicate, "added before", "");
+
+  const auto work = interop::plan_mckp_tensor(
+      std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
+      impl.options);
+  impl.submit(MckpJob::digest_of(work));
+  const std::uint64_t length = interop::mckp_coded_length(work->stored);
+  std::uint64_t begin = 0;
+  do {
+    const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
+    impl.submit(MckpJob::piece_of(work, begin, end));
+    begin = end;
+  } while (begin < length);
+}
+
+MckpWriteResult MckpWriter::finish() {
+  Impl& impl = *impl_;
+  if (impl.finished)
+    throw UsageError(ErrorCode::wrong_state, "the file is finished", {.path = impl.path.string()});
+  impl.finished = true;
+  while (!impl.pool.empty()) {
+    stop_if_cancelled(impl.options.cancel);
+    impl.collect();
+  }
+  impl.result.content_hash = impl.hashes.finish();
+  if (impl.path.empty()) {
+    impl.emit(impl.sink);
+  } else {
+    io::AtomicFile file(impl.path, {.durability = impl.options.durability});
+    io::GatheredWriter writer(file.fd(), impl.path);
+    impl.emit([&](ByteSpan piece) { writer.write(piece); });
+    writer.flush();
+    file.commit();
+  }
+  return impl.result;
+}
+
+}  // namespace thalia
