@@ -201,6 +201,10 @@ class MckpWriter {
   /// @throws UsageError (duplicate; bad_argument for a sparse tensor, a name that is no UTF-8 or of
   /// more than 65,535 bytes); CancelledError; IoError.
   void add(std::string name, Tensor tensor, std::optional<Tensor> base = std::nullopt);
+  /// Whether any tensor that was added will be stored quantized.
+  bool quantizes() const noexcept;
+  /// In place of the options'. @throws UsageError (bad_argument) for what is no JSON object.
+  void set_metadata(std::string metadata);
   /// @throws IoError; CancelledError; what the sink throws. UsageError (wrong_state) a second time.
   MckpWriteResult finish();
 

@@ -6,6 +6,7 @@
 #include "thalia/brain_checkpoint.h"
 #include "thalia/brain_state.h"
 #include "thalia/capacity.h"
+#include "thalia/checkpoint_compressor.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"

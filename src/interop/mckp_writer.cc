@@ -40,6 +40,15 @@ bool is_self_describing(Codec codec) {
   return codec == Codec::plane_entropy || codec == Codec::packed_exponents;
 }
 
+void check_metadata(const std::string& metadata) {
+  try {
+    json::check_object(metadata, kMetadataDepth);
+  } catch (const FormatError& error) {
+    fail_argument(ErrorCode::bad_argument, "metadata", printable(metadata, 60), "a JSON object",
+                  error.message());
+  }
+}
+
 void check_options(const MckpWriteOptions& options) {
   const codec::LevelRange range = is_self_describing(options.codec)
                                       ? codec::level_range(Codec::zstd)
@@ -52,12 +61,7 @@ void check_options(const MckpWriteOptions& options) {
     fail_argument(ErrorCode::bad_argument, "bits", std::to_string(options.quantization->bits),
                   "1 to 8");
   }
-  try {
-    json::check_object(options.metadata, kMetadataDepth);
-  } catch (const FormatError& error) {
-    fail_argument(ErrorCode::bad_argument, "metadata", printable(options.metadata, 60),
-                  "a JSON object", error.message());
-  }
+  check_metadata(options.metadata);
   if (options.previous) check_storage_key(options.previous->key);
 }
 
@@ -181,6 +185,7 @@ struct MckpWriter::Impl {
   integrity::Xxh64 checksum;  ///< of the block that is being collected
   std::uint64_t block_begin = 0;
   MckpWriteResult result;
+  bool quantizes = false;
   bool finished = false;
   OrderedPool<MckpJob> pool;  ///< destroyed first: its jobs look at the above
 };
@@ -277,6 +282,7 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   const auto work = interop::plan_mckp_tensor(
       std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
       impl.options);
+  impl.quantizes = impl.quantizes || work->stored.method.quantized;
   impl.submit(MckpJob::digest_of(work));
   const std::uint64_t length = interop::mckp_coded_length(work->stored);
   std::uint64_t begin = 0;
@@ -285,6 +291,15 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
     impl.submit(MckpJob::piece_of(work, begin, end));
     begin = end;
   } while (begin < length);
+}
+
+bool MckpWriter::quantizes() const noexcept {
+  return impl_->quantizes;
+}
+
+void MckpWriter::set_metadata(std::string metadata) {
+  check_metadata(metadata);
+  impl_->options.metadata = std::move(metadata);
 }
 
 MckpWriteResult MckpWriter::finish() {

@@ -70,6 +70,7 @@ PUBLIC_LAYERS = {
     "v01_binary.h": "interop",
     "v01_state.h": "interop",
     "mckp.h": "interop",
+    "checkpoint_compressor.h": "interop",
     "merge.h": "interop",
     "thalia.h": "interop",
 }
