@@ -27,9 +27,10 @@ def parse():
     add("--warm-up", type=int, default=40, help="steps before the first checkpoint (40)")
     add("--layers", type=int, default=6)
     add("--width", type=int, default=384)
-    add("--context", type=int, default=128)
-    add("--batch", type=int, default=8)
+    add("--context", type=int, default=64)
+    add("--batch", type=int, default=4)
     add("--rate", type=float, default=3e-4, help="learning rate (3e-4)")
+    add("--threads", type=int, default=0, help="of torch; 0: one a core")
     add("--frozen", type=int, default=0, help="first layers that do not learn, as in fine-tuning")
     return parser.parse_args()
 
@@ -103,6 +104,8 @@ def train(options):
     from torch import nn
 
     torch.manual_seed(SEED)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     data = torch.frombuffer(text(), dtype=torch.uint8)
     model = make_model(options)
     learning = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -17,6 +17,7 @@
 
 #include "thalia/async_save.h"
 #include "thalia/brain_state.h"
+#include "thalia/file_identity.h"
 #include "thalia/growth_history.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
@@ -65,8 +66,10 @@ struct BrainSaveResult {
   std::uint32_t tensors = 0;
   std::uint64_t total_neurons = 0;
   std::uint64_t total_synapses = 0;
-  Digest256 closing_checksum;         ///< of the .thalia file, inside a wrapper too
-  std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
+  Digest256 closing_checksum;           ///< of the .thalia file, inside a wrapper too
+  FileIdentity identity;                ///< of the same
+  std::vector<TensorDigest> digests{};  ///< for SavedBrain
+  std::optional<Digest256> sha256{};    ///< of the whole file, where SaveOptions asked for it
   format::Codec compression = format::Codec::store;  ///< as asked for, or as chosen
   std::string precision_policy;                      ///< its text
   PrecisionStatistics precision_statistics;          ///< of the tensors as they are stored
@@ -85,6 +88,16 @@ struct BrainDeltaOptions {
   BrainSaveOptions brain{};
 };
 
+/// A state that was saved and is still in memory, as training has its previous snapshot. A copy of
+/// a BrainState is one: it shares the tensors' bytes until they are changed.
+struct SavedBrain {
+  BrainState state;                     ///< as it was saved
+  std::filesystem::path path;           ///< of its file, which is not opened, and need not be there
+  FileIdentity identity;                ///< as the save's result has it
+  std::vector<TensorDigest> digests{};  ///< the same; empty: they are computed
+  BrainSaveOptions options{};           ///< that it was saved with
+};
+
 struct BrainDeltaResult {
   std::filesystem::path path;
   std::uint64_t file_bytes = 0;
@@ -94,6 +107,8 @@ struct BrainDeltaResult {
   std::uint32_t unchanged_tensors = 0;       ///< of which nothing is stored
   std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
   std::vector<std::string> removed_regions;  ///< that the base has
+  FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
+  std::vector<TensorDigest> digests{};       ///< for SavedBrain
   double seconds = 0;
 
   /// Base to delta; more than 1 where the delta is the smaller one.
@@ -165,6 +180,12 @@ class BrainCheckpoint {
   static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
                                      const std::filesystem::path& base_checkpoint,
                                      const BrainDeltaOptions& options = {});
+
+  /// The same against a base in memory: its file is not read. Not against what was saved with a
+  /// threshold, as that is not what is in memory. @throws as save() and write_delta(); UsageError
+  /// (bad_argument) for a state that is not the one that was saved.
+  static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
+                                     const SavedBrain& base, const BrainDeltaOptions& options = {});
 
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
   /// file's mapping, which the state keeps open.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/file_identity.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
@@ -53,11 +54,15 @@ struct ChainTensor {
 /// the open files. Immutable; any number of threads may use one.
 class ChainReader {
  public:
-  /// Opens the file and all of its bases. @throws as Reader::open, naming the file; IoError
-  /// (ENOENT) where a base is missing, with every path that was tried; IntegrityError where a base
-  /// is not the file that the delta was taken against, with both checksums; FormatError where the
-  /// chain is a cycle, or too deep.
+  /// Opens the file and all of its bases. @throws as Reader::open, naming the file;
+  /// MissingBaseError with every path that was tried; IntegrityError where a base is not the file
+  /// that the delta was taken against, with both checksums; FormatError where the chain is a cycle,
+  /// or too deep.
   static ChainReader open(const std::filesystem::path& path, const ChainOptions& options = {});
+
+  /// The same of a file that is open already, with the bases found by its path; `options.read` is
+  /// for these.
+  static ChainReader open(const Reader& top, const ChainOptions& options = {});
 
   /// The checkpoint's own file. It lists every region, tensor and connection of the state, and
   /// holds all of its texts; what read() is given comes from here.
@@ -79,6 +84,11 @@ class ChainReader {
   Tensor read(const TensorView& tensor) const;
   /// The same into memory of describe().logical_bytes. @throws UsageError (size_mismatch).
   void read(const TensorView& tensor, MutableByteSpan out) const;
+  /// The logical bytes [begin, begin + out.size()) alone, of any tensor: what they are made of is
+  /// read and decoded, chunk by chunk, and nothing else. They are checked as the files' bytes are,
+  /// but not against the tensor's content hash. @throws as read(); UsageError (bad_argument) beyond
+  /// the tensor's end.
+  void read_part(const TensorView& tensor, std::uint64_t begin, MutableByteSpan out) const;
 
  private:
   friend struct DeltaAccess;
@@ -87,13 +97,21 @@ class ChainReader {
   Reader reader_;
 };
 
+/// Reads a part of a tensor: logical bytes [begin, begin + out.size()).
+using PartReader = std::function<void(std::uint64_t begin, MutableByteSpan out)>;
+
 /// A tensor of a state that is to be stored.
 struct DeltaTensorSource {
   TensorSpec spec;
   /// Called once, and not at all where the content hash tells that nothing changed. Its layout is
   /// the spec's. Called by the thread that saves; the tensor is let go before the next one's.
   std::function<Tensor()> load;
-  std::optional<Digest128> content_hash{};  ///< of the logical bytes, where it is known
+  /// Of the logical bytes, where it is known; they are held against it where they are stored.
+  std::optional<Digest128> content_hash{};
+  /// In place of load(), where it is better not held whole: called once, too. What it returns fills
+  /// `out` with the logical bytes from `begin` on; several threads call it, any number of times,
+  /// and it is let go before the next tensor's.
+  std::function<PartReader()> open{};
 };
 
 struct DeltaRegionSource {
@@ -119,6 +137,17 @@ struct DeltaState {
 /// The state of a file, or of a chain, which it keeps open.
 DeltaState delta_state(const ChainReader& chain);
 
+/// A state that was saved and is still in memory, as training has its previous snapshot.
+struct SavedState {
+  /// Its file, as resolving the delta will look for it. It is not opened, and need not be there.
+  std::filesystem::path path;
+  FileIdentity identity;  ///< as the save's result has it
+  DeltaState state;       ///< as it was saved
+  /// As the save's result has them, in the order of the state: the regions' tensors, then each
+  /// connection's weights and delays. Empty: they are computed.
+  std::vector<TensorDigest> digests{};
+};
+
 struct DeltaOptions {
   /// 0: exact. Else an element of a dense floating point tensor of role weights that moved by less
   /// keeps the base's value. NaN, infinities, and zeros that no longer are or were none, are always
@@ -136,8 +165,8 @@ struct DeltaOptions {
   std::optional<std::array<std::uint8_t, 16>> file_uuid{};  ///< as SaveOptions'
   Durability durability = Durability::full;
   unsigned threads = 0;  ///< that compare, hash and compress; 0: one a core
-  /// Bound on the memory for chunks. Beside them one tensor at a time is in memory where it, or its
-  /// base, does not lie raw in a file, and the list of its elements that moved.
+  /// Bound on the memory for chunks and lists, whatever the size of a tensor. Beside them there is
+  /// what a source's load() makes, one tensor at a time.
   std::uint64_t memory_bytes = 128ull << 20;
   Progress progress{};  ///< in logical bytes of the state
   std::stop_token cancel{};
@@ -155,11 +184,14 @@ struct DeltaResult {
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
   std::uint32_t whole = 0;
-  std::uint64_t listed_elements = 0;           ///< of all lists
-  std::vector<std::string> changed_regions{};  ///< with a tensor that is not the base's, or without
-                                               ///< one that the base has; in the state's order
+  std::uint64_t listed_elements = 0;  ///< of all lists
+  /// Of the state, in its order: with a tensor, or a connection at either end, that is not the
+  /// base's, or without one that the base has.
+  std::vector<std::string> changed_regions{};
   std::vector<std::string> removed_regions{};  ///< that the base has
   Digest256 closing_checksum;
+  FileIdentity identity;
+  std::vector<TensorDigest> digests{};  ///< of what comes out, in the order that SavedState has
   double seconds = 0;
 
   /// Base to delta; more than 1 where the delta is the smaller one.
@@ -174,6 +206,13 @@ struct DeltaResult {
 /// @throws UsageError for options out of bounds, a state that is none (as Writer), or a target that
 /// is a file of the base's chain; what reading the base throws; IoError; CancelledError.
 DeltaResult write_delta(const DeltaState& state, const ChainReader& base,
+                        const std::filesystem::path& target, const DeltaOptions& options = {});
+
+/// The same against a base in memory: no file but the target is touched. What a threshold left
+/// behind is not what the caller has, so a base that was saved with one is none.
+/// @throws as above; UsageError (bad_argument) for a tensor of the base that is needed and is not
+/// what its digest says, or for digests that are not one a tensor.
+DeltaResult write_delta(const DeltaState& state, const SavedState& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
 struct ResolveResult {

@@ -13,6 +13,7 @@
 #include "thalia/delta.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
+#include "thalia/file_identity.h"
 #include "thalia/grow_file.h"
 #include "thalia/growth.h"
 #include "thalia/growth_history.h"

@@ -14,8 +14,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/file_identity.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
@@ -41,6 +43,10 @@ struct SaveResult {
   std::uint64_t total_neurons = 0;   ///< as in the header
   std::uint64_t total_synapses = 0;  ///< as in the header
   Digest256 closing_checksum;
+  FileIdentity identity;
+  /// In the order in which tensors were declared, matrices of connections among them: a TensorId's
+  /// value is an index.
+  std::vector<TensorDigest> digests{};
   std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
   double seconds = 0;                 ///< from the first byte written to the return of commit()
   double sync_seconds = 0;            ///< of which waiting for the disk

@@ -1,6 +1,7 @@
 #include "container/seal.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -66,6 +67,8 @@ class Seal {
     result.total_neurons = header_.total_neurons;
     result.total_synapses = header_.total_synapses;
     result.closing_checksum = checksum_;
+    result.identity = identity();
+    result.digests = digests();
     result.sha256 = sha256;
     result.compression = *options_.compression;
     result.io = extents_.io();
@@ -75,6 +78,31 @@ class Seal {
 
  private:
   bool raw() const { return options_.compression == format::Codec::store && !draft_.delta; }
+
+  FileIdentity identity() const {
+    FileIdentity out{.closing_checksum = checksum_,
+                     .file_uuid = {},
+                     .generation = header_.generation,
+                     .file_length = header_.file_length,
+                     .training_steps = header_.training_steps};
+    std::copy(std::begin(header_.file_uuid), std::end(header_.file_uuid), out.file_uuid.begin());
+    return out;
+  }
+
+  // Of what comes out, where a delta stores less.
+  std::vector<TensorDigest> digests() const {
+    std::vector<TensorDigest> out;
+    out.reserve(draft_.tensors.size());
+    for (const DraftTensor& tensor : draft_.tensors) {
+      TensorDigest& digest =
+          out.emplace_back(TensorDigest{tensor.digest.crc32, tensor.digest.hash});
+      if (!tensor.delta) continue;
+      digest.crc32 = tensor.delta->crc32;
+      std::copy(std::begin(tensor.delta->content_hash), std::end(tensor.delta->content_hash),
+                digest.content_hash.bytes);
+    }
+    return out;
+  }
 
   static std::uint64_t header_offset(const DraftTensor& tensor) {
     return tensor.stored_offset - sizeof(format::TensorHeader);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/format/constants.h"
+#include "thalia/migrate.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 
@@ -44,6 +46,18 @@ void warn_of_newer_minor(const format::Header& header, const BrainLoadOptions& o
   options.on_warning(fmt::format(
       "the file is of version {}.{}, this library knows {}.{}", std::uint16_t{header.major_version},
       std::uint16_t{header.minor_version}, format::kMajorVersion, format::kMinorVersion));
+}
+
+// Files of version 0.1 are few, and what a reader of 1.0 does not take is cheaply asked once more.
+std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& options) {
+  try {
+    return Reader::open(source, options);
+  } catch (const FormatError&) {
+    if (!interop::is_v01(source)) throw;
+  } catch (const UnsupportedError&) {
+    if (!interop::is_v01(source)) throw;
+  }
+  return std::nullopt;
 }
 
 // The frames go around a whole file, whose tables come last and whose header is written last: it is
@@ -90,6 +104,8 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
   result.total_neurons = saved.total_neurons;
   result.total_synapses = saved.total_synapses;
   result.closing_checksum = saved.closing_checksum;
+  result.identity = saved.identity;
+  result.digests = std::move(saved.digests);
   result.sha256 = saved.sha256;
   result.precision_policy = to_string(options.precision_policy);
   result.precision_statistics = interop::statistics_of(stored);
@@ -112,13 +128,14 @@ SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brai
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options) {
-  if (interop::is_v01(source)) return interop::load_v01_brain(source, options);
+  const std::optional<Reader> opened = open_unless_v01(source, options.read);
+  if (!opened) return interop::load_v01_brain(source, options);
+  const Reader& reader = *opened;
   model::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .limits = options.read.limits,
                                          .threads = options.read.threads}};
-  const Reader reader = Reader::open(source, options.read);
   warn_of_newer_minor(reader.header(), options);
   if ((reader.header().flags & format::kFlagDelta) == 0) return model::read_brain(reader, read);
   if (!options.resolve_deltas) {
@@ -126,25 +143,26 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
                   "the file holds differences to another one");
   }
   const ChainReader chain =
-      ChainReader::open(source, {.read = options.read, .search = options.search});
+      ChainReader::open(reader, {.read = options.read, .search = options.search});
   read.fetch = [chain](const TensorView& view) { return chain.read(view); };
   return model::read_brain(chain.reader(), read);
 }
 
 BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) {
-  if (interop::is_v01(source)) return interop::describe_v01_brain(source, options);
-  const Reader reader = Reader::open(source, options);
+  const std::optional<Reader> opened = open_unless_v01(source, options);
+  if (!opened) return interop::describe_v01_brain(source, options);
+  const Reader& reader = *opened;
   const format::Header& header = reader.header();
-  BrainInfo info{.path = source,
-                 .file_bytes = std::filesystem::file_size(source),
-                 .version = fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
-                                        std::uint16_t{header.minor_version},
-                                        std::uint16_t{header.patch_version}),
-                 .timestamp = header.timestamp,
-                 .total_neurons = header.total_neurons,
-                 .total_synapses = header.total_synapses,
-                 .training_steps = header.training_steps,
-                 .connections = reader.connection_count()};
+  BrainInfo info{
+      .path = source,
+      .file_bytes = std::filesystem::file_size(source),
+      .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
+                     .to_string(),
+      .timestamp = header.timestamp,
+      .total_neurons = header.total_neurons,
+      .total_synapses = header.total_synapses,
+      .training_steps = header.training_steps,
+      .connections = reader.connection_count()};
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
     const std::string_view name = reader.region(i).name();
     if (name.starts_with(model::kPathwayPrefix)) {

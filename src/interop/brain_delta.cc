@@ -57,19 +57,27 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Pack
           .cancel = save.cancel};
 }
 
-}  // namespace
+// The temporary file that frames go around is not the target, so write_delta() cannot know.
+void refuse_base(const path& target, const std::vector<path>& base) {
+  for (const path& file : base) {
+    std::error_code unknown;
+    if (!std::filesystem::equivalent(file, target, unknown)) continue;
+    throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
+                     {.path = target.string(), .field = "path"});
+  }
+}
 
-BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
-                                             const path& base_checkpoint,
-                                             const BrainDeltaOptions& options) {
-  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
+void check(const BrainDeltaOptions& options) {
   if (options.brain.save.sha256)
     fail_argument(ErrorCode::bad_argument, "sha256", "true", "false for a delta");
   if (options.brain.quantization)
     fail_argument(ErrorCode::bad_argument, "quantization", "options", "none for a delta");
-  const ChainReader base = ChainReader::open(
-      base_checkpoint, {.read = {.threads = options.brain.save.threads}, .search = options.search});
-  const DeltaState state = state_of(interop::stored_brain(brain, options.brain));
+}
+
+/// @param base a ChainReader or a SavedState.
+template <typename Base>
+BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
+                             const BrainDeltaOptions& options, const interop::Packing& packing) {
   const DeltaOptions delta = delta_options(options, packing);
   DeltaResult written;
   std::uint64_t file_bytes = 0;
@@ -89,7 +97,37 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
           .unchanged_tensors = written.same,
           .changed_regions = std::move(written.changed_regions),
           .removed_regions = std::move(written.removed_regions),
+          .identity = written.identity,
+          .digests = std::move(written.digests),
           .seconds = written.seconds};
+}
+
+}  // namespace
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const path& base_checkpoint,
+                                             const BrainDeltaOptions& options) {
+  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
+  check(options);
+  const ChainReader base = ChainReader::open(
+      base_checkpoint, {.read = {.threads = options.brain.save.threads}, .search = options.search});
+  refuse_base(target, base.paths());
+  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
+                     packing);
+}
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const SavedBrain& base,
+                                             const BrainDeltaOptions& options) {
+  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
+  check(options);
+  refuse_base(target, {base.path});
+  const SavedState saved{.path = base.path,
+                         .identity = base.identity,
+                         .state = state_of(interop::stored_brain(base.state, base.options)),
+                         .digests = base.digests};
+  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), saved, target, options,
+                     packing);
 }
 
 }  // namespace thalia

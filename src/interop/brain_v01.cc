@@ -1,12 +1,11 @@
 #include "interop/brain_v01.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/utf8.h"
+#include "model/stored_region.h"
 #include "model/tensor_conversion.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
@@ -17,9 +16,8 @@
 namespace thalia::interop {
 namespace {
 
+using model::kPathwayPrefix;
 using std::filesystem::path;
-
-constexpr std::string_view kPathwayPrefix = "pathway:";
 
 void keep_only(RegionSet& set, std::string_view prefix, const std::vector<std::string>& wanted) {
   for (const std::string& name : set.names()) {
@@ -89,15 +87,15 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options) {
 BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
   const V01File file = read_v01(source, options);
   const format::V01Header& header = file.document.header;
-  BrainInfo info{.path = source,
-                 .file_bytes = file.file_bytes,
-                 .version = fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
-                                        std::uint16_t{header.minor_version},
-                                        std::uint16_t{header.patch_version}),
-                 .timestamp = header.timestamp,
-                 .total_neurons = header.total_neurons,
-                 .total_synapses = header.total_synapses,
-                 .training_steps = header.training_steps};
+  BrainInfo info{
+      .path = source,
+      .file_bytes = file.file_bytes,
+      .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
+                     .to_string(),
+      .timestamp = header.timestamp,
+      .total_neurons = header.total_neurons,
+      .total_synapses = header.total_synapses,
+      .training_steps = header.training_steps};
   const BrainState brain = from_v01(file.document);
   info.regions = brain.regions.names();
   info.pathways = brain.pathways.names();

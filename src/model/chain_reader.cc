@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/short_name.h"
 #include "container/tensor_reading.h"
+#include "format/extent.h"
 #include "model/delta_access.h"
 #include "model/file_chain.h"
 #include "model/tensor_chain.h"
@@ -47,6 +51,31 @@ auto named(const model::FileChain& files, const TensorView& view, Action action)
   return container::with_names(files.file(0), Reader::region_name(view), view.name(), action);
 }
 
+void check_part(const model::TensorChain& chain, std::uint64_t begin, std::uint64_t length) {
+  if (begin <= chain.size() && length <= chain.size() - begin) return;
+  fail_argument(ErrorCode::bad_argument, "begin", fmt::format("{} bytes at {}", length, begin),
+                fmt::format("a part of {} bytes", chain.size()));
+}
+
+// A chain gives whole multiples of 16 bytes.
+void read_any(const model::TensorChain& chain, std::uint64_t begin, MutableByteSpan out,
+              unsigned threads) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  const std::uint64_t end = begin + out.size();
+  const std::uint64_t first = begin / kPiece;
+  parallel_for(out.empty() ? 0 : (end - 1) / kPiece + 1 - first, threads, [&](std::size_t i) {
+    const std::uint64_t from = std::max(begin, (first + i) * kPiece);
+    const std::uint64_t to = std::min(end, (first + i + 1) * kPiece);
+    const std::uint64_t aligned = from / 16 * 16;
+    const std::uint64_t aligned_end = std::min(format::align_up(to, 16), chain.size());
+    if (aligned == from && aligned_end == to)
+      return chain.read(from, out.subspan(from - begin, to - from));
+    std::vector<std::byte> buffer;
+    const ByteSpan found = chain.part(aligned, aligned_end - aligned, buffer);
+    std::memcpy(out.data() + (from - begin), found.data() + (from - aligned), to - from);
+  });
+}
+
 bool checks(const model::FileChain& files) {
   return files.options().read.verification != Verification::off;
 }
@@ -57,9 +86,11 @@ ChainReader::ChainReader(std::shared_ptr<const model::FileChain> chain, Reader r
     : chain_(std::move(chain)), reader_(std::move(reader)) {}
 
 ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOptions& options) {
-  auto chain = std::make_shared<const model::FileChain>(path, options);
-  Reader reader(chain->link(0).file());
-  return {std::move(chain), std::move(reader)};
+  return open(Reader::open(path, options.read), options);
+}
+
+ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
+  return {std::make_shared<const model::FileChain>(top.file_, options), top};
 }
 
 unsigned ChainReader::depth() const noexcept {
@@ -114,6 +145,15 @@ void ChainReader::read(const TensorView& tensor, MutableByteSpan out) const {
   });
 }
 
+void ChainReader::read_part(const TensorView& tensor, std::uint64_t begin,
+                            MutableByteSpan out) const {
+  named(*chain_, tensor, [&] {
+    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    check_part(chain, begin, out.size());
+    read_any(chain, begin, out, chain_->options().read.threads);
+  });
+}
+
 const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
   return *reader.chain_;
 }
@@ -121,8 +161,24 @@ const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
 DeltaState delta_state(const ChainReader& chain) {
   const Reader& reader = chain.reader();
   const auto source = [&](const TensorView& view) {
-    const ChainTensor tensor = chain.describe(view);
+    const model::FileChain& files = DeltaAccess::files(chain);
+    const auto [tensor, in_place] = named(files, view, [&] {
+      const model::TensorChain found = find_tensor(files, view);
+      return std::pair(found.result(), found.is_in_place());
+    });
     const TensorLayout& layout = tensor.layout;
+    // Raw tensors are given as they lie; others in parts.
+    const auto open = [chain, view]() -> PartReader {
+      const model::FileChain& own = DeltaAccess::files(chain);
+      const auto found = named(
+          own, view, [&] { return std::make_shared<model::TensorChain>(find_tensor(own, view)); });
+      return [chain, view, found](std::uint64_t begin, MutableByteSpan out) {
+        named(DeltaAccess::files(chain), view, [&] {
+          check_part(*found, begin, out.size());
+          read_any(*found, begin, out, 1);
+        });
+      };
+    };
     return DeltaTensorSource{.spec = {.name = std::string(view.name()),
                                       .dtype = layout.dtype,
                                       .shape = layout.shape,
@@ -131,7 +187,8 @@ DeltaState delta_state(const ChainReader& chain) {
                                       .nnz = layout.nnz,
                                       .wide_indices = layout.wide_indices},
                              .load = [chain, view] { return chain.read(view); },
-                             .content_hash = tensor.content_hash};
+                             .content_hash = tensor.content_hash,
+                             .open = in_place ? std::function<PartReader()>() : open};
   };
   std::map<std::string, std::string> full_names;  // connections know regions by short ones
   DeltaState state;

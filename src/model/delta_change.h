@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "integrity/content_hash.h"
-#include "model/tensor_chain.h"
+#include "model/byte_source.h"
 #include "thalia/delta.h"
 
 namespace thalia::model {
@@ -26,22 +25,21 @@ struct KeptWithin {
 /// True of the types whose elements may keep the base's value.
 bool has_threshold(DType dtype) noexcept;
 
-/// The elements that moved, as sparse_delta stores them.
-struct ChangeList {
-  struct Part {  ///< of consecutive blocks
-    std::vector<std::uint64_t> counts;
-    std::vector<std::uint16_t> positions;
-    std::vector<std::byte> values;
-  };
-  std::vector<Part> parts;
-  std::uint64_t count = 0;
-};
-
-/// The new bytes and the base's, of one length; the base is made piece by piece. Borrows all.
+/// The new bytes and the base's, of one length, both made piece by piece. Borrows all; any number
+/// of threads.
 class Change {
  public:
-  Change(ByteSpan bytes, const FittedBase& base, KeptWithin within, const DeltaOptions& options)
-      : bytes_(bytes), base_(base), within_(within), options_(options) {}
+  /// Piece i is [i * kPiece, …): a piece of the content hash, and whole blocks of a list whatever
+  /// the width of an element.
+  static constexpr std::uint64_t kPiece = 1 << 20;
+
+  Change(const ByteSource& now, const ByteSource& base, KeptWithin within,
+         const DeltaOptions& options)
+      : now_(now), base_(base), within_(within), options_(options) {}
+
+  std::uint64_t size() const noexcept { return now_.size(); }
+  std::uint64_t pieces() const noexcept { return size() / kPiece + (size() % kPiece != 0); }
+  const DeltaOptions& options() const noexcept { return options_; }
 
   /// Bytes that each way takes, judged by a few samples.
   struct Estimate {
@@ -49,26 +47,24 @@ class Change {
     double list = 0;
     double list_raw = 0;  ///< before compression
     double whole = 0;
+    bool differs = false;  ///< a sample does: the tensor is not the base's
   };
+  /// @param width bytes of an element.
   Estimate estimate(unsigned width) const;
 
-  struct Scan {
-    integrity::ContentDigest digest;  ///< of what comes out
-    std::optional<ChangeList> list;   ///< nullopt where it would pass the bound
+  /// What comes out, and the base; in memory of the two's own where they do not lie in memory.
+  struct Pair {
+    ByteSpan now;
+    ByteSpan base;
+    std::vector<std::byte> now_buffer;
+    std::vector<std::byte> base_buffer;
   };
-  /// Compares everything, on as many threads as the options say. @param most_list bytes that the
-  /// list may have. @throws CancelledError.
-  Scan scan(unsigned width, std::uint64_t most_list) const;
-
-  /// The bytes [begin, begin + out.size()) of the difference, as xor_base stores it.
-  void difference(std::uint64_t begin, MutableByteSpan out) const;
+  void read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const;
+  void read_piece(std::uint64_t i, Pair& out) const;
 
  private:
-  // What comes out, and the base, of a part.
-  void read_pair(std::uint64_t begin, MutableByteSpan result, MutableByteSpan base) const;
-
-  ByteSpan bytes_;
-  const FittedBase& base_;
+  const ByteSource& now_;
+  const ByteSource& base_;
   KeptWithin within_;
   const DeltaOptions& options_;
 };

@@ -1,50 +1,79 @@
 // A chain as one full file.
+#include <algorithm>
 #include <chrono>
-#include <list>
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/check_options.h"
+#include "container/compression_probe.h"
+#include "container/file_digest.h"
+#include "container/payload_store.h"
+#include "container/seal.h"
+#include "io/atomic_file.h"
+#include "model/delta_draft.h"
+#include "model/in_order.h"
 #include "thalia/delta.h"
 #include "thalia/writer.h"
 
 namespace thalia {
 namespace {
 
-// Streamed, so that one tensor at a time is in memory; but for matrices of connections, which a
-// writer borrows.
+constexpr std::uint64_t kPiece = 1 << 20;
+
+// Tensors in the order of the file, each in pieces that are taken through all links on as many
+// threads as there are: neither a tensor nor a stage of one is ever whole.
 class Squash {
  public:
-  Squash(const DeltaState& state, const std::filesystem::path& target, const SaveOptions& save)
-      : state_(state), writer_(target, save) {}
+  Squash(const DeltaState& state, const SaveOptions& save)
+      : save_(save), draft_(model::draft_of(state)), sources_(model::sources_of(state)) {}
 
-  SaveResult run() {
-    writer_.set_metadata(state_.metadata_json);
-    writer_.set_training_steps(state_.training_steps);
-    for (const DeltaRegionSource& region : state_.regions) {
-      const RegionId id = writer_.add_region(region.spec);
-      for (const DeltaTensorSource& tensor : region.tensors)
-        streamed_.emplace_back(writer_.add_tensor(id, tensor.spec), &tensor);
+  SaveResult run(const std::filesystem::path& target) {
+    io::AtomicFile file(target, {.durability = save_.durability});
+    draft_.check_complete();
+    container::settle_compression(save_, draft_, file.fd(), file.path());
+    container::PayloadStore store(draft_, file.fd(), file.path(), save_);
+    for (const std::uint32_t id : store.layout().file_order()) {
+      try {
+        stream(store, id);
+      } catch (Error& error) {
+        error.add_region(printable(sources_[id].key.region));
+        error.add_tensor(printable(sources_[id].tensor->spec.name));
+        throw;
+      }
     }
-    for (const DeltaConnectionSource& connection : state_.connections) {
-      const std::uint32_t id = writer_.add_connection(connection.source, connection.target);
-      const DeltaTensorSource& weights = connection.weights;
-      writer_.add_connection_weights(id, weights.spec, held_.emplace_back(weights.load()).bytes());
-      if (!connection.delays) continue;
-      const DeltaTensorSource& delays = *connection.delays;
-      writer_.add_connection_delays(id, delays.spec, held_.emplace_back(delays.load()).bytes());
-    }
-    for (const auto& [id, source] : streamed_) {
-      const Tensor tensor = source->load();
-      if (!tensor.bytes().empty()) writer_.write(id, tensor.bytes());
-    }
-    return writer_.commit();
+    store.finish();
+    SaveResult saved = container::seal_file(file, draft_, store, save_);
+    if (saved.sha256) container::write_sha256_file(file.path(), *saved.sha256, save_.durability);
+    return saved;
   }
 
  private:
-  const DeltaState& state_;
-  std::list<Tensor> held_;
-  std::vector<std::pair<TensorId, const DeltaTensorSource*>> streamed_;
-  Writer writer_;
+  void stream(container::PayloadStore& store, std::uint32_t id) {
+    const DeltaTensorSource& source = *sources_[id].tensor;
+    const std::uint64_t size = draft_.tensors[id].logical_length;
+    const auto bytes = model::open_source(source, size);
+    struct Piece {
+      std::vector<std::byte> buffer;
+      ByteSpan bytes;
+    };
+    model::for_each_in_order<Piece>(
+        size / kPiece + (size % kPiece != 0), save_.threads,
+        [&](std::size_t i, Piece& piece) {
+          stop_if_cancelled(save_.cancel);
+          piece.bytes = bytes->part(i * kPiece, std::min(kPiece, size - i * kPiece), piece.buffer);
+        },
+        [&](const Piece& piece) { store.write(id, piece.bytes); });
+    if (size == 0 || draft_.tensors[id].digest.hash == source.content_hash) return;
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "what the chain makes of the tensor is not what was saved",
+                         {.section = "payload", .field = "content_hash"});
+  }
+
+  SaveOptions save_;
+  container::Draft draft_;
+  std::vector<model::DeltaSource> sources_;  ///< by tensor of the draft
 };
 
 }  // namespace
@@ -52,9 +81,16 @@ class Squash {
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options, const SaveOptions& save) {
   const auto start = std::chrono::steady_clock::now();
+  container::check_options(save);
   const ChainReader chain = ChainReader::open(delta, options);
   const DeltaState state = delta_state(chain);
-  const SaveResult saved = Squash(state, target, save).run();
+  SaveResult saved;
+  try {
+    saved = Squash(state, save).run(target);
+  } catch (Error& error) {
+    error.add_path(target.string());
+    throw;
+  }
   return {
       .input_bytes = chain.disk_bytes(),
       .output_bytes = saved.file_bytes,

@@ -128,8 +128,9 @@ std::optional<TensorPlace> ChainLink::find(const TensorKey& key) const {
   return TensorPlace{file.region_count(), number};
 }
 
-FileChain::FileChain(const fs::path& path, const ChainOptions& options) : options_(options) {
-  links_.push_back(std::make_unique<ChainLink>(detail::OpenFile::open(path, options.read)));
+FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const ChainOptions& options)
+    : options_(options) {
+  links_.push_back(std::make_unique<ChainLink>(std::move(top_file)));
   while (true) {
     const detail::OpenFile& top = file(size() - 1);
     const unsigned depth = depth_of(top);

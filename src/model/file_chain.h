@@ -49,7 +49,7 @@ class ChainLink {
 class FileChain {
  public:
   /// @throws as ChainReader::open().
-  FileChain(const std::filesystem::path& path, const ChainOptions& options);
+  FileChain(std::shared_ptr<const detail::OpenFile> top, const ChainOptions& options);
 
   const ChainOptions& options() const noexcept { return options_; }
   /// The top first.

@@ -2,9 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
+
+#include "format/extent.h"
 
 namespace thalia::model {
 namespace {
+
+// Of the base that is read at once, what lies between the rows included.
+constexpr std::uint64_t kSpan = 2 << 20;
+constexpr std::uint64_t kReadAlignment = 16;
 
 // Where the row (a run of the last dimension) begins in the base, in elements; -1 where the base
 // does not have it.
@@ -23,24 +31,75 @@ std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) 
 
 }  // namespace
 
-void fit_elements(ByteSpan base, const Shape& base_shape, const Shape& shape, unsigned width,
-                  std::uint64_t begin, MutableByteSpan out) {
-  const std::uint64_t row_bytes = shape[shape.rank() - 1] * width;
-  const std::uint64_t kept_bytes =
-      std::min(shape[shape.rank() - 1], base_shape[shape.rank() - 1]) * width;
-  while (!out.empty()) {
-    const std::uint64_t row = begin / row_bytes;
-    const std::uint64_t into = begin % row_bytes;
-    const std::uint64_t length = std::min<std::uint64_t>(row_bytes - into, out.size());
-    const std::int64_t from = kept_bytes > into ? base_row(base_shape, shape, row) : -1;
-    const std::uint64_t kept = from < 0 ? 0 : std::min(length, kept_bytes - into);
-    if (kept != 0) {
-      std::memcpy(out.data(), base.data() + static_cast<std::uint64_t>(from) * width + into, kept);
+struct FittedBase::Run {
+  std::uint64_t from;  ///< in the base
+  std::uint64_t to;    ///< in what is asked for
+  std::uint64_t length;
+};
+
+// Neighbouring runs are read together, as a base that is compressed gives a chunk at a time.
+class FittedBase::Gather {
+ public:
+  Gather(const ByteSource& base, MutableByteSpan out) : base_(base), out_(out) {}
+
+  void add(Run run) {
+    if (!runs_.empty()) {
+      Run& last = runs_.back();
+      if (last.from + last.length == run.from && last.to + last.length == run.to) {
+        last.length += run.length;
+        return;
+      }
+      if (run.from + run.length - runs_.front().from > kSpan) flush();
     }
-    std::memset(out.data() + kept, 0, length - kept);
-    begin += length;
-    out = out.subspan(length);
+    runs_.push_back(run);
   }
+
+  void flush() {
+    if (runs_.empty()) return;
+    const std::uint64_t begin = runs_.front().from / kReadAlignment * kReadAlignment;
+    const std::uint64_t end = std::min(
+        format::align_up(runs_.back().from + runs_.back().length, kReadAlignment), base_.size());
+    const ByteSpan found = base_.part(begin, end - begin, buffer_);
+    for (const Run& run : runs_)
+      std::memcpy(out_.data() + run.to, found.data() + (run.from - begin), run.length);
+    runs_.clear();
+  }
+
+ private:
+  const ByteSource& base_;
+  MutableByteSpan out_;
+  std::vector<Run> runs_;
+  std::vector<std::byte> buffer_;
+};
+
+FittedBase::FittedBase(std::shared_ptr<const ByteSource> base, const Shape& base_shape,
+                       const Shape& shape, unsigned width)
+    : base_(std::move(base)),
+      base_shape_(base_shape),
+      shape_(shape),
+      width_(width),
+      size_(*shape.element_count() * width) {}
+
+void FittedBase::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const unsigned last = shape_.rank() - 1;
+  const std::uint64_t row_bytes = shape_[last] * width_;
+  const std::uint64_t kept_bytes = std::min(shape_[last], base_shape_[last]) * width_;
+  std::memset(out.data(), 0, out.size());
+  Gather gather(*base_, out);
+  for (std::uint64_t at = 0; at < out.size();) {
+    const std::uint64_t row = (begin + at) / row_bytes;
+    const std::uint64_t into = (begin + at) % row_bytes;
+    const std::uint64_t length = std::min<std::uint64_t>(row_bytes - into, out.size() - at);
+    const std::int64_t from = kept_bytes > into ? base_row(base_shape_, shape_, row) : -1;
+    if (from >= 0) {
+      gather.add({.from = static_cast<std::uint64_t>(from) * width_ + into,
+                  .to = at,
+                  .length = std::min(length, kept_bytes - into)});
+    }
+    at += length;
+  }
+  gather.flush();
 }
 
 }  // namespace thalia::model

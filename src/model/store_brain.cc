@@ -73,7 +73,6 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
   if (own.state.size() != 0 || own.metadata.size() != 0) {
     stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));
   }
-  stored.metadata_json = metadata_text(brain.metadata);
   stored.training_steps = brain.training_steps;
   return stored;
 }

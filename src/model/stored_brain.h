@@ -33,8 +33,8 @@ struct StoredBrain {
 };
 
 /// Regions, pathways, brain-wide state: in this order. Tensors that are stored as they are share
-/// their bytes with the brain's. @throws as store_region(); UsageError
-/// for a region with a name that the format gives another meaning.
+/// their bytes with the brain's. The metadata is for the caller to set. @throws as store_region();
+/// UsageError for a region with a name that the format gives another meaning.
 StoredBrain store_brain(const BrainState& brain, const StoreOptions& options);
 
 /// A writer that was told everything and borrows the brain's tensors. @throws as Writer.

@@ -9,8 +9,6 @@
 #include "base/utf8.h"
 #include "container/tensor_reading.h"
 #include "integrity/content_hash.h"
-#include "model/byte_xor.h"
-#include "model/fitted_base.h"
 
 namespace thalia::model {
 namespace {
@@ -81,92 +79,13 @@ bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcep
          !dtype_is_packed(base.dtype);
 }
 
-StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number)
-    : file_(file), entry_(file.tensor_entry(number)) {
-  if (entry_.chunk_count != 0) chunks_.emplace(file, entry_);
-}
-
-ByteSpan StoredBytes::view(std::uint64_t begin, std::uint64_t length) const {
-  return file_.verified_payload(entry_, entry_.stored_offset + begin, length);
-}
-
-void StoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
-  if (out.empty()) return;
-  if (!chunks_) {
-    const ByteSpan bytes = view(begin, out.size());
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-    return;
-  }
-  std::vector<std::byte> decoded;
-  while (!out.empty()) {
-    const auto chunk = static_cast<std::uint32_t>(begin / chunks_->chunk_bytes());
-    const std::uint64_t into = begin % chunks_->chunk_bytes();
-    const std::uint64_t length = chunks_->raw_length(chunk);
-    const std::uint64_t part = std::min<std::uint64_t>(length - into, out.size());
-    if (part == length) {
-      chunks_->decode(chunk, out.first(part));
-    } else {
-      if (const auto most = file_.options().limits.max_allocation_bytes; length > most)
-        fail_limit("payload", "max_allocation_bytes", length, most);
-      decoded.resize(length);
-      chunks_->decode(chunk, decoded);
-      std::memcpy(out.data(), decoded.data() + into, part);
-    }
-    begin += part;
-    out = out.subspan(part);
-  }
-}
-
-// The change of one link.
-struct TensorChain::Stage {
-  Stage(const detail::OpenFile& file, std::uint32_t number)
-      : stored(file, number), encoding(static_cast<Encoding>(stored.entry().encoding)) {}
-
-  const container::SparseDelta& list() const {
-    std::call_once(once, [&] {
-      const std::uint64_t length = stored.size();
-      ByteSpan logical;
-      if (stored.is_raw()) {
-        logical = stored.view(0, length);
-      } else {
-        if (const auto most = stored.file().options().limits.max_allocation_bytes; length > most)
-          fail_limit("payload", "max_allocation_bytes", length, most);
-        memory.resize(length);
-        stored.read(0, memory);
-        logical = memory;
-      }
-      elements = container::check_sparse_delta(stored.entry(), logical);
-    });
-    return elements;
-  }
-
-  void apply(std::uint64_t begin, MutableByteSpan out) const {
-    if (encoding == Encoding::sparse_delta) {
-      const container::SparseDelta& changed = list();
-      changed.apply(begin / changed.width, out);
-    } else if (stored.is_raw()) {
-      xor_into(out, stored.view(begin, out.size()));
-    } else {
-      const auto difference = std::make_unique_for_overwrite<std::byte[]>(out.size());
-      stored.read(begin, {difference.get(), out.size()});
-      xor_into(out, {difference.get(), out.size()});
-    }
-  }
-
-  StoredBytes stored;
-  Encoding encoding;
-  mutable std::once_flag once;
-  mutable std::vector<std::byte> memory;
-  mutable container::SparseDelta elements;
-};
-
-TensorChain::TensorChain(const FileChain& files) : files_(&files) {}
+TensorChain::TensorChain() = default;
 TensorChain::TensorChain(TensorChain&&) noexcept = default;
 TensorChain::~TensorChain() = default;
 
 std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t top,
                                              const TensorKey& key) {
-  TensorChain chain(files);
+  TensorChain chain;
   std::optional<Description> upper;
   Encoding change = Encoding::dense;
   for (std::size_t i = top; i < files.size(); ++i) {
@@ -185,10 +104,10 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         chain.result_ = found.tensor;
         chain.crc32_ = found.crc32;
       }
-      chain.bottom_ = i;
       if (upper && found.tensor.layout.shape != upper->tensor.layout.shape) {
         chain.fitted_ = std::make_unique<FittedBase>(
-            *find(files, i, key), upper->tensor.layout.shape, files.options().read.threads);
+            std::make_shared<const TensorChain>(*find(files, i, key)), found.tensor.layout.shape,
+            upper->tensor.layout.shape, dtype_bits(found.tensor.layout.dtype) / 8);
         return true;
       }
       if (container::is_plain(view.encoding())) {
@@ -196,7 +115,7 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         return true;
       }
       if (view.encoding() != Encoding::same_as_base)
-        chain.stages_.push_back(std::make_unique<Stage>(file, place->number));
+        chain.stages_.push_back(std::make_unique<ChainStage>(file, place->number));
       upper = found;
       change = view.encoding();
       return false;
@@ -215,6 +134,12 @@ ByteSpan TensorChain::view() const {
   return whole_->view(0, size());
 }
 
+ByteSpan TensorChain::part(std::uint64_t begin, std::uint64_t length,
+                           std::vector<std::byte>& buffer) const {
+  return is_in_place() ? whole_->part(begin, length, buffer)
+                       : ByteSource::part(begin, length, buffer);
+}
+
 void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
   if (whole_) {
     whole_->read(begin, out);
@@ -227,9 +152,7 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
 // As a rule all links have chunks of one size, so that none is decoded twice.
 std::uint64_t TensorChain::piece_bytes() const {
   std::uint64_t piece = whole_ ? whole_->piece_bytes() : 1;
-  for (const auto& stage : stages_) {
-    if (stage->encoding == Encoding::xor_base) piece = std::max(piece, stage->stored.piece_bytes());
-  }
+  for (const auto& stage : stages_) piece = std::max(piece, stage->piece_bytes());
   piece = std::max(piece, kPiece);
   return format::align_up(piece, 16);
 }
@@ -247,28 +170,6 @@ void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) co
                          "what the chain makes of the tensor is not what was saved",
                          {.section = "payload", .field = "content_hash"});
   }
-}
-
-std::shared_ptr<const std::vector<std::byte>> TensorChain::materialise(unsigned threads) const {
-  if (const auto most = files_->options().read.limits.max_allocation_bytes; size() > most)
-    fail_limit("payload", "max_allocation_bytes", size(), most);
-  auto out = std::make_shared<std::vector<std::byte>>(size());
-  read_all(*out, threads, false);
-  return out;
-}
-
-void FittedBase::read(std::uint64_t begin, MutableByteSpan out) const {
-  const TensorLayout& layout = base_.result().layout;
-  if (layout.shape == shape_) return base_.read(begin, out);
-  std::call_once(once_, [&] {
-    if (base_.is_in_place()) {
-      bytes_ = base_.view();
-    } else {
-      memory_ = base_.materialise(threads_);
-      bytes_ = *memory_;
-    }
-  });
-  fit_elements(bytes_, layout.shape, shape_, dtype_bits(layout.dtype) / 8, begin, out);
 }
 
 }  // namespace thalia::model

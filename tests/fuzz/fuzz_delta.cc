@@ -1,6 +1,7 @@
-// Edits of a delta: places and values that are put there, as they are and with all checksums made
-// anew, so that what stands behind a checksum is reached too. Opens, verifies and resolves what
-// comes out.
+// Edits of a chain of two deltas: places and values that are put there, as they are and with all
+// checksums made anew, so that what stands behind a checksum is reached too. Places count through
+// the lower delta and then the upper one; the upper one's name for the lower follows its edits.
+// Opens, verifies and resolves what comes out.
 
 #include <array>
 #include <cstring>
@@ -24,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-SampleState sample(bool changed) {
+SampleState sample(int step) {
   std::mt19937_64 random(1);
   const auto weights = [&](const Shape& shape) {
     Tensor tensor = Tensor::zeros(DType::f32, shape);
@@ -36,10 +37,10 @@ SampleState sample(bool changed) {
   Tensor moved = weights({900});
   Tensor grown = weights({10, 10});
   SampleState state{.regions = {{"a", {{"same", {weights({70})}}}}, {"b", {}}}};
-  if (changed) {
-    listed.mutable_as<float>()[7] = 9;
-    for (float& value : moved.mutable_as<float>()) value *= 1.001f;
-    grown = Tensor::zeros(DType::f32, {12, 10});
+  if (step > 0) {
+    listed.mutable_as<float>()[7] = static_cast<float>(8 + step);
+    for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-3f * static_cast<float>(step);
+    grown = Tensor::zeros(DType::f32, {static_cast<std::uint64_t>(11 + step), 10});
   }
   state.regions["a"]["listed"].tensor = listed;
   state.regions["a"]["moved"].tensor = moved;
@@ -49,20 +50,24 @@ SampleState sample(bool changed) {
   return state;
 }
 
-// A base and a delta on it, in a folder that goes with the program.
+// A base and two deltas on it, in a folder that goes with the program.
 struct Files {
   Files() {
     const SaveOptions save{.timestamp = 1,
                            .file_uuid = std::array<std::uint8_t, 16>{},
                            .durability = Durability::none};
-    save_full(sample(false), folder / "base.thalia", save);
-    save_delta(sample(true), folder / "base.thalia", path,
-               {.timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}});
-    bytes = read_file(path);
+    const DeltaOptions delta{.timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}};
+    save_full(sample(0), folder / "base.thalia", save);
+    save_delta(sample(1), folder / "base.thalia", lower_path, delta);
+    save_delta(sample(2), lower_path, upper_path, delta);
+    lower = read_file(lower_path);
+    upper = read_file(upper_path);
   }
   TemporaryFolder folder;
-  fs::path path = folder / "one.delta.thalia";
-  std::string bytes;
+  fs::path lower_path = folder / "one.delta.thalia";
+  fs::path upper_path = folder / "two.delta.thalia";
+  std::string lower;
+  std::string upper;
 };
 
 bool is_sound(const fs::path& path) {
@@ -80,10 +85,12 @@ void read_chain(const fs::path& path, Verification mode) {
     const ChainReader chain = ChainReader::open(
         path, {.read = {.verification = mode, .limits = tight_limits(), .threads = 1}});
     const DeltaState state = delta_state(chain);
+    std::array<std::byte, 16> part;
     for (const DeltaRegionSource& region : state.regions) {
       for (const DeltaTensorSource& tensor : region.tensors) {
         try {
           tensor.load();
+          if (tensor.open) tensor.open()(0, part);
         } catch (const Error&) {
           continue;
         }
@@ -94,11 +101,27 @@ void read_chain(const fs::path& path, Verification mode) {
   }
 }
 
-void check(const Files& files, const std::string& bytes) {
-  write_file(files.path, bytes);
-  is_sound(files.path);
-  for (const Verification mode : {Verification::off, Verification::on_first_touch})
-    read_chain(files.path, mode);
+// What it is squashed to is sound.
+void resolve_chain(const Files& files) {
+  const fs::path full = files.folder / "full.thalia";
+  try {
+    resolve(files.upper_path, full, {.read = {.limits = tight_limits(), .threads = 1}},
+            {.durability = Durability::none, .threads = 1});
+  } catch (const Error&) {
+    return;
+  }
+  FUZZ_REQUIRE(is_sound(full));
+}
+
+void check(const Files& files, const std::string& lower, const std::string& upper) {
+  write_file(files.lower_path, lower);
+  write_file(files.upper_path, upper);
+  for (const fs::path& path : {files.lower_path, files.upper_path}) {
+    is_sound(path);
+    for (const Verification mode : {Verification::off, Verification::on_first_touch})
+      read_chain(path, mode);
+  }
+  resolve_chain(files);
 }
 
 void reseal_prefix(std::string& bytes, std::size_t length) {
@@ -110,24 +133,43 @@ void reseal_prefix(std::string& bytes, std::size_t length) {
   std::memcpy(bytes.data() + sizeof(format::DeltaHeader), &reference, sizeof reference);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Files files;
+void reseal_delta(std::string& bytes) {
   constexpr std::size_t kPrefix = 4096;
-  std::string bytes = files.bytes;
-  // Three bytes say where, one what.
-  for (std::size_t i = 0; i + 4 <= size; i += 4) {
-    const std::size_t at = data[i] | data[i + 1] << 8 | data[i + 2] << 16;
-    bytes[at % bytes.size()] = static_cast<char>(data[i + 3]);
-  }
-  check(files, bytes);
   std::string container = bytes.substr(kPrefix);
   format::Header layout;
   std::memcpy(&layout, container.data(), sizeof layout);
   reseal(container, layout);
   bytes.replace(kPrefix, container.size(), container);
   reseal_prefix(bytes, kPrefix);
-  check(files, bytes);
+}
+
+// Of what an edited file says of itself, the upper delta gets what it names its base by.
+void rename_base(std::string& upper, const std::string& lower) {
+  constexpr std::size_t kPrefix = 4096;
+  const std::string checksum = lower.substr(lower.size() - 32);
+  upper.replace(offsetof(format::DeltaHeader, base_checkpoint_hash), 32, checksum);
+  upper.replace(kPrefix + offsetof(format::Header, base_checksum), 32, checksum);
+  upper.replace(sizeof(format::DeltaHeader) + offsetof(format::DeltaReference, base_uuid), 16,
+                lower.substr(kPrefix + offsetof(format::Header, file_uuid), 16));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Files files;
+  std::string lower = files.lower;
+  std::string upper = files.upper;
+  // Three bytes say where, one what.
+  for (std::size_t i = 0; i + 4 <= size; i += 4) {
+    std::size_t at = data[i] | data[i + 1] << 8 | data[i + 2] << 16;
+    at %= lower.size() + upper.size();
+    std::string& file = at < lower.size() ? lower : upper;
+    file[at < lower.size() ? at : at - lower.size()] = static_cast<char>(data[i + 3]);
+  }
+  check(files, lower, upper);
+  reseal_delta(lower);
+  rename_base(upper, lower);
+  reseal_delta(upper);
+  check(files, lower, upper);
   return 0;
 }

@@ -15,7 +15,8 @@ namespace {
 struct Saved {
   explicit Saved(const BrainState& brain, const model::StoreOptions& options = {})
       : path(folder.path() / "brain.thalia") {
-    const model::StoredBrain stored = model::store_brain(brain, options);
+    model::StoredBrain stored = model::store_brain(brain, options);
+    stored.metadata_json = model::metadata_text(brain.metadata);
     model::declared_writer(stored, path, {}).commit();
   }
   Reader open() const { return Reader::open(path); }

@@ -57,8 +57,8 @@ inline DeltaState delta_state(const SampleState& state) {
   return out;
 }
 
-inline void save_full(const SampleState& state, const std::filesystem::path& path,
-                      const SaveOptions& options = {.durability = Durability::none}) {
+inline SaveResult save_full(const SampleState& state, const std::filesystem::path& path,
+                            const SaveOptions& options = {.durability = Durability::none}) {
   Writer writer(path, options);
   writer.set_metadata(state.metadata);
   writer.set_training_steps(state.steps);
@@ -72,7 +72,7 @@ inline void save_full(const SampleState& state, const std::filesystem::path& pat
     const std::uint32_t id = writer.add_connection(pair.first, pair.second);
     writer.add_connection_weights(id, sample_spec("", {tensor}), tensor.bytes());
   }
-  writer.commit();
+  return writer.commit();
 }
 
 inline DeltaResult save_delta(const SampleState& state, const std::filesystem::path& base,

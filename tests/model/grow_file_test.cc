@@ -27,7 +27,8 @@ struct File {
   explicit File(const BrainState& brain, const model::StoreOptions& options = {},
                 SaveOptions save = steady_options())
       : path(folder / "brain.thalia") {
-    const model::StoredBrain stored = model::store_brain(brain, options);
+    model::StoredBrain stored = model::store_brain(brain, options);
+    stored.metadata_json = model::metadata_text(brain.metadata);
     model::declared_writer(stored, path, save).commit();
   }
   BrainState load() const { return model::read_brain(Reader::open(path), {}); }

@@ -27,6 +27,7 @@ PUBLIC_LAYERS = {
     "bytes.h": "base",
     "dtype.h": "base",
     "error.h": "base",
+    "file_identity.h": "base",
     "shape.h": "base",
     "version.h": "base",
     "options.h": "format",

@@ -1,0 +1,84 @@
+#include "model/chain_stage.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/fail.h"
+#include "container/sparse_delta.h"
+#include "format/payload.h"
+#include "model/byte_xor.h"
+#include "thalia/format/delta.h"
+
+namespace thalia::model {
+namespace {
+
+using format::kDeltaBlockElements;
+
+format::SparseDeltaParts parts_of(const format::TensorEntry& entry) {
+  std::uint64_t extents[Shape::kMaxRank];
+  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
+  return *format::sparse_delta_parts(static_cast<DType>(entry.dtype), shape, entry.nnz);
+}
+
+template <typename T>
+MutableByteSpan bytes_of(std::vector<T>& elements) {
+  return std::as_writable_bytes(std::span(elements));
+}
+
+}  // namespace
+
+void ChainStage::apply(std::uint64_t begin, MutableByteSpan out) const {
+  if (encoding_ == Encoding::sparse_delta) {
+    apply_list(begin, out);
+  } else {
+    apply_difference(begin, out);
+  }
+}
+
+void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out) const {
+  std::vector<std::byte> buffer;
+  xor_into(out, stored_.part(begin, out.size(), buffer));
+}
+
+const std::vector<std::uint64_t>& ChainStage::pointers() const {
+  std::call_once(once_, [&] {
+    const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
+    if (const auto most = stored_.file().options().limits.max_allocation_bytes; length > most)
+      fail_limit("payload", "max_allocation_bytes", length, most);
+    pointers_.resize(length / sizeof(std::uint64_t));
+    stored_.read(0, bytes_of(pointers_));
+    container::check_block_pointers(stored_.entry(), pointers_);
+  });
+  return pointers_;
+}
+
+// Of a list, the entries of the blocks that lie in the part.
+void ChainStage::apply_list(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const std::vector<std::uint64_t>& blocks = pointers();
+  const format::TensorEntry& entry = stored_.entry();
+  const format::SparseDeltaParts parts = parts_of(entry);
+  const unsigned width = dtype_bits(static_cast<DType>(entry.dtype)) / 8;
+  const std::uint64_t element = begin / width;
+  const std::uint64_t end = element + out.size() / width;
+  const std::uint64_t first = element / kDeltaBlockElements;
+  const std::uint64_t last = (end - 1) / kDeltaBlockElements;
+  const std::uint64_t from = blocks[first];
+  const std::uint64_t count = blocks[last + 1] - from;
+  if (count == 0) return;
+  std::vector<std::uint16_t> positions(count);
+  stored_.read(parts.positions.offset + from * sizeof(std::uint16_t), bytes_of(positions));
+  std::vector<std::byte> values(count * width);
+  stored_.read(parts.values.offset + from * width, values);
+  for (std::uint64_t block = first; block <= last; ++block) {
+    const std::uint64_t at = blocks[block] - from;
+    const std::uint64_t listed = blocks[block + 1] - blocks[block];
+    const std::span<const std::uint16_t> own = std::span(positions).subspan(at, listed);
+    container::check_positions(entry, block, own);
+    container::put_listed(own, ByteSpan(values).subspan(at * width, listed * width), width, block,
+                          element, out);
+  }
+}
+
+}  // namespace thalia::model
