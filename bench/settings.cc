@@ -24,6 +24,7 @@ const char* const kSettingsHelp =
     "  --memory DIR   folder in memory, to save to (/dev/shm)\n"
     "  --dir DIR      folder on a disk ($THALIA_BENCH_DIR, else /var/tmp)\n"
     "  --only TEXT    only the comparisons whose name holds TEXT\n"
+    "  --data FILE    codec: the tensors of this safetensors file\n"
     "  --json FILE    write environment and results there too\n"
     "Other arguments go to Google Benchmark, as --benchmark_filter=REGEX.\n";
 
@@ -55,6 +56,8 @@ Settings take_settings(std::vector<std::string>& arguments) {
       settings.disk = value();
     } else if (option == "--only") {
       settings.only = value();
+    } else if (option == "--data") {
+      settings.data = value();
     } else if (option == "--json") {
       settings.json = value();
     } else {
