@@ -23,6 +23,7 @@
 #include "thalia/merge.h"
 #include "thalia/metadata_file.h"
 #include "thalia/migrate.h"
+#include "thalia/mst.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/hex_text.h"
+#include "interop/json_fields.h"
 #include "interop/mckp_format.h"
 #include "json/copy.h"
 #include "json/reader.h"
@@ -19,40 +19,12 @@ namespace {
 
 constexpr unsigned kHeaderDepth = 5;  // of what the format itself nests
 
-[[noreturn]] void fail(ErrorCode code, std::string_view field, std::string value, std::string bound,
-                       std::string message = {}) {
-  throw FormatError(code, std::move(message),
-                    {.section = "header",
-                     .field = std::string(field),
-                     .value = std::move(value),
-                     .bound = std::move(bound)});
-}
-
-void require(const json::Value& value, json::Kind kind, std::string_view field) {
-  if (value.kind() == kind) return;
-  fail(ErrorCode::bad_value, field, std::string(json::kind_name(value.kind())),
-       std::string(json::kind_name(kind)));
-}
-
-std::uint64_t read_integer(json::Value& value, std::string_view field) {
-  require(value, json::Kind::number, field);
-  const auto number = value.unsigned_integer();
-  if (!number)
-    fail(ErrorCode::bad_value, field, printable(value.token()), "a whole number below 2^64");
-  return *number;
-}
-
-std::string read_text(json::Value& value, std::string_view field) {
-  require(value, json::Kind::string, field);
-  return std::string(value.string());
-}
-
 std::uint64_t read_hex(json::Value& value, std::string_view field, std::size_t digits) {
   const std::string text = read_text(value, field);
   const auto number = parse_hex(text, digits);
   if (!number)
-    fail(ErrorCode::bad_value, field, printable(text, 40),
-         fmt::format("{} lower-case hexadecimal digits", digits));
+    fail_header(ErrorCode::bad_value, field, printable(text, 40),
+                fmt::format("{} lower-case hexadecimal digits", digits));
   return *number;
 }
 
@@ -60,46 +32,14 @@ Digest256 read_digest(json::Value& value, std::string_view field) {
   const std::string text = read_text(value, field);
   const auto digest = parse_digest(text);
   if (!digest)
-    fail(ErrorCode::bad_value, field, printable(text, 80), "64 lower-case hexadecimal digits");
+    fail_header(ErrorCode::bad_value, field, printable(text, 80),
+                "64 lower-case hexadecimal digits");
   return *digest;
 }
 
 std::string read_object(json::Value& value, std::string_view field) {
-  require(value, json::Kind::object, field);
+  require_kind(value, json::Kind::object, field);
   return json::copied(value);
-}
-
-// The members of one object that the format knows; those it does not know are passed over.
-class Members {
- public:
-  void once(std::string_view field) {
-    if (!seen_.emplace(field).second)
-      fail(ErrorCode::inconsistent, field, "", "", "the key stands there twice");
-  }
-  void need(std::string_view field) const {
-    if (!seen_.contains(field)) fail(ErrorCode::bad_value, field, "", "", "the key is missing");
-  }
-
- private:
-  std::set<std::string, std::less<>> seen_;
-};
-
-Shape read_shape(json::Value& value) {
-  require(value, json::Kind::array, "shape");
-  std::vector<std::uint64_t> extents;
-  std::uint64_t rank = 0;
-  value.for_each_element([&](json::Value& element) {
-    const std::uint64_t extent = read_integer(element, "shape");
-    if (++rank <= Shape::kMaxRank) extents.push_back(extent);
-  });
-  if (rank > Shape::kMaxRank) {
-    throw UnsupportedError(ErrorCode::unsupported_feature, "too many dimensions",
-                           {.section = "header",
-                            .field = "shape",
-                            .value = std::to_string(rank),
-                            .bound = std::to_string(Shape::kMaxRank)});
-  }
-  return Shape(extents);
 }
 
 // As they stand in the text: a dtype has to be known before its parameters are.
@@ -110,9 +50,9 @@ struct QuantTexts {
 };
 
 QuantTexts read_quant(json::Value& value) {
-  require(value, json::Kind::object, "quant");
+  require_kind(value, json::Kind::object, "quant");
   QuantTexts quant;
-  Members members;
+  KnownMembers members;
   value.for_each_member([&](std::string_view key, json::Value& member) {
     if (key == "scheme") {
       members.once(key);
@@ -147,38 +87,38 @@ double read_parameter(const std::string& text, DType dtype, std::string_view fie
                                        : std::bit_cast<float>(static_cast<std::uint32_t>(*bits));
   // What is infinite or NaN less itself is NaN.
   if (!bits || number - number != 0)
-    fail(ErrorCode::bad_value, field, printable(text, 40),
-         fmt::format("the bits of a finite number in {} digits", digits));
+    fail_header(ErrorCode::bad_value, field, printable(text, 40),
+                fmt::format("the bits of a finite number in {} digits", digits));
   return number;
 }
 
 MckpQuantization checked_quant(const QuantTexts& texts, DType dtype) {
   if (texts.bits < 1 || texts.bits > 8)
-    fail(ErrorCode::bad_value, "bits", std::to_string(texts.bits), "1 to 8");
+    fail_header(ErrorCode::bad_value, "bits", std::to_string(texts.bits), "1 to 8");
   MckpQuantization quant{.bits = static_cast<unsigned>(texts.bits),
                          .minimum = read_parameter(texts.minimum, dtype, "min"),
                          .scale = read_parameter(texts.scale, dtype, "scale")};
-  if (quant.scale < 0) fail(ErrorCode::bad_value, "scale", texts.scale, "0 or more");
+  if (quant.scale < 0) fail_header(ErrorCode::bad_value, "scale", texts.scale, "0 or more");
   return quant;
 }
 
 void check_size(const MckpTensor& tensor) {
   const auto expected = tensor.shape.byte_length(tensor.dtype);
   if (!expected)
-    fail(ErrorCode::out_of_bounds, "shape", tensor.shape.to_string(), "2^64 - 1 bytes");
+    fail_header(ErrorCode::out_of_bounds, "shape", tensor.shape.to_string(), "2^64 - 1 bytes");
   if (tensor.original_size != *expected)
-    fail(
+    fail_header(
         ErrorCode::inconsistent, "original_size", std::to_string(tensor.original_size),
         fmt::format("{}, of {} {}", *expected, dtype_name(tensor.dtype), tensor.shape.to_string()));
 }
 
 MckpTensor read_tensor(json::Value& value) {
-  require(value, json::Kind::object, "tensor_metadata");
+  require_kind(value, json::Kind::object, "tensor_metadata");
   MckpTensor tensor;
   std::string dtype;
   std::uint64_t method = 0;
   std::optional<QuantTexts> quant;
-  Members members;
+  KnownMembers members;
   value.for_each_member([&](std::string_view key, json::Value& member) {
     if (key == "name") {
       members.once(key);
@@ -214,8 +154,8 @@ MckpTensor read_tensor(json::Value& value) {
                                     "offset", "method", "quant", "xxh64"})
       members.need(field);
     if (tensor.name.size() > kMckpMaxName)
-      fail(ErrorCode::bad_name, "name", fmt::format("{} bytes", tensor.name.size()),
-           std::to_string(kMckpMaxName));
+      fail_header(ErrorCode::bad_name, "name", fmt::format("{} bytes", tensor.name.size()),
+                  std::to_string(kMckpMaxName));
     const auto known = mckp_dtype_from_name(dtype);
     if (!known)
       throw UnsupportedDtypeError(
@@ -224,11 +164,11 @@ MckpTensor read_tensor(json::Value& value) {
     tensor.dtype = *known;
     check_size(tensor);
     if (method > 0xffffffff)
-      fail(ErrorCode::bad_value, "method", std::to_string(method), "below 2^32");
+      fail_header(ErrorCode::bad_value, "method", std::to_string(method), "below 2^32");
     tensor.method = unpack_method(static_cast<std::uint32_t>(method), tensor.dtype);
     if (tensor.method.quantized != quant.has_value())
-      fail(ErrorCode::inconsistent, "quant", quant ? "an object" : "null",
-           "an object where the method is quantized, and nowhere else");
+      fail_header(ErrorCode::inconsistent, "quant", quant ? "an object" : "null",
+                  "an object where the method is quantized, and nowhere else");
     if (quant) tensor.quantization = checked_quant(*quant, tensor.dtype);
   } catch (Error& error) {
     error.add_section("header");
@@ -241,14 +181,14 @@ MckpTensor read_tensor(json::Value& value) {
 void check_previous(const std::optional<Digest256>& hash, const std::optional<std::string>& key,
                     ParsedMckpHeader& parsed) {
   if (hash.has_value() != key.has_value())
-    fail(ErrorCode::inconsistent, "previous_key", key ? "a key" : "null",
-         "both or none of key and hash");
+    fail_header(ErrorCode::inconsistent, "previous_key", key ? "a key" : "null",
+                "both or none of key and hash");
   if (hash) parsed.header.previous = MckpPrevious{.key = *key, .content_hash = *hash};
   bool delta = false;
   for (const MckpTensor& tensor : parsed.tensors) delta = delta || tensor.method.delta;
   if (delta != parsed.header.previous.has_value())
-    fail(ErrorCode::inconsistent, "previous_key", key ? "a key" : "null",
-         "a key where a tensor is a delta, and nowhere else");
+    fail_header(ErrorCode::inconsistent, "previous_key", key ? "a key" : "null",
+                "a key where a tensor is a delta, and nowhere else");
 }
 
 void check_tensors(const ParsedMckpHeader& parsed) {
@@ -259,11 +199,12 @@ void check_tensors(const ParsedMckpHeader& parsed) {
       throw FormatError(ErrorCode::bad_name, "another tensor has this name",
                         {.section = "header", .field = "name", .tensor = printable(tensor.name)});
     if (__builtin_add_overflow(total, tensor.original_size, &total))
-      fail(ErrorCode::out_of_bounds, "original_size", "a sum of 2^64 or more", "2^64 - 1");
+      fail_header(ErrorCode::out_of_bounds, "original_size", "a sum of 2^64 or more", "2^64 - 1");
   }
   if (total != parsed.header.original_size)
-    fail(ErrorCode::inconsistent, "original_size", std::to_string(parsed.header.original_size),
-         fmt::format("{}, the sum of its tensors", total));
+    fail_header(ErrorCode::inconsistent, "original_size",
+                std::to_string(parsed.header.original_size),
+                fmt::format("{}, the sum of its tensors", total));
 }
 
 }  // namespace
@@ -273,7 +214,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
   MckpHeader& header = parsed.header;
   std::optional<Digest256> previous_hash;
   std::optional<std::string> previous_key;
-  Members members;
+  KnownMembers members;
   const unsigned depth = std::max(limits.max_json_depth, kHeaderDepth);
   json::walk_object(text, depth, [&](std::string_view key, json::Value& value) {
     const bool given = value.kind() != json::Kind::null;
@@ -300,7 +241,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
       header.metadata = read_object(value, key);
     } else if (key == "tensor_metadata") {
       members.once(key);
-      require(value, json::Kind::array, key);
+      require_kind(value, json::Kind::array, key);
       value.for_each_element([&](json::Value& element) {
         if (parsed.tensors.size() == limits.max_tensors)
           fail_limit("header", "max_tensors", parsed.tensors.size() + 1, limits.max_tensors);

@@ -71,6 +71,7 @@ PUBLIC_LAYERS = {
     "v01_binary.h": "interop",
     "v01_state.h": "interop",
     "mckp.h": "interop",
+    "mst.h": "interop",
     "checkpoint_compressor.h": "interop",
     "merge.h": "interop",
     "thalia.h": "interop",

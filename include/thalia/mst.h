@@ -1,0 +1,81 @@
+// Files of the original mithril program: .mst, and what it wraps other programs' files in.
+//
+//   const thalia::MstFile file = thalia::MstFile::open("model.mst");
+//   const thalia::Tensor w = file.read("w");
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+#include "thalia/options.h"
+#include "thalia/shape.h"
+#include "thalia/storage.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia {
+
+struct MstTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::uint64_t offset = 0;  ///< of the zstd frame, from the start of the file
+  std::uint64_t compressed_size = 0;
+  std::uint64_t uncompressed_size = 0;
+};
+
+/// A mapped .mst file: "MST", a zero byte, u32 version (0 or 1), u64 length of a plain JSON header,
+/// zstd frames. There are no checksums: damage is found where it breaks a frame. A cheap handle;
+/// immutable; any number of threads.
+class MstFile {
+ public:
+  /// @throws IoError; FormatError naming field and bound, also for frames that overlap or lie
+  /// outside; UnsupportedError for another version, UnsupportedDtypeError.
+  static MstFile open(const std::filesystem::path& path, const ReadLimits& limits = {});
+  /// The same of a file's bytes. `name` is for messages.
+  static MstFile from_bytes(StoredBytes bytes, std::string name = {},
+                            const ReadLimits& limits = {});
+
+  const std::vector<MstTensor>& tensors() const noexcept;  ///< in the order of their frames
+  /// Texts under names, in the order of the header.
+  const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept;
+  /// Whether bytes of f32, f16 and bf16 elements are grouped.
+  bool byte_grouping() const noexcept;
+  int level() const noexcept;  ///< of zstd, as the header says
+  std::uint64_t file_bytes() const noexcept;
+
+  /// @throws UsageError (not_found); FormatError (bad_compression, limit_exceeded).
+  Tensor read(std::string_view name) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// What the original's `compress` writes of one tensor: a zstd frame of bytes that are XORed with
+/// `previous`, unless that is empty, and grouped. Nothing in it says so: the caller has to know.
+/// @param raw_bytes of the tensor. @throws FormatError; UsageError (size_mismatch) for a previous
+/// tensor of another size, or bytes that are no whole elements.
+std::vector<std::byte> decode_mithril_stream(ByteSpan stream, DType dtype, std::uint64_t raw_bytes,
+                                             ByteSpan previous = {}, bool byte_grouping = true,
+                                             const ReadLimits& limits = {});
+
+/// Files that the original wraps whole.
+enum class MithrilWrapper {
+  dcp,        ///< "MCPT": a file of PyTorch's distributed checkpoints
+  deepspeed,  ///< "MDSC": what torch.save wrote
+};
+/// By the first bytes.
+std::optional<MithrilWrapper> mithril_wrapper(ByteSpan start) noexcept;
+/// The file in a wrapper, which is a Python pickle: nothing here opens it. @throws FormatError
+/// where `file` is no wrapper, or damaged; UnsupportedError for another version.
+std::vector<std::byte> unwrap_mithril(ByteSpan file, const ReadLimits& limits = {});
+
+}  // namespace thalia

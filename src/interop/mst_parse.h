@@ -1,0 +1,27 @@
+// The header of a .mst file.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "thalia/mst.h"
+
+namespace thalia::interop {
+
+inline constexpr std::string_view kMstMagic{"MST\0", 4};
+
+struct ParsedMst {
+  std::vector<MstTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  int level = 0;
+  bool byte_grouping = false;
+};
+
+/// @throws as MstFile::open(), without the path.
+ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits);
+
+/// Bytes of an element that the original cuts up: 2, 4, or 0 for those that it leaves.
+unsigned mst_plane_width(DType dtype) noexcept;
+
+}  // namespace thalia::interop
