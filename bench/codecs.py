@@ -154,7 +154,7 @@ def own_rows(options, dtype, data):
     rows = {}
     for comparison in comparisons:
         name, ratio = re.fullmatch(r"(.*) \(([\d.]+)\)", comparison["ours"]).groups()
-        seconds = statistics.median(pair[0] for pair in comparison["pairs"])
+        seconds = statistics.median(pair[0] for pair in comparison["cpu_pairs"])
         figures = (comparison["bytes"] / seconds / 1e9, comparison["cpu_median"])
         row = rows.setdefault(name, {"ratio": float(ratio)})
         row["encode" if ", encode, " in comparison["name"] else "decode"] = figures
@@ -176,7 +176,7 @@ def main():
     else:
         chunks = tensors_of(options.data) if options.data else normal_weights(options.mib)
     load = os.getloadavg()[0]
-    print(f"load {load:.1f}, {options.rounds} rounds; speed on one core, and of memcpy's by CPU time\n")
+    print(f"load {load:.1f}, {options.rounds} rounds; speed on one core by CPU time, and as a part of memcpy's\n")
     for dtype, data in chunks.items():
         name = options.data.name if options.data else "normal weights, sigma 0.02"
         if options.smoke:

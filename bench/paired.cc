@@ -160,6 +160,9 @@ void write_json(const std::string& path, const Facts& facts, const std::vector<O
         .begin_array();
     for (const Pair& pair : outcome.pairs)
       json.begin_array().value(pair.ours.seconds).value(pair.floor.seconds).end_array();
+    json.end_array().key("cpu_pairs").begin_array();
+    for (const Pair& pair : outcome.pairs)
+      json.begin_array().value(pair.ours.cpu_seconds).value(pair.floor.cpu_seconds).end_array();
     json.end_array().end_object();
   }
   json.end_array().end_object();
