@@ -11,17 +11,21 @@ std::uint64_t sum_of(const ByteCounts& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-ByteCounts count_bytes(ByteSpan bytes) {
+ByteCounts count_bytes(ByteSpan bytes, std::size_t run, std::size_t step) {
   // Equal neighbours would wait for each other's count in one table.
   constexpr std::size_t kTables = 8;
   std::array<ByteCounts, kTables> tables{};
-  std::size_t i = 0;
-  for (; i + kTables <= bytes.size(); i += kTables) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + i, sizeof(word));
-    for (std::size_t k = 0; k < kTables; ++k) ++tables[k][word >> (8 * k) & 0xff];
+  while (!bytes.empty()) {
+    const ByteSpan part = bytes.first(std::min(run, bytes.size()));
+    std::size_t i = 0;
+    for (; i + kTables <= part.size(); i += kTables) {
+      std::uint64_t word;
+      std::memcpy(&word, part.data() + i, sizeof(word));
+      for (std::size_t k = 0; k < kTables; ++k) ++tables[k][word >> (8 * k) & 0xff];
+    }
+    for (; i < part.size(); ++i) ++tables[0][std::to_integer<std::size_t>(part[i])];
+    bytes = bytes.subspan(std::min(step, bytes.size()));
   }
-  for (; i < bytes.size(); ++i) ++tables[0][std::to_integer<std::size_t>(bytes[i])];
   for (std::size_t k = 1; k < kTables; ++k)
     for (std::size_t j = 0; j < tables[0].size(); ++j) tables[0][j] += tables[k][j];
   return tables[0];

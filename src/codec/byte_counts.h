@@ -11,8 +11,9 @@ namespace thalia::codec {
 
 using ByteCounts = std::array<std::uint32_t, 256>;
 
-/// Of at most 2^32 - 1 bytes.
-ByteCounts count_bytes(ByteSpan bytes);
+/// Of at most 2^32 - 1 bytes. Of each `step` bytes the first `run` are counted; the whole, unless
+/// said otherwise.
+ByteCounts count_bytes(ByteSpan bytes, std::size_t run = SIZE_MAX, std::size_t step = SIZE_MAX);
 
 std::uint64_t sum_of(const ByteCounts& counts);
 std::size_t distinct_bytes(const ByteCounts& counts);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -24,6 +23,8 @@ using format::PlaneMode;
 // Words that are decoded and joined in the first cache.
 constexpr std::size_t kBlock = 2048;
 static_assert(kBlock % kRansStates == 0);
+// So that counts, of which estimates may be somewhat too high, are of 32 bits.
+constexpr std::size_t kLongest = std::size_t{1} << 31;
 
 [[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
   fail_frame("plane_entropy", what, std::to_string(value), std::move(bound));
@@ -69,7 +70,7 @@ PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEn
                    .zero_2 = 0,
                    .length = static_cast<std::uint32_t>(plane.size())};
   if (is_promising) {
-    const ByteCounts counts = count_bytes(plane);
+    const ByteCounts counts = estimated_counts(plane, kernels);
     if (distinct_bytes(counts) == 1) {
       entry.mode = static_cast<std::uint8_t>(PlaneMode::constant);
       entry.value = std::to_integer<std::uint8_t>(plane[0]);
@@ -222,7 +223,7 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
                           VectorSet set) {
   const ElementKind kind = element_kind(layout);
   std::size_t length = raw.size();
-  if (raw.size() >= kind.width && raw.size() <= std::numeric_limits<std::uint32_t>::max()) {
+  if (raw.size() >= kind.width && raw.size() <= kLongest) {
     const auto promising = promising_planes(kind, raw, set);
     if (std::find(promising.begin(), promising.end(), true) != promising.end()) {
       // What was there stays, so that a vector that is used again is not filled with zeros again.

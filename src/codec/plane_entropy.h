@@ -12,7 +12,7 @@
 
 namespace thalia::codec {
 
-/// Encodes `raw` of any length into `out`, replacing its contents.
+/// Encodes `raw` of any length into `out`, replacing its contents. More than 2 GiB do not shrink.
 /// @param layout a hint: floats are rotated so that their exponents are bytes.
 /// @return whether the stream is smaller than `raw`. Where not, `out` becomes a copy of `raw`.
 bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,

@@ -55,6 +55,37 @@ THALIA_AVX2 inline std::uint32_t mask_of(__m256i lanes) noexcept {
   return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes)));
 }
 
+// Bit h of `rows` at place l: whether byte 16h + l is set, for the lower or the upper eight h.
+THALIA_AVX2 inline __m256i rows_of(const ByteSet& set, unsigned first) noexcept {
+  alignas(16) std::uint8_t rows[16] = {};
+  for (unsigned high = 0; high < 8; ++high)
+    for (unsigned low = 0; low < 16; ++low)
+      rows[low] |= static_cast<std::uint8_t>(set.has[16 * (first + high) + low] & 1u << high);
+  return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(rows)));
+}
+
+THALIA_AVX2 void count_others(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                              std::uint32_t* counts) noexcept {
+  const __m256i lower = rows_of(known, 0), upper = rows_of(known, 8);
+  const __m256i bit_of = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201));
+  const __m256i low_bits = _mm256_set1_epi8(0x0f);
+  std::size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m256i in = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i));
+    const __m256i low = _mm256_and_si256(in, low_bits);
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(in, 4), low_bits);
+    // The highest bit of `in` says which half its row is in.
+    const __m256i rows =
+        _mm256_blendv_epi8(_mm256_shuffle_epi8(lower, low), _mm256_shuffle_epi8(upper, low), in);
+    const __m256i is_other = _mm256_cmpeq_epi8(
+        _mm256_and_si256(rows, _mm256_shuffle_epi8(bit_of, high)), _mm256_setzero_si256());
+    auto others = static_cast<std::uint32_t>(_mm256_movemask_epi8(is_other));
+    for (; others != 0; others &= others - 1)
+      ++counts[std::to_integer<std::size_t>(bytes[i + std::countr_zero(others)])];
+  }
+  count_other_bytes(known, bytes + i, count - i, counts);
+}
+
 THALIA_AVX2 inline std::byte* encode_lanes(const RansEncodeTable& table, const std::byte* symbols,
                                            __m256i& state, std::byte* words) noexcept {
   const __m256i index = load_bytes(symbols);
@@ -143,7 +174,7 @@ THALIA_AVX2 std::size_t decode(const RansDecodeTable& table, const std::byte*& w
 
 }  // namespace
 
-const RansKernels kAvx2Rans = {.encode = encode, .decode = decode};
+const RansKernels kAvx2Rans = {.count_others = count_others, .encode = encode, .decode = decode};
 
 }  // namespace thalia::codec
 #endif

@@ -18,6 +18,24 @@ THALIA_AVX512 inline __m512i load_bytes(const std::byte* at) noexcept {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
 }
 
+THALIA_AVX512 void count_others(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                                std::uint32_t* counts) noexcept {
+  const __m512i quarter0 = _mm512_load_si512(known.has);
+  const __m512i quarter1 = _mm512_load_si512(known.has + 64);
+  const __m512i quarter2 = _mm512_load_si512(known.has + 128);
+  const __m512i quarter3 = _mm512_load_si512(known.has + 192);
+  std::size_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    const __m512i in = _mm512_loadu_si512(bytes + i);
+    const __m512i low = _mm512_permutex2var_epi8(quarter0, in, quarter1);
+    const __m512i high = _mm512_permutex2var_epi8(quarter2, in, quarter3);
+    const __m512i has = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(in), high);
+    for (std::uint64_t others = ~_mm512_movepi8_mask(has); others != 0; others &= others - 1)
+      ++counts[std::to_integer<std::size_t>(bytes[i + std::countr_zero(others)])];
+  }
+  count_other_bytes(known, bytes + i, count - i, counts);
+}
+
 // Encodes a symbol into each of 16 states; `words` are the states' lowest 16 bits before.
 THALIA_AVX512 inline __mmask16 encode_half(const RansEncodeTable& table, const std::byte* symbols,
                                            __m512i& state, __m256i& words) noexcept {
@@ -103,7 +121,7 @@ THALIA_AVX512 std::size_t decode(const RansDecodeTable& table, const std::byte*&
 
 }  // namespace
 
-const RansKernels kAvx512Rans = {.encode = encode, .decode = decode};
+const RansKernels kAvx512Rans = {.count_others = count_others, .encode = encode, .decode = decode};
 
 }  // namespace thalia::codec
 #endif

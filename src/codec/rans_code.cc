@@ -29,6 +29,20 @@ std::size_t next_to_change(const ByteCounts& counts, const RansFrequencies& freq
 
 }  // namespace
 
+ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels) {
+  // Of every part of the plane as much: a chunk may span tensors.
+  constexpr std::size_t kRun = 256, kStep = 4 * kRun, kShortest = 64 * kStep;
+  if (plane.size() < kShortest) return count_bytes(plane);
+  ByteCounts counts = count_bytes(plane, kRun, kStep);
+  ByteSet known;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    known.has[i] = counts[i] != 0 ? 0xff : 0;
+    counts[i] *= kStep / kRun;
+  }
+  kernels.count_others(known, plane.data(), plane.size(), counts.data());
+  return counts;
+}
+
 RansFrequencies rans_frequencies(const ByteCounts& counts) {
   const std::uint64_t total = sum_of(counts);
   RansFrequencies out{};

@@ -7,11 +7,16 @@
 
 #include "codec/byte_counts.h"
 #include "codec/rans_kernels.h"
+#include "thalia/bytes.h"
 
 namespace thalia::codec {
 
 /// Of each byte, 0 for those that do not occur. They sum to kRansScale, and each is less than that.
 using RansFrequencies = std::array<std::uint16_t, 256>;
+
+/// How often each byte occurs, in a long plane estimated from a quarter of it; no byte that occurs
+/// has 0. At most 2^31 bytes.
+ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels);
 
 /// At least two bytes occur.
 RansFrequencies rans_frequencies(const ByteCounts& counts);

@@ -31,7 +31,15 @@ struct RansDecodeTable {
   alignas(64) std::uint32_t entry[kRansScale];
 };
 
+/// Bytes that are set are 0xff, others 0.
+struct ByteSet {
+  alignas(64) std::uint8_t has[256] = {};
+};
+
 struct RansKernels {
+  /// Counts the bytes that `known` has not, each in counts[byte]. There are few of them.
+  void (*count_others)(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                       std::uint32_t* counts) noexcept;
   /// Groups of 32 symbols, the last one first. Words end where `words` points at, and grow
   /// downwards; 64 bytes below the first may be touched. Returns where the first stands.
   std::byte* (*encode)(const RansEncodeTable& table, const std::byte* symbols, std::size_t groups,
@@ -48,6 +56,10 @@ std::byte* rans_encode_some(const RansEncodeTable& table, const std::byte* symbo
 /// Any number of symbols, of which the first is of state 0. Returns whether the words sufficed.
 bool rans_decode_some(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
                       std::size_t count, std::uint32_t* states, std::byte* symbols) noexcept;
+
+/// RansKernels::count_others for what is left behind the last whole vector.
+void count_other_bytes(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                       std::uint32_t* counts) noexcept;
 
 /// Of a set that there is.
 const RansKernels& rans_kernels(VectorSet set) noexcept;

@@ -77,6 +77,15 @@ bool rans_decode_some(const RansDecodeTable& table, const std::byte*& words, con
   return true;
 }
 
-const RansKernels kPortableRans = {.encode = encode, .decode = decode};
+void count_other_bytes(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                       std::uint32_t* counts) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto byte = std::to_integer<std::uint8_t>(bytes[i]);
+    if (known.has[byte] == 0) ++counts[byte];
+  }
+}
+
+const RansKernels kPortableRans = {
+    .count_others = count_other_bytes, .encode = encode, .decode = decode};
 
 }  // namespace thalia::codec
