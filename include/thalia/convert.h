@@ -68,6 +68,7 @@ struct ConvertResult {
   double seconds = 0;
 };
 
+/// Of a delta, its state: a full file of it lies beside the output meanwhile.
 /// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no
 /// option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
@@ -76,7 +77,8 @@ struct ConvertResult {
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 
-/// Copies the named regions, and connections among them, into a new .thalia file. @throws
+/// Copies the named regions, and connections among them, into a new .thalia file; of a delta as
+/// convert(). @throws
 /// UsageError (not_found).
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options = {});

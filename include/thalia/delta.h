@@ -230,4 +230,25 @@ struct ResolveResult {
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
 
+/// A .thalia file for those who take full ones: itself, or the state of a delta as a file of a name
+/// of its own, unsynced, that is gone when this is.
+class ResolvedFile {
+ public:
+  /// @param folder for the copy of a delta's state. @throws as ChainReader::open() and resolve().
+  ResolvedFile(const std::filesystem::path& file, const std::filesystem::path& folder,
+               const ChainOptions& options = {});
+  ~ResolvedFile();
+  ResolvedFile(const ResolvedFile&) = delete;
+  ResolvedFile& operator=(const ResolvedFile&) = delete;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  bool is_copy() const noexcept { return input_bytes_ != 0; }
+  /// Of all files of the chain; 0 where this is no copy.
+  std::uint64_t input_bytes() const noexcept { return input_bytes_; }
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t input_bytes_ = 0;
+};
+
 }  // namespace thalia

@@ -1,6 +1,7 @@
 // thalia diff
 #include "thalia/diff.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "cli/diff_text.h"
 #include "cli/progress.h"
 #include "cli/stop_on_signal.h"
+#include "thalia/delta.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
@@ -29,8 +31,11 @@ int run_diff(const Arguments& arguments, Output& out) {
   read.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
-  const Reader before = Reader::open(arguments.before, read);
-  const Reader after = Reader::open(arguments.after, read);
+  const auto folder = std::filesystem::temp_directory_path();
+  const ResolvedFile old_file(arguments.before, folder, {.read = read});
+  const ResolvedFile new_file(arguments.after, folder, {.read = read});
+  const Reader before = Reader::open(old_file.path(), read);
+  const Reader after = Reader::open(new_file.path(), read);
   ProgressBar bar("comparing " + arguments.after);
   DiffOptions options;
   options.values = arguments.values;
@@ -55,7 +60,7 @@ Run declare_diff(CLI::App& app) {
       "header,\n"
       "metadata, regions, tensors and connections. Contents are compared by their hashes, so no\n"
       "payload is read without --values. Exit status 0 where nothing differs, 1 where something "
-      "does.");
+      "does. Of a delta its state is compared, which is resolved into the temporary folder first.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("A", arguments->before, "The file to compare with")->required();
   app.add_option("B", arguments->after, "The file that is compared")->required();

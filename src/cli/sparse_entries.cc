@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace thalia::cli {
 namespace {
@@ -62,16 +63,8 @@ void visit_coo(const CooArrays<Index>& arrays, std::uint64_t nnz,
 
 }  // namespace
 
-SparseEntries::SparseEntries(const TensorView& tensor) : tensor_(tensor) {
-  const bool csr = tensor_.encoding() == Encoding::csr;
-  if (tensor_.is_raw()) {
-    arrays_ = csr ? Arrays(tensor_.csr()) : Arrays(tensor_.coo());
-    return;
-  }
-  storage_.resize(tensor_.logical_bytes() / sizeof(storage_[0]) + 1);
-  const MutableByteSpan storage =
-      std::as_writable_bytes(std::span(storage_)).first(tensor_.logical_bytes());
-  arrays_ = csr ? Arrays(tensor_.csr(storage)) : Arrays(tensor_.coo(storage));
+SparseEntries::SparseEntries(Tensor tensor) : tensor_(std::move(tensor)) {
+  arrays_ = tensor_.encoding() == Encoding::csr ? Arrays(tensor_.csr()) : Arrays(tensor_.coo());
 }
 
 void SparseEntries::visit(std::span<const SliceRange> ranges, const Visit& visit) const {

@@ -5,17 +5,17 @@
 #include <functional>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "thalia/bytes.h"
 #include "thalia/tensor.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::cli {
 
 class SparseEntries {
  public:
-  /// Checks every index, and decompresses what is not raw. @throws what TensorView throws.
-  explicit SparseEntries(const TensorView& tensor);
+  /// Checks every index. @throws FormatError.
+  explicit SparseEntries(Tensor tensor);
   SparseEntries(const SparseEntries&) = delete;
   SparseEntries& operator=(const SparseEntries&) = delete;
 
@@ -33,9 +33,8 @@ class SparseEntries {
  private:
   using Arrays = std::variant<CsrView, CooView>;
 
-  TensorView tensor_;
-  std::vector<std::uint64_t> storage_;  ///< what the arrays point into where the tensor is not raw
-  Arrays arrays_;
+  Tensor tensor_;
+  Arrays arrays_;  ///< of the tensor's bytes
 };
 
 }  // namespace thalia::cli

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "cli/block_cursor.h"
 #include "cli/copy_slice.h"
 #include "cli/escape.h"
 #include "cli/file_format.h"
+#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -28,9 +30,61 @@ TensorView find_tensor(const Reader& reader, std::string_view name) {
   }
 }
 
+// Of the rows that the ranges take, no others are made; but for elements that do not fill bytes.
+void read_rows(const ChainReader& chain, const TensorView& view, const TensorLayout& layout,
+               std::span<const SliceRange> ranges, MutableByteSpan out) {
+  if (layout.shape.rank() == 0 || dtype_is_packed(layout.dtype)) {
+    const Tensor whole = chain.read(view);
+    return copy_slice(layout.dtype, layout.shape, whole.bytes(), ranges, out);
+  }
+  std::vector<std::uint64_t> extents;
+  for (unsigned d = 0; d < layout.shape.rank(); ++d) extents.push_back(layout.shape[d]);
+  extents[0] = ranges[0].end - ranges[0].begin;
+  const Shape shape{std::span<const std::uint64_t>(extents)};
+  if (*shape.element_count() == 0) return;
+  std::vector<std::byte> rows(packed_bytes(layout.dtype, *shape.element_count()));
+  chain.read_part(view, rows.size() / extents[0] * ranges[0].begin, rows);
+  std::vector<SliceRange> within(ranges.begin(), ranges.end());
+  within[0] = {0, extents[0]};
+  copy_slice(layout.dtype, shape, rows, within, out);
+}
+
+void add_entries(TensorSource& source, const Tensor& tensor) {
+  source.entries = std::make_shared<SparseEntries>(tensor);
+  source.read = [entries = source.entries](std::span<const SliceRange> ranges,
+                                           MutableByteSpan out) {
+    entries->read_dense(ranges, out);
+  };
+}
+
+// A tensor of the state that a delta stands for.
+TensorSource from_chain(const Reader& reader, const TensorView& view) {
+  const ChainReader chain = ChainReader::open(reader);
+  const TensorLayout layout = chain.describe(view).layout;
+  TensorSource source{.region = std::string(Reader::region_name(view)),
+                      .name = std::string(view.name()),
+                      .dtype = layout.dtype,
+                      .shape = layout.shape,
+                      .encoding = layout.encoding,
+                      .nnz = layout.nnz};
+  source.logical_bytes = [chain, view] {
+    const Tensor tensor = chain.read(view);
+    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+  };
+  if (layout.encoding != Encoding::dense) {
+    add_entries(source, chain.read(view));
+  } else {
+    source.read = [chain, view, layout](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      read_rows(chain, view, layout, ranges, out);
+    };
+  }
+  return source;
+}
+
 TensorSource from_thalia(const std::filesystem::path& path, std::string_view name) {
   const Reader reader = Reader::open(path);
   const TensorView view = find_tensor(reader, name);
+  if (reader.delta_base()) return from_chain(reader, view);
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
                       .dtype = view.dtype(),
@@ -55,11 +109,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
     return bytes;
   };
   if (view.encoding() == Encoding::csr || view.encoding() == Encoding::coo) {
-    source.entries = std::make_shared<SparseEntries>(view);
-    source.read = [entries = source.entries](std::span<const SliceRange> ranges,
-                                             MutableByteSpan out) {
-      entries->read_dense(ranges, out);
-    };
+    add_entries(source, Tensor::from(view));
   } else {
     source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
       view.read_slice(ranges, out);

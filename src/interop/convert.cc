@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "interop/conversions.h"
 #include "interop/migrations.h"
+#include "thalia/delta.h"
 #include "thalia/metadata_file.h"
 
 namespace thalia {
@@ -85,6 +86,14 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
+  if (from == FileFormat::thalia) {
+    const ResolvedFile resolved(input, output.parent_path(), {.read = options.read});
+    if (resolved.is_copy()) {
+      run(resolved.path(), output, options, result);
+      result.input_bytes = resolved.input_bytes();
+      return;
+    }
+  }
   if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
     run_v01(input, from, output, to, options, result);
     return;
@@ -135,12 +144,14 @@ ConvertResult convert(const std::filesystem::path& input, const std::filesystem:
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
   return timed([&](ConvertResult& result) {
-    const Reader reader = Reader::open(input, options.read);
+    const ResolvedFile resolved(input, output.parent_path(), {.read = options.read});
+    const Reader reader = Reader::open(resolved.path(), options.read);
     std::vector<std::uint32_t> numbers;
     for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     interop::copy_thalia(reader, numbers, output, options, result);
+    if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
   });
 }
 

@@ -28,17 +28,18 @@ MutableByteSpan bytes_of(std::vector<T>& elements) {
 
 }  // namespace
 
-void ChainStage::apply(std::uint64_t begin, MutableByteSpan out) const {
+void ChainStage::apply(std::uint64_t begin, MutableByteSpan out,
+                       std::vector<std::byte>& scratch) const {
   if (encoding_ == Encoding::sparse_delta) {
     apply_list(begin, out);
   } else {
-    apply_difference(begin, out);
+    apply_difference(begin, out, scratch);
   }
 }
 
-void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out) const {
-  std::vector<std::byte> buffer;
-  xor_into(out, stored_.part(begin, out.size(), buffer));
+void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
+                                  std::vector<std::byte>& scratch) const {
+  xor_into(out, stored_.part(begin, out.size(), scratch));
 }
 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {

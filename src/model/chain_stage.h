@@ -17,16 +17,17 @@ class ChainStage {
   ChainStage(const detail::OpenFile& file, std::uint32_t number)
       : stored_(file, number), encoding_(static_cast<Encoding>(stored_.entry().encoding)) {}
 
-  /// Changes the bytes [begin, begin + out.size()) of the base to those of this link.
-  /// @throws FormatError, IntegrityError.
-  void apply(std::uint64_t begin, MutableByteSpan out) const;
+  /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
+  /// memory that many calls share. @throws FormatError, IntegrityError.
+  void apply(std::uint64_t begin, MutableByteSpan out, std::vector<std::byte>& scratch) const;
   /// What is best asked for at a time.
   std::uint64_t piece_bytes() const noexcept {
     return encoding_ == Encoding::xor_base ? stored_.piece_bytes() : 1;
   }
 
  private:
-  void apply_difference(std::uint64_t begin, MutableByteSpan out) const;
+  void apply_difference(std::uint64_t begin, MutableByteSpan out,
+                        std::vector<std::byte>& scratch) const;
   void apply_list(std::uint64_t begin, MutableByteSpan out) const;
   const std::vector<std::uint64_t>& pointers() const;
 

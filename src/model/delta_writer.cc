@@ -57,7 +57,10 @@ std::string base_path(const fs::path& base, const fs::path& target) {
 
 bool is_same_file(const fs::path& a, const fs::path& b) {
   std::error_code unknown;
-  return fs::equivalent(a, b, unknown) || fs::weakly_canonical(a) == fs::weakly_canonical(b);
+  if (fs::equivalent(a, b, unknown)) return true;
+  std::error_code no_way;
+  const fs::path one = fs::weakly_canonical(a, no_way);
+  return !no_way && one == fs::weakly_canonical(b, no_way) && !no_way;
 }
 
 class DeltaWriter {

@@ -146,7 +146,9 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
   } else {
     fitted_->read(begin, out);
   }
-  for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) (*stage)->apply(begin, out);
+  std::vector<std::byte> scratch;
+  for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage)
+    (*stage)->apply(begin, out, scratch);
 }
 
 // As a rule all links have chunks of one size, so that none is decoded twice.

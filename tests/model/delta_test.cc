@@ -289,6 +289,20 @@ BOOST_AUTO_TEST_CASE(a_delta_between_two_files_is_that_of_their_states) {
   BOOST_TEST(read_file(folder.delta) == bytes);
 }
 
+BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other) {
+  std::mt19937_64 random(12);
+  const Folder folder;
+  const SampleState before = one(random_tensor(DType::f32, {10, 10}, random));
+  SampleState after = before;
+  after.regions["cortex"]["empty"] = {Tensor::zeros(DType::f32, {0, 3})};
+  after.regions["cortex"]["w"].tensor = Tensor::zeros(DType::f32, {0, 10});
+  save_full(before, folder.base);
+  save_full(after, folder / "new.thalia");
+  write_delta(thalia::delta_state(ChainReader::open(folder / "new.thalia")),
+              ChainReader::open(folder.base), folder.delta, {.durability = Durability::none});
+  check_chain(ChainReader::open(folder.delta), after);
+}
+
 BOOST_AUTO_TEST_CASE(all_checksum_types_can_be_a_base) {
   std::mt19937_64 random(11);
   const Folder folder;

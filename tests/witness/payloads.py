@@ -33,11 +33,14 @@ class Tensor:
         self.count = math.prod(self.shape)
         self.sparse = self.encoding in ("csr", "coo")
         self.stored_elements = entry.nnz if self.sparse else self.count
+        delta = file.header.flags & 1 << 6 and entry.encoding >= 4
         entry.require(
-            "encoding", entry.encoding <= 3, "what needs no base", "UnsupportedError"
+            "encoding", entry.encoding <= 3 or delta, "what needs no base", "UnsupportedError"
         )
         entry.require("flags", entry.flags <= int(self.sparse), "bit 0, csr and coo only")
-        entry.require("nnz", entry.nnz <= (self.count if self.sparse else 0), self.count)
+        listed = self.sparse or self.encoding == "sparse_delta"
+        entry.require("nnz", entry.nnz <= (self.count if listed else 0), self.count)
+        self.side = self.read_change() if delta else None
         self.index_width = 8 if entry.flags & 1 else 4
         self.quantized = None
         if self.encoding == "quantized":
@@ -50,6 +53,37 @@ class Tensor:
         if self.data is not None:
             self.check_data()
 
+    def read_change(self):
+        """The side data of a tensor that is made from its base."""
+        entry, directory = self.entry, self.file.directory
+        entry.require("side_data_length", entry.side_data_length == 64, 64)
+        entry.require(
+            "side_data_offset",
+            entry.side_data_offset + 64 <= directory.side_data_length,
+            directory.side_data_length,
+        )
+        base = self.file.header.directory_offset + directory.side_data_offset
+        side = s.DELTA_TENSOR.read(self.file.data, base + entry.side_data_offset)
+        side.require_zero()
+        side.require("encoding", side.encoding <= 2, "dense, csr or coo")
+        side.require("flags", side.flags <= int(side.encoding > 0), "bit 0, csr and coo only")
+        side.require("nnz", side.nnz <= (self.count if side.encoding else 0), self.count)
+        if side.encoding:
+            self.stored_elements = side.nnz
+        if self.encoding == "same_as_base":
+            same = side.content_hash == side.base_content_hash
+            side.require("content_hash", same, side.base_content_hash.hex(" "))
+        return side
+
+    def place_list(self):
+        """The end of the arrays of a sparse_delta."""
+        entry, side = self.entry, self.side
+        entry.require("dtype", self.bits % 8 == 0 and side.encoding == 0, "dense, no packed type")
+        self.blocks = -(-self.count // 65536)
+        positions = (self.blocks + 1) * 8
+        self.values_at = align(positions + entry.nnz * 2, self.alignment)
+        return self.values_at + entry.nnz * self.bits // 8
+
     def place_arrays(self):
         """Where the arrays of the logical bytes start; the last value is their end."""
         entry, width = self.entry, self.index_width
@@ -57,6 +91,10 @@ class Tensor:
             length = -(-self.count * self.bits // 8)
         elif self.quantized:
             length = self.quantized.length
+        elif self.encoding == "sparse_delta":
+            length = self.place_list()
+        elif self.side:
+            length = self.side.logical_length if self.encoding == "xor_base" else 0
         else:
             entry.require("dtype", self.bits % 8 == 0, "no packed type in a sparse tensor")
             if self.encoding == "csr":
@@ -90,7 +128,7 @@ class Tensor:
             entry.stored_offset - 32 >= begin and entry.stored_offset + entry.stored_length <= end,
             f"within [{begin}, {end})",
         )
-        if not self.quantized:
+        if not self.quantized and not self.side:
             entry.require("side_data_length", entry.side_data_length == 0, 0)
             entry.require("side_data_offset", entry.side_data_offset == 0, 0)
         self.file.claim(entry.stored_offset - 32, 32, f"payload header of {self.label!r}")
@@ -181,6 +219,8 @@ class Tensor:
             self.check_coo()
         elif self.quantized:
             self.restored = self.quantized.restore(self.data)
+        elif self.side:
+            pass  # what comes out is looked at where the base is: chain.py
         elif elements.unused_bits(self.dtype, self.data, self.count):
             self.refuse("elements", "bits behind the last element", "zero")
         elif self.dtype == "bool" and bytes(self.data).strip(b"\0\1"):

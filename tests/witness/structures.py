@@ -145,6 +145,22 @@ QUANTIZED_TENSOR = Layout(
     "u8[16] content_hash", "u8[8] zero_38",
 )
 
+DELTA_HEADER = Layout(
+    "delta",
+    "u8[5] magic", "u32 delta_version", "u8[32] base_checkpoint_hash", "u64 base_step",
+    "u64 current_step", "u8[7] zero_39",
+)
+DELTA_REFERENCE = Layout(
+    "delta",
+    "u32 reference_length", "u32 crc32", "u64 container_offset", "u64 base_length",
+    "u64 base_generation", "u8[16] base_uuid", "u32 depth", "u32 path_length", "u8[8] zero_38",
+)
+DELTA_TENSOR = Layout(
+    "directory",
+    "u8 encoding", "u8 flags", "u8[2] zero_02", "u32 crc32", "u64 logical_length", "u64 nnz",
+    "u8[16] content_hash", "u8[16] base_content_hash", "u8[8] zero_38",
+)
+
 CHECKSUM_TYPES = ("none", "sha256", "crc32", "block_tree")
 LEAF_ALGORITHMS = {0: None, 1: "xxh3_128", 2: "sha256"}
 NEURON_TYPES = ("lif", "conductance_lif", "none")

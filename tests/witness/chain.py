@@ -1,0 +1,188 @@
+"""A delta and the files below it, resolved as docs/format.md, "Delta files", says."""
+
+import math
+import pathlib
+import struct
+from itertools import pairwise
+
+import digests
+import structures as s
+from checkpoint import Checkpoint
+from structures import Refused, align
+
+
+class Link:
+    """One file of a chain, checked: its container, and of a delta what tells of the base."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        data = memoryview(self.path.read_bytes())
+        self.header = self.reference = self.base_path = None
+        if bytes(data[:5]) == b"\xce\x94THL":
+            data = self.read_prefix(data)
+        self.file = Checkpoint(data)
+        container = self.file.header
+        if self.header:
+            self.header.require(
+                "base_checkpoint_hash",
+                self.header.base_checkpoint_hash == container.base_checksum,
+                container.base_checksum.hex(" "),
+            )
+            self.header.require(
+                "base_step", self.header.base_step == container.base_step, container.base_step
+            )
+            step = container.training_steps
+            self.header.require("current_step", self.header.current_step == step, step)
+        container.require(
+            "flags", bool(container.flags & 1 << 6) == bool(self.header), "bit 6: of deltas"
+        )
+        end = container.file_length
+        self.closing = bytes(data[end - 32 : end])
+
+    def read_prefix(self, data):
+        """The bytes of the container."""
+        self.header = s.DELTA_HEADER.read(data, 0)
+        self.header.require("delta_version", self.header.delta_version == 2, 2, "UnsupportedError")
+        self.header.require_zero()
+        reference = s.DELTA_REFERENCE.read(data, 64)
+        reference.require("reference_length", reference.reference_length == 64, 64)
+        length = reference.path_length
+        reference.require("path_length", 1 <= length <= 65535, "1 to 65535")
+        start = align(128 + length, 4096)
+        reference.require("container_offset", reference.container_offset == start, start)
+        reference.require("depth", reference.depth >= 1, "1 or more")
+        reference.require_zero()
+        crc = digests.crc32_without(data[:start], 64 + s.DELTA_REFERENCE.offsets["crc32"])
+        reference.require("crc32", reference.crc32 == crc, crc, "IntegrityError")
+        if any(data[128 + length : start]):
+            raise Refused("FormatError", "delta", "padding", 128 + length, "non-zero bytes", "zero")
+        self.reference = reference
+        self.base_path = bytes(data[128 : 128 + length]).decode("utf-8")
+        return data[start:]
+
+    @property
+    def depth(self):
+        return self.reference.depth if self.reference else 0
+
+    def find(self, key):
+        return next((t for t in self.file.tensors if self.key_of(t) == key), None)
+
+    def key_of(self, tensor):
+        """What the tensor is known by in every file of the chain."""
+        if tensor.region:
+            return tensor.region.name, tensor.name
+        number, what = tensor.name.split(".")
+        return self.file.connections[int(number)], what
+
+
+class Chain:
+    """Links from the top down to the full file."""
+
+    def __init__(self, path):
+        self.links = [Link(path)]
+        while self.links[-1].reference:
+            top = self.links[-1]
+            base = Link(top.path.parent / top.base_path)
+            header, reference = top.header, top.reference
+            header.require(
+                "base_checkpoint_hash",
+                header.base_checkpoint_hash == base.closing,
+                base.closing.hex(" "),
+                "IntegrityError",
+            )
+            own = base.file.header
+            reference.require(
+                "base_uuid", reference.base_uuid == own.file_uuid, own.file_uuid, "IntegrityError"
+            )
+            reference.require(
+                "base_generation", reference.base_generation == own.generation, own.generation
+            )
+            reference.require("depth", reference.depth == base.depth + 1, base.depth + 1)
+            self.links.append(base)
+
+    def tensors(self):
+        """(key, logical bytes) of the state."""
+        for tensor in self.links[0].file.tensors:
+            key = self.links[0].key_of(tensor)
+            yield key, self.resolve(key, 0)[0]
+
+    def resolve(self, key, at):
+        """(logical bytes, shape, content hash) of a tensor as link `at` has it."""
+        tensor = self.links[at].find(key)
+        if tensor is None:
+            raise Refused("FormatError", "directory", "tensor", 0, key, "one that the base has")
+        if tensor.side is None:
+            return bytes(tensor.data), tensor.shape, tensor.entry.content_hash
+        base, shape, content_hash = self.resolve(key, at + 1)
+        side = tensor.side
+        same = side.base_content_hash == content_hash
+        side.require("base_content_hash", same, content_hash.hex(" "), "IntegrityError")
+        if side.encoding == 0 and shape != tensor.shape:
+            base = fitted(base, shape, tensor.shape, tensor.bits // 8)
+        made = APPLY[tensor.encoding](tensor, base)
+        side.require("logical_length", side.logical_length == len(made), len(made))
+        crc = digests.crc32(made)
+        side.require("crc32", side.crc32 == crc, crc, "IntegrityError")
+        digest = digests.content_hash(made)
+        if digest is not None:
+            side.require(
+                "content_hash", side.content_hash == digest, digest.hex(" "), "IntegrityError"
+            )
+        return made, tensor.shape, side.content_hash
+
+
+def fitted(base, base_shape, shape, width):
+    """Elements at their indices in another shape; zero bits where the base has none."""
+    if len(shape) != len(base_shape):
+        raise Refused("FormatError", "directory", "shape", 0, base_shape, shape)
+    if len(shape) == 1:
+        kept = base[: shape[0] * width]
+        return kept + bytes(shape[0] * width - len(kept))
+    step = len(base) // base_shape[0] if base_shape[0] else 0
+    size = math.prod(shape[1:]) * width
+    rows = []
+    for i in range(shape[0]):
+        if i < base_shape[0]:
+            row = base[i * step : (i + 1) * step]
+            rows.append(fitted(row, base_shape[1:], shape[1:], width))
+        else:
+            rows.append(bytes(size))
+    return b"".join(rows)
+
+
+def apply_same(tensor, base):
+    return base
+
+
+def apply_difference(tensor, base):
+    size = len(base)
+    number = int.from_bytes(base, "little") ^ int.from_bytes(bytes(tensor.data), "little")
+    return number.to_bytes(size, "little")
+
+
+def apply_list(tensor, base):
+    out = bytearray(base)
+    width = tensor.bits // 8
+    data = bytes(tensor.data)
+    pointers = struct.unpack_from(f"<{tensor.blocks + 1}Q", data)
+    nnz = tensor.entry.nnz
+    if pointers[0] != 0 or pointers[-1] != nnz or any(a > b for a, b in pairwise(pointers)):
+        tensor.refuse("block_pointers", "another sequence", f"ascending from 0 to {nnz}")
+    positions = struct.unpack_from(f"<{nnz}H", data, (tensor.blocks + 1) * 8)
+    for block, (begin, end) in enumerate(pairwise(pointers)):
+        most = min(65536, tensor.count - block * 65536)
+        run = positions[begin:end]
+        if any(a >= b for a, b in pairwise(run)) or (run and run[-1] >= most):
+            tensor.refuse("positions", f"block {block}", f"ascending, below {most}")
+        for i, position in enumerate(run, begin):
+            at = (block * 65536 + position) * width
+            value = tensor.values_at + i * width
+            out[at : at + width] = data[value : value + width]
+    return bytes(out)
+
+
+APPLY = {
+    "same_as_base": apply_same,
+    "xor_base": apply_difference,
+    "sparse_delta": apply_list,
+}

@@ -1,0 +1,106 @@
+// Two chains of deltas of one course of states, raw and compressed, and beside them the tensors of
+// each state. Usage: write_chain FOLDER
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "model/delta_sample.h"
+#include "thalia/delta.h"
+#include "thalia/error.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLinks = 4;
+
+SampleState state(int link) {
+  std::mt19937_64 random(3);
+  SampleState out{.regions = {{"a", {}}, {"b", {}}},
+                  .steps = static_cast<std::uint64_t>(100 + link)};
+  Tensor few = random_tensor(DType::f32, {300, 500}, random);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(link) * 5; ++i)
+    few.mutable_as<float>()[i * 9973] = 1.5f;
+  Tensor moved = normal_tensor({40, 50}, random);
+  for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-4f * static_cast<float>(link);
+  const auto extent = static_cast<std::uint64_t>(link);
+  Tensor grown = Tensor::zeros(DType::f64, {10 + extent, 7, 20 - extent});
+  for (std::uint64_t i = 0; i < grown.shape()[0]; ++i) {
+    for (std::uint64_t j = 0; j < 7; ++j) {
+      for (std::uint64_t k = 0; k < grown.shape()[2]; ++k) {
+        grown.mutable_as<double>()[(i * 7 + j) * grown.shape()[2] + k] =
+            static_cast<double>(i * 1000 + j * 100 + k);
+      }
+    }
+  }
+  Tensor sparse = Tensor::zeros(DType::f32, {30, 30});
+  for (std::size_t i = 0; i < 200; ++i)
+    sparse.mutable_as<float>()[i * 4] =
+        static_cast<float>(i) * (1 + 1e-5f * static_cast<float>(link));
+  auto& a = out.regions["a"];
+  a["same"] = {random_tensor(DType::bf16, {99}, random)};
+  a["few"] = {few};
+  a["moved"] = {moved};
+  a["grown"] = {grown};
+  a["csr"] = {sparse.to_csr()};
+  a["spikes"] = {random_tensor(DType::binary, {77}, random), Role::region_state};
+  if (link == 2) a["only here"] = {random_tensor(DType::u8, {30}, random), Role::other};
+  if (link >= 3)
+    out.regions["c"]["counts"] = {random_tensor(DType::u32, {30}, random), Role::other};
+  out.connections[{"a", "b"}] = moved;
+  if (link >= 1) out.connections[{"b", "a"}] = Tensor::zeros(DType::f16, {3, 3});
+  return out;
+}
+
+void write(const fs::path& path, ByteSpan bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+void write_expected(const fs::path& folder, const SampleState& state) {
+  fs::create_directory(folder);
+  for (const auto& [region, tensors] : state.regions) {
+    for (const auto& [name, sample] : tensors)
+      write(folder / (region + "+" + name), sample.tensor.bytes());
+  }
+  for (const auto& [pair, tensor] : state.connections)
+    write(folder / (pair.first + ">" + pair.second + "+weights"), tensor.bytes());
+}
+
+void write_chain(const fs::path& folder, const std::string& name, format::Codec codec) {
+  const auto path = [&](int link) {
+    return folder / (name + "-" + std::to_string(link) + ".thalia");
+  };
+  constexpr auto kLeaves = format::LeafAlgorithm::sha256;  // which need no package
+  save_full(state(0), path(0),
+            {.leaves = kLeaves, .compression = codec, .chunk_bytes = 4096, .timestamp = 1});
+  for (int link = 1; link <= kLinks; ++link) {
+    save_delta(state(link), path(link - 1), path(link),
+               {.compression = codec, .chunk_bytes = 4096, .leaves = kLeaves, .timestamp = 1});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_chain FOLDER\n";
+    return 2;
+  }
+  try {
+    const fs::path folder(argv[1]);
+    write_chain(folder, "raw", format::Codec::store);
+    write_chain(folder, "zstd", format::Codec::zstd);
+    for (int link = 0; link <= kLinks; ++link)
+      write_expected(folder / (std::to_string(link) + ".expected"), state(link));
+  } catch (const Error& error) {
+    std::cerr << "write_chain: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
