@@ -42,46 +42,67 @@ THALIA_AVX2 inline __m256i spread_plane(const std::byte* at, unsigned j) noexcep
   return _mm256_and_si256(_mm256_cmpeq_epi8(bits, bit_of), all(1u << j));
 }
 
+// Seldom are there more than three: so many are written without asking how many there are, which
+// could not be predicted. Those too many give way to the next group's.
+THALIA_AVX2 inline std::byte* write_escapes(std::uint64_t escaped, const std::byte* bytes,
+                                            std::byte symbol_mask, std::byte* escapes) noexcept {
+  const int count = std::popcount(escaped);
+  const auto write_next = [&](int k) {
+    const int place = std::countr_zero(escaped | std::uint64_t{1} << (kGroup - 1));
+    escapes[k] = bytes[place] & symbol_mask;
+    escaped &= escaped - 1;
+  };
+  for (int k = 0; k < 3; ++k) write_next(k);
+  for (int k = 3; k < count; ++k) write_next(k);
+  return escapes + count;
+}
+
+template <unsigned kBits>
 THALIA_AVX2 std::byte* pack(const ExponentLookup& lookup, const std::byte* bytes,
                             std::size_t groups, std::byte* codes, std::byte* escapes) noexcept {
+  constexpr unsigned kEscape = (1u << kBits) - 1;
   const ExponentCode& code = lookup.code;
-  const unsigned escape = code.escape();
-  __m256i symbols[16], flips[16];
-  for (unsigned i = 0; i < escape; ++i) {
-    symbols[i] = all(code.symbols[i]);
-    flips[i] = all(i ^ escape);
-  }
-  for (; groups > 0; --groups, codes += 8 * code.code_bits) {
-    for (std::size_t half = 0; half < 2; ++half, bytes += kHalf) {
-      const __m256i in = _mm256_and_si256(load_half(bytes), all(code.symbol_mask()));
-      __m256i found = all(escape);
-      for (unsigned i = 0; i < escape; ++i) {
+  __m256i symbols[kEscape];
+  for (unsigned i = 0; i < kEscape; ++i) symbols[i] = all(code.symbols[i]);
+  for (; groups > 0; --groups, codes += 8 * kBits, bytes += kGroup) {
+    std::uint64_t escaped = 0;
+    for (std::size_t half = 0; half < 2; ++half) {
+      const __m256i in = _mm256_and_si256(load_half(bytes + half * kHalf), all(code.symbol_mask()));
+      __m256i found = all(kEscape);
+      for (unsigned i = 0; i < kEscape; ++i) {
         const __m256i is_here = _mm256_cmpeq_epi8(in, symbols[i]);
-        found = _mm256_xor_si256(found, _mm256_and_si256(is_here, flips[i]));
+        found = _mm256_xor_si256(found, _mm256_and_si256(is_here, all(i ^ kEscape)));
       }
-      std::uint32_t escaped = ~std::uint32_t{0};
-      for (unsigned j = 0; j < code.code_bits; ++j) {
+      std::uint32_t escaped_here = ~std::uint32_t{0};
+      for (unsigned j = 0; j < kBits; ++j) {
         const std::uint32_t plane = bit_plane(found, j);
         store_plane(codes + 8 * j + 4 * half, plane);
-        escaped &= plane;
+        escaped_here &= plane;
       }
-      for (; escaped != 0; escaped &= escaped - 1)
-        *escapes++ = bytes[std::countr_zero(escaped)] & std::byte{code.symbol_mask()};
+      escaped |= std::uint64_t{escaped_here} << (half * kHalf);
     }
+    escapes = write_escapes(escaped, bytes, std::byte{code.symbol_mask()}, escapes);
   }
   return escapes;
 }
 
+THALIA_AVX2 std::byte* pack_any(const ExponentLookup& lookup, const std::byte* bytes,
+                                std::size_t groups, std::byte* codes, std::byte* escapes) noexcept {
+  constexpr decltype(ExponentKernels::pack) kPacks[] = {pack<1>, pack<2>, pack<3>, pack<4>};
+  return kPacks[lookup.code.code_bits - 1](lookup, bytes, groups, codes, escapes);
+}
+
+template <unsigned kBits>
 THALIA_AVX2 const std::byte* unpack(const ExponentCode& code, const std::byte* codes,
                                     std::size_t groups, const std::byte* escapes,
                                     const std::byte* end, std::byte* bytes) noexcept {
   const __m256i symbols = _mm256_broadcastsi128_si256(
       _mm_loadu_si128(reinterpret_cast<const __m128i*>(code.symbols.data())));
-  const __m256i escape = all(code.escape());
-  for (; groups > 0; --groups, codes += 8 * code.code_bits) {
+  const __m256i escape = all((1u << kBits) - 1);
+  for (; groups > 0; --groups, codes += 8 * kBits) {
     for (std::size_t half = 0; half < 2; ++half, bytes += kHalf) {
       __m256i found = _mm256_setzero_si256();
-      for (unsigned j = 0; j < code.code_bits; ++j)
+      for (unsigned j = 0; j < kBits; ++j)
         found = _mm256_or_si256(found, spread_plane(codes + 8 * j + 4 * half, j));
       store_half(bytes, _mm256_shuffle_epi8(symbols, found));
       auto escaped =
@@ -91,6 +112,14 @@ THALIA_AVX2 const std::byte* unpack(const ExponentCode& code, const std::byte* c
     }
   }
   return escapes;
+}
+
+THALIA_AVX2 const std::byte* unpack_any(const ExponentCode& code, const std::byte* codes,
+                                        std::size_t groups, const std::byte* escapes,
+                                        const std::byte* end, std::byte* bytes) noexcept {
+  constexpr decltype(ExponentKernels::unpack) kUnpacks[] = {unpack<1>, unpack<2>, unpack<3>,
+                                                            unpack<4>};
+  return kUnpacks[code.code_bits - 1](code, codes, groups, escapes, end, bytes);
 }
 
 THALIA_AVX2 void pack_low(unsigned bits, const std::byte* bytes, std::size_t groups,
@@ -119,7 +148,7 @@ THALIA_AVX2 void add_low(unsigned bits, const std::byte* planes, std::size_t gro
 }  // namespace
 
 const ExponentKernels kAvx2Exponents = {
-    .pack = pack, .unpack = unpack, .pack_low = pack_low, .add_low = add_low};
+    .pack = pack_any, .unpack = unpack_any, .pack_low = pack_low, .add_low = add_low};
 
 }  // namespace thalia::codec
 #endif
