@@ -89,7 +89,7 @@ _thalia() {
     case $command in
       info | ls | version) options='--json' ;;
       cat) options='--slice --format --output --all --dense' ;;
-      verify) options='--quick --threads --json' ;;
+      verify) options='--quick --resolve --threads --json' ;;
       convert) options="--from --to --regions --precision $save" ;;
       migrate) options='--to --json' ;;
       extract) options="--regions $save" ;;

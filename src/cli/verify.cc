@@ -14,8 +14,10 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "thalia/brain_region.h"
+#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
+#include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/v01.h"
 #include "thalia/verify.h"
@@ -26,6 +28,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> files;
   bool quick = false;
+  bool resolve = false;
   bool json = false;
   unsigned threads = 0;
 };
@@ -92,6 +95,49 @@ VerifyReport verify_original(const std::string& path) {
   return report;
 }
 
+void add_findings(VerifyReport& report, const VerifyReport& other, const std::string& path) {
+  report.bytes_checked += other.bytes_checked;
+  report.suppressed += other.suppressed;
+  report.seconds += other.seconds;
+  for (Finding finding : other.findings) {
+    finding.message = "of '" + path + "': " + finding.message;
+    report.findings.push_back(std::move(finding));
+  }
+}
+
+// Of a delta: each file that it is based on, and whether each tensor comes out as it was saved.
+void verify_chain(const std::string& path, const VerifyOptions& options, VerifyReport& report) {
+  ChainOptions chain_options;
+  chain_options.read.threads = options.threads;
+  try {
+    const ChainReader chain = ChainReader::open(path, chain_options);
+    if (chain.depth() == 0) return;
+    const auto paths = chain.paths();
+    for (std::size_t i = 1; i < paths.size(); ++i)
+      add_findings(report, verify(paths[i], options), paths[i].string());
+    if (options.quick) return;
+    const auto check = [&](const TensorView& tensor) {
+      try {
+        chain.read(tensor);
+      } catch (const Error& error) {
+        report.findings.push_back(finding_of(error));
+      }
+    };
+    const Reader& reader = chain.reader();
+    for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+      const RegionView region = reader.region(r);
+      for (std::uint32_t t = 0; t < region.tensor_count(); ++t) check(region.tensor(t));
+    }
+    for (std::uint32_t c = 0; c < reader.connection_count(); ++c) {
+      const ConnectionView connection = reader.connection(c);
+      check(connection.weights);
+      if (connection.delays) check(*connection.delays);
+    }
+  } catch (const Error& error) {
+    report.findings.push_back(finding_of(error));
+  }
+}
+
 std::string place(const Finding& finding) {
   std::string text = finding.section;
   if (finding.offset > 0 || finding.length > 0)
@@ -148,9 +194,11 @@ int run_verify(const Arguments& arguments, Output& out) {
       ProgressBar bar("verifying " + path);
       VerifyOptions options{.quick = arguments.quick, .threads = arguments.threads};
       options.progress = bar.callback();
-      const VerifyReport report = format == FileFormat::safetensors  ? verify_safetensors(path)
-                                  : format == FileFormat::thalia_0_1 ? verify_original(path)
-                                                                     : verify(path, options);
+      VerifyReport report = format == FileFormat::safetensors  ? verify_safetensors(path)
+                            : format == FileFormat::thalia_0_1 ? verify_original(path)
+                                                               : verify(path, options);
+      if (arguments.resolve && format == FileFormat::thalia && report.ok())
+        verify_chain(path, options, report);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (arguments.json) {
@@ -182,6 +230,8 @@ Run declare_verify(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->files, "The files to check")->required();
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
+  app.add_flag("--resolve", arguments->resolve,
+               "Of a delta also all that it is based on, and each tensor that comes out");
   app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
