@@ -19,6 +19,7 @@
 #include "thalia/brain_state.h"
 #include "thalia/file_identity.h"
 #include "thalia/growth_history.h"
+#include "thalia/low_rank.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
@@ -82,6 +83,8 @@ struct BrainSaveResult {
 struct BrainDeltaOptions {
   /// 0: exact. Else weights that moved by less keep the base's value; see DeltaOptions::threshold.
   double threshold = 0;
+  /// Lossy changes of matrices; see DeltaOptions::low_rank.
+  std::optional<LowRankOptions> low_rank{};
   /// Folders in which bases of the base are looked for when they are not where it says.
   std::vector<std::filesystem::path> search{};
   /// As for save(). By default tensors are compressed with zstd.
@@ -109,6 +112,7 @@ struct BrainDeltaResult {
   std::vector<std::string> removed_regions;  ///< that the base has
   FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
   std::vector<TensorDigest> digests{};       ///< for SavedBrain
+  std::vector<LowRankReport> low_rank{};     ///< matrices whose change was stored with a loss
   double seconds = 0;
 
   /// Base to delta; more than 1 where the delta is the smaller one.

@@ -23,6 +23,7 @@
 
 #include "thalia/bytes.h"
 #include "thalia/file_identity.h"
+#include "thalia/low_rank.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
@@ -154,6 +155,9 @@ struct DeltaOptions {
   /// stored. The distance is to what the base's chain reconstructs, so it stays below the threshold
   /// however long a chain becomes.
   double threshold = 0;
+  /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Of such a
+  /// matrix two copies, and its change, are in memory. The state's metadata tells of the loss.
+  std::optional<LowRankOptions> low_rank{};
   /// zstd, lz4, or store: whole tensors and lists of elements raw; differences always go through
   /// zstd.
   format::Codec compression = format::Codec::zstd;
@@ -184,7 +188,8 @@ struct DeltaResult {
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
   std::uint32_t whole = 0;
-  std::uint64_t listed_elements = 0;  ///< of all lists
+  std::uint64_t listed_elements = 0;      ///< of all lists
+  std::vector<LowRankReport> low_rank{};  ///< of matrices that were stored so, in the file's order
   /// Of the state, in its order: with a tensor, or a connection at either end, that is not the
   /// base's, or without one that the base has.
   std::vector<std::string> changed_regions{};
@@ -208,8 +213,9 @@ struct DeltaResult {
 DeltaResult write_delta(const DeltaState& state, const ChainReader& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
-/// The same against a base in memory: no file but the target is touched. What a threshold left
-/// behind is not what the caller has, so a base that was saved with one is none.
+/// The same against a base in memory: no file but the target is touched. What a threshold, or
+/// products of low rank, left behind is not what the caller has, so a base that was saved with one
+/// is none.
 /// @throws as above; UsageError (bad_argument) for a tensor of the base that is needed and is not
 /// what its digest says, or for digests that are not one a tensor.
 DeltaResult write_delta(const DeltaState& state, const SavedState& base,

@@ -19,6 +19,7 @@
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/load_into.h"
+#include "thalia/low_rank.h"
 #include "thalia/mckp.h"
 #include "thalia/merge.h"
 #include "thalia/metadata_file.h"

@@ -28,6 +28,8 @@ struct Arguments {
   std::string input;
   std::string output;
   double threshold = 0;
+  bool low_rank = false;
+  LowRankOptions low_rank_options;
   std::string compression;
   int level = 0;
   std::vector<std::string> search;
@@ -48,6 +50,38 @@ void add_names(JsonWriter& json, const char* key, const std::vector<std::string>
   json.end_array();
 }
 
+void print_low_rank(Output& out, const std::vector<LowRankReport>& reports) {
+  using enum Table::Align;
+  Table table({{"region"},
+               {"tensor"},
+               {"rank", right},
+               {"bits", right},
+               {"stored", right},
+               {"largest error", right},
+               {"rms error", right},
+               {"of the change", right}});
+  for (const LowRankReport& one : reports) {
+    table.add_row({escape_name(one.region), escape_name(one.name), std::to_string(one.rank),
+                   fmt::format("{:.3g}", one.bits), human_bytes(one.stored_bytes),
+                   fmt::format("{:.3g}", one.max_error), fmt::format("{:.3g}", one.rms_error),
+                   fmt::format("{:.3g}", one.relative_error)});
+  }
+  if (!reports.empty()) table.print(out);
+}
+
+void add_low_rank(JsonWriter& json, const std::vector<LowRankReport>& reports) {
+  json.key("low_rank").begin_array();
+  for (const LowRankReport& one : reports) {
+    json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
+    json.member("dtype", dtype_name(one.dtype)).member("rows", one.rows);
+    json.member("columns", one.columns).member("rank", one.rank).member("bits", one.bits);
+    json.member("stored_bytes", one.stored_bytes).member("max_error", one.max_error);
+    json.member("rms_error", one.rms_error).member("relative_error", one.relative_error);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void print_delta(Output& out, const Arguments& arguments, const DeltaResult& result) {
   if (!arguments.json) {
     out.print("{}: {}, {} beside a base of {} (1 to {:.1f}), in {:.2f} s\n",
@@ -58,6 +92,11 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
               grouped(result.same), grouped(result.differences), grouped(result.lists),
               counted(result.listed_elements, "element", "elements"), grouped(result.whole),
               result.depth);
+    if (arguments.low_rank) {
+      print_low_rank(out, result.low_rank);
+      out.print("lossy: {} as products of low rank\n",
+                counted(result.low_rank.size(), "matrix", "matrices"));
+    }
     return;
   }
   std::string text;
@@ -67,6 +106,7 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
   json.member("unchanged", result.same).member("differences", result.differences);
   json.member("lists", result.lists).member("listed_elements", result.listed_elements);
   json.member("whole", result.whole);
+  if (arguments.low_rank) add_low_rank(json, result.low_rank);
   add_names(json, "changed_regions", result.changed_regions);
   add_names(json, "removed_regions", result.removed_regions);
   json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
@@ -81,6 +121,7 @@ int run_delta(const Arguments& arguments, Output& out) {
   const ChainReader input = ChainReader::open(arguments.input, arguments.chain());
   DeltaOptions options;
   options.threshold = arguments.threshold;
+  if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
   options.compression = choose("--compression", arguments.compression, kCompressions);
   options.compression_level = arguments.level;
   options.threads = arguments.threads;
@@ -143,8 +184,9 @@ Run declare_delta(CLI::App& app) {
   app.description(
       "Writes what NEW has that BASE has not. The delta finds BASE by its path from the delta's "
       "folder,\n"
-      "and needs exactly this file; BASE may be a delta itself. Without --threshold nothing is "
-      "lost.");
+      "and needs exactly this file; BASE may be a delta itself. Without --threshold and --low-rank "
+      "nothing\n"
+      "is lost.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("BASE", arguments->base, "The checkpoint before")->required();
   app.add_option("NEW", arguments->input, "The checkpoint to store")->required();
@@ -152,6 +194,23 @@ Run declare_delta(CLI::App& app) {
   app.add_option("--threshold", arguments->threshold,
                  "Weights that moved by less than this keep the base's value; 0, the default: none")
       ->option_text("X");
+  LowRankOptions& low_rank = arguments->low_rank_options;
+  app.add_flag("--low-rank", arguments->low_rank,
+               "Store changes of weight matrices as a few products of vectors, where that is "
+               "smaller: lossy");
+  app.add_option("--bits-per-element", low_rank.bits_per_element,
+                 "With --low-rank: bits that a matrix may take, an element; default 0.5")
+      ->option_text("B");
+  app.add_option("--max-rank", low_rank.max_rank, "With --low-rank: products at most, default 64")
+      ->option_text("K");
+  app.add_option("--max-loss", low_rank.max_relative_error,
+                 "With --low-rank: store a matrix exactly where more than this part of its change "
+                 "is\nlost; 0 to 1, the default: any")
+      ->option_text("X");
+  app.add_option("--exclude", low_rank.exclude,
+                 "With --low-rank: store tensors that fit exactly; may be repeated")
+      ->option_text("PATTERN")
+      ->allow_extra_args(false);
   declare_shared(app, *arguments, "zstd", "zstd (the default), lz4, or none");
   return [arguments](Output& out) { return run_delta(*arguments, out); };
 }

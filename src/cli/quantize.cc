@@ -157,10 +157,12 @@ Run declare_quantize(CLI::App& app) {
       ->option_text("FILE");
   app.add_option("--include", arguments->options.include,
                  "Only tensors that fit, whatever their role; may be repeated")
-      ->option_text("PATTERN");
+      ->option_text("PATTERN")
+      ->allow_extra_args(false);
   app.add_option("--exclude", arguments->options.exclude,
                  "Leave tensors that fit: '*' any characters, '?' one; may be repeated")
-      ->option_text("PATTERN");
+      ->option_text("PATTERN")
+      ->allow_extra_args(false);
   app.add_option("--min-elements", arguments->options.min_elements,
                  "Leave smaller tensors, default 1024")
       ->option_text("N");

@@ -65,7 +65,7 @@ _thalia() {
     --neurons | --source | --population | --sparsity | --scale | --seed | --axes | --reason) return ;;
     --slice | --level | --threads | --max-header | --rounds) return ;;
     --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
-    --threshold | --bits | --group-size | --include | --exclude | --min-elements | --max-generations) return ;;
+    --threshold | --bits-per-element | --max-rank | --max-loss | --bits | --group-size | --include | --exclude | --min-elements | --max-generations) return ;;
     --dir | --search)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -d -- "$word")
@@ -99,7 +99,7 @@ _thalia() {
       append) options='--regions --wait --threads --json' ;;
       compress) options='--algorithm --level --threads --json' ;;
       decompress) options='--threads --json' ;;
-      delta) options='--threshold --compression --level --search --threads --json' ;;
+      delta) options='--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --compression --level --search --threads --json' ;;
       resolve) options='--compression --level --search --threads --json' ;;
       quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save" ;;
       compact | recover) options='--wait --threads --json' ;;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include "base/fail.h"
 #include "codec/float_conversion.h"
 #include "codec/float_environment.h"
+#include "codec/float_range.h"
 
 namespace thalia::codec {
 namespace {
@@ -78,13 +78,6 @@ std::optional<double> least_scale(double range, double levels) {
     scale = std::nextafter(scale, std::numeric_limits<Parameter>::infinity());
   if (!std::isfinite(scale)) return std::nullopt;
   return static_cast<double>(scale);
-}
-
-double largest_finite(DType dtype) noexcept {
-  return dtype == DType::f16    ? 65504
-         : dtype == DType::bf16 ? 0x1.FEp127
-         : dtype == DType::f32  ? FLT_MAX
-                                : DBL_MAX;
 }
 
 }  // namespace

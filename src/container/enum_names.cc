@@ -11,7 +11,8 @@ constexpr std::array<std::string_view, format::kRoleCount> kRoles{
     "weights",        "homeostatic", "region_state", "learning_state", "oscillator",
     "neuromodulator", "optimizer",   "buffer",       "other"};
 constexpr std::array<std::string_view, format::kEncodingCount> kEncodings{
-    "dense", "csr", "coo", "quantized", "same_as_base", "xor_base", "sparse_delta"};
+    "dense",        "csr",      "coo",          "quantized",
+    "same_as_base", "xor_base", "sparse_delta", "low_rank_delta"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
 
 // Also of codes that are none: messages are written about those.

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "container/chunk_reader.h"
 #include "container/closing_checksum.h"
+#include "container/low_rank_arrays.h"
 #include "container/payload_scan.h"
 #include "container/quantized_arrays.h"
 #include "container/sparse_delta.h"
@@ -105,6 +106,10 @@ class PayloadCheck {
     }
     if (encoding == Encoding::sparse_delta) {
       check_sparse_delta(entry, logical);
+      return;
+    }
+    if (encoding == Encoding::low_rank_delta) {
+      read_low_rank(entry, logical, options_.limits.max_allocation_bytes);
       return;
     }
     if (quantized) return check_quantized(entry, logical);

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "format/payload.h"
 #include "thalia/format/constants.h"
+#include "thalia/format/low_rank.h"
 
 namespace thalia::format {
 namespace {
@@ -296,6 +297,19 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
       check.fail(AT(DeltaTensor, content_hash), "another than the base's", "the base's");
   } else if (entry.encoding == static_cast<std::uint8_t>(Encoding::xor_base)) {
     expected = side.logical_length;
+  } else if (entry.encoding == static_cast<std::uint8_t>(Encoding::low_rank_delta)) {
+    const bool has_factors =
+        dtype == DType::f32 || dtype == DType::f16 || dtype == DType::f64 || dtype == DType::bf16;
+    if (result != Encoding::dense || shape.rank() != 2 || !has_factors) {
+      check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+                 "dense, of rank 2 and f32, f16, f64 or bf16, for a low_rank_delta");
+    }
+    // The arrays say how long they are together.
+    if (entry.logical_length < kLowRankHeaderLength) {
+      stored.fail(AT(TensorEntry, logical_length), std::to_string(entry.logical_length),
+                  fmt::format("{} or more", kLowRankHeaderLength));
+    }
+    expected = entry.logical_length;
   } else {
     const auto parts = sparse_delta_parts(dtype, shape, entry.nnz);
     if (!parts || result != Encoding::dense)

@@ -43,6 +43,7 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Pack
                                   ? format::Codec::zstd
                                   : packing.chunks.value_or(format::Codec::zstd);
   return {.threshold = options.threshold,
+          .low_rank = options.low_rank,
           .compression = codec,
           .compression_level = packing.wrapper ? 0 : options.brain.compression_level,
           .chunk_bytes = save.chunk_bytes,
@@ -99,6 +100,7 @@ BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const pa
           .removed_regions = std::move(written.removed_regions),
           .identity = written.identity,
           .digests = std::move(written.digests),
+          .low_rank = std::move(written.low_rank),
           .seconds = written.seconds};
 }
 

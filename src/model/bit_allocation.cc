@@ -17,9 +17,6 @@ constexpr unsigned kWidths = codec::kMaxQuantizedBits + 1;
 // Groups that a thread takes at a time, in elements.
 constexpr std::uint64_t kTurn = 65536;
 
-// Errors of a group, squared, weighted and summed up, by the bits of its codes.
-using Distortions = std::array<double, kWidths>;
-
 // One group after the other, with memory that is used again.
 class GroupErrors {
  public:
@@ -73,30 +70,47 @@ class GroupErrors {
 
 // From one width of a group to the next on the lower convex hull of its errors.
 struct Step {
-  double gain = 0;  ///< error that a bit of the codes' takes away
+  double gain = 0;  ///< error taken away for each unit of what it costs
+  double cost = 0;
   std::uint64_t group = 0;
   std::uint8_t from = 0;
   std::uint8_t to = 0;
 };
 
-void add_steps(const Distortions& errors, std::uint64_t group, std::vector<Step>& steps) {
-  unsigned from = 0;
-  while (true) {
-    Step best{.group = group, .from = static_cast<std::uint8_t>(from)};
-    for (unsigned to = from + 1; to < kWidths; ++to) {
-      const double gain = (errors[from] - errors[to]) / (to - from);
-      if (gain > 0 && gain >= best.gain) {
-        best.gain = gain;
-        best.to = static_cast<std::uint8_t>(to);
-      }
-    }
-    if (best.to == 0) return;
-    steps.push_back(best);
-    from = best.to;
-  }
-}
-
 }  // namespace
+
+std::vector<std::uint8_t> spend_bits(
+    std::span<const Distortions> errors,
+    const std::function<double(std::uint64_t group, unsigned bits)>& cost, double budget) {
+  std::vector<Step> steps;
+  for (std::uint64_t group = 0; group < errors.size(); ++group) {
+    for (unsigned from = 0;;) {
+      Step best;
+      for (unsigned to = from + 1; to < kWidths; ++to) {
+        const double more = cost(group, to) - cost(group, from);
+        const double gain = (errors[group][from] - errors[group][to]) / more;
+        if (gain > 0 && gain >= best.gain) {
+          best = {gain, more, group, static_cast<std::uint8_t>(from),
+                  static_cast<std::uint8_t>(to)};
+        }
+      }
+      if (best.to == 0) break;
+      steps.push_back(best);
+      from = best.to;
+    }
+  }
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    if (a.gain != b.gain) return a.gain > b.gain;
+    return a.group != b.group ? a.group < b.group : a.from < b.from;
+  });
+  std::vector<std::uint8_t> widths(errors.size());
+  for (const Step& step : steps) {
+    if (widths[step.group] != step.from || step.cost > budget) continue;
+    widths[step.group] = step.to;
+    budget -= step.cost;
+  }
+  return widths;
+}
 
 double group_mean(DType dtype, ByteSpan group, std::span<const double> importance) {
   std::vector<double> numbers(group.size() / (dtype_bits(dtype) / 8));
@@ -140,28 +154,11 @@ std::optional<std::vector<std::uint8_t>> allocate_bits(DType dtype, ByteSpan den
   });
   if (!finite) return std::nullopt;
 
-  std::vector<Step> steps;
-  for (std::uint64_t group = 0; group < groups; ++group) {
-    add_steps(errors[group], group, steps);
-    // What a step costs is in proportion to the group's elements.
-    for (std::size_t i = steps.size(); i-- > 0 && steps[i].group == group;)
-      steps[i].gain /= static_cast<double>(size_of(group));
-  }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-    if (a.gain != b.gain) return a.gain > b.gain;
-    return a.group != b.group ? a.group < b.group : a.from < b.from;
-  });
-  std::vector<std::uint8_t> widths(groups);
-  double left = mean_bits * static_cast<double>(elements);
-  for (const Step& step : steps) {
-    const std::uint64_t count = size_of(step.group);
-    const double cost = 8.0 * static_cast<double>(codec::packed_bytes(count, step.to) -
-                                                  codec::packed_bytes(count, step.from));
-    if (widths[step.group] != step.from || cost > left) continue;
-    widths[step.group] = step.to;
-    left -= cost;
-  }
-  return widths;
+  // In bits of whole bytes, as they are packed.
+  const auto cost = [&](std::uint64_t group, unsigned bits) {
+    return 8.0 * static_cast<double>(codec::packed_bytes(size_of(group), bits));
+  };
+  return spend_bits(errors, cost, mean_bits * static_cast<double>(elements));
 }
 
 }  // namespace thalia::model

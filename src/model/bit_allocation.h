@@ -2,7 +2,9 @@
 // spend. include/thalia/quantization.h, QuantizationOptions::adaptive.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +13,18 @@
 #include "thalia/dtype.h"
 
 namespace thalia::model {
+
+/// Squared errors of a group by the bits of its codes, 0 to 8; not finite where it cannot have as
+/// many.
+using Distortions = std::array<double, 9>;
+
+/// Bits of each group's codes, so that the sum of their errors is small and what they cost stays
+/// within `budget`: steps on the lower convex hull of each group's errors, those first that take
+/// most away for their cost. `cost` is that of a group with so many bits; it does not fall with
+/// them, and is 0 for 0 bits. Deterministic.
+std::vector<std::uint8_t> spend_bits(
+    std::span<const Distortions> errors,
+    const std::function<double(std::uint64_t group, unsigned bits)>& cost, double budget);
 
 /// The value of all elements of a group of 0 bits: their mean, weighted by `importance` (empty: all
 /// alike), as a number that the parameters' type can hold. Of finite numbers.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/fail.h"
+#include "container/low_rank_arrays.h"
 #include "container/sparse_delta.h"
 #include "format/payload.h"
 #include "model/byte_xor.h"
@@ -32,6 +33,8 @@ void ChainStage::apply(std::uint64_t begin, MutableByteSpan out,
                        std::vector<std::byte>& scratch) const {
   if (encoding_ == Encoding::sparse_delta) {
     apply_list(begin, out);
+  } else if (encoding_ == Encoding::low_rank_delta) {
+    apply_low_rank(begin, out);
   } else {
     apply_difference(begin, out, scratch);
   }
@@ -40,6 +43,18 @@ void ChainStage::apply(std::uint64_t begin, MutableByteSpan out,
 void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
                                   std::vector<std::byte>& scratch) const {
   xor_into(out, stored_.part(begin, out.size(), scratch));
+}
+
+void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
+  const format::TensorEntry& entry = stored_.entry();
+  std::call_once(once_, [&] {
+    const auto most = stored_.file().options().limits.max_allocation_bytes;
+    if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
+    std::vector<std::byte> buffer;
+    factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
+  });
+  const auto dtype = static_cast<DType>(entry.dtype);
+  codec::add_low_rank(dtype, factors_, begin / (dtype_bits(dtype) / 8), out);
 }
 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {

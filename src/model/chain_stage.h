@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "codec/low_rank.h"
 #include "model/stored_bytes.h"
 #include "thalia/tensor.h"
 
@@ -29,12 +30,14 @@ class ChainStage {
   void apply_difference(std::uint64_t begin, MutableByteSpan out,
                         std::vector<std::byte>& scratch) const;
   void apply_list(std::uint64_t begin, MutableByteSpan out) const;
+  void apply_low_rank(std::uint64_t begin, MutableByteSpan out) const;
   const std::vector<std::uint64_t>& pointers() const;
 
   StoredBytes stored_;
   Encoding encoding_;
   mutable std::once_flag once_;
   mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked
+  mutable codec::LowRankFactors factors_;
 };
 
 }  // namespace thalia::model

@@ -10,6 +10,7 @@
 #include "model/byte_xor.h"
 #include "model/fitted_base.h"
 #include "model/in_order.h"
+#include "model/low_rank_delta.h"
 #include "model/tensor_chain.h"
 #include "thalia/error.h"
 
@@ -71,6 +72,7 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
   const std::optional<Digest128>& hash = source.tensor->content_hash;
   // Of no bytes there is nothing to check; and what a threshold leaves is not what was given.
   if (!hash || (draft.delta ? options_.threshold > 0 : draft.logical_length == 0)) return;
+  if (draft.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
   if (hash_of_result(draft) != *hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "the tensor's bytes are not those of its content hash",
@@ -89,7 +91,7 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   if (alike && draft.logical_length == 0) return store_same(id, *base);
   const auto now = open_source(*source.tensor, draft.logical_length);
   if (!based || now->size() == 0) return store_whole(id, *now);
-  store_change(id, *now, alike && !hash, *base);
+  store_change(id, source, *now, alike && !hash, *base);
 }
 
 void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
@@ -120,8 +122,8 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
 }
 
 // The samples say which ways are worth a look; a list is known when it is made.
-void DeltaTensorWriter::store_change(std::uint32_t id, const ByteSource& now, bool may_be_same,
-                                     BaseTensor& base) {
+void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
+                                     const ByteSource& now, bool may_be_same, BaseTensor& base) {
   const TensorSpec& spec = draft_.tensors[id].spec;
   const bool dense = spec.encoding == Encoding::dense;
   const bool lossy =
@@ -135,6 +137,9 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const ByteSource& now, bo
       digest_of(now, options_.threads, options_.cancel).hash == base.digest().hash)
     return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
+  if (options_.low_rank && base.layout() == layout_of(spec) &&
+      store_low_rank(id, source, now, base, std::min(least, estimate.list)))
+    return;
   if (lossy || (listable && estimate.list <= kListSlack * least)) {
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
@@ -147,6 +152,28 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const ByteSource& now, bo
   }
   if (estimate.whole <= estimate.difference) return store_whole(id, now);
   store_difference(id, change, base);
+}
+
+bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
+                                       const ByteSource& now, BaseTensor& base, double most_bytes) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  const auto target = low_rank_target(source);
+  if (!target || !may_be_low_rank(*options_.low_rank, *target)) return false;
+  std::vector<std::byte> buffers[2];
+  const auto old = base.open();
+  const auto change = low_rank_change(
+      draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
+      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.threads);
+  if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
+  become(draft, Encoding::low_rank_delta, base);
+  set_digest(draft, integrity::content_digest(change->result, options_.threads));
+  draft.logical_length = change->payload.size();
+  write(id, change->payload);
+  result_.low_rank.push_back(change->report);
+  result_.low_rank.back().region = target->region;
+  result_.low_rank.back().name = target->name;
+  changed_.insert(id);
+  return true;
 }
 
 void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,

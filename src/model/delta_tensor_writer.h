@@ -11,6 +11,7 @@
 #include "model/change_list.h"
 #include "model/delta_change.h"
 #include "model/delta_draft.h"
+#include "model/quantized_payload.h"
 #include "thalia/delta.h"
 
 namespace thalia::model {
@@ -20,8 +21,13 @@ namespace thalia::model {
 class DeltaTensorWriter {
  public:
   DeltaTensorWriter(container::Draft& draft, container::PayloadStore& store, const BaseState& base,
-                    const DeltaOptions& options, DeltaResult& result)
-      : draft_(draft), store_(store), base_(base), options_(options), result_(result) {}
+                    const DeltaOptions& options, LossyGeneration generation, DeltaResult& result)
+      : draft_(draft),
+        store_(store),
+        base_(base),
+        options_(options),
+        generation_(generation),
+        result_(result) {}
 
   /// Finds out what is to be stored of tensor `id` of the draft, and stores it.
   /// @throws what source and base throw; UsageError, IoError, CancelledError.
@@ -34,7 +40,10 @@ class DeltaTensorWriter {
   void settle(std::uint32_t id, const DeltaSource& source);
   void store_same(std::uint32_t id, const BaseTensor& base);
   void store_whole(std::uint32_t id, const ByteSource& now);
-  void store_change(std::uint32_t id, const ByteSource& now, bool may_be_same, BaseTensor& base);
+  void store_change(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+                    bool may_be_same, BaseTensor& base);
+  bool store_low_rank(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+                      BaseTensor& base, double most_bytes);
   void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);
   void store_difference(std::uint32_t id, const Change& change, const BaseTensor& base);
   void write(std::uint32_t id, ByteSpan bytes);
@@ -43,6 +52,7 @@ class DeltaTensorWriter {
   container::PayloadStore& store_;
   const BaseState& base_;
   const DeltaOptions& options_;
+  const LossyGeneration generation_;  ///< of matrices of low rank
   DeltaResult& result_;
   std::unordered_set<std::uint32_t> changed_;
 };

@@ -16,6 +16,7 @@
 #include "model/base_state.h"
 #include "model/delta_draft.h"
 #include "model/delta_tensor_writer.h"
+#include "model/low_rank_delta.h"
 #include "model/region_changes.h"
 #include "thalia/format/constants.h"
 
@@ -82,6 +83,8 @@ class DeltaWriter {
     result_.depth = identity_.depth + 1;
     for (const container::DraftTensor& tensor : draft_.tensors)
       result_.logical_bytes += tensor.logical_length;
+    if (options.low_rank)
+      generation_ = model::mark_low_rank(sources_, *options.low_rank, draft_.metadata);
   }
 
   DeltaResult run(const fs::path& target) {
@@ -93,7 +96,7 @@ class DeltaWriter {
                     .base_step = identity_.training_steps};
     io::pwrite_all(file.fd(), 0, prefix, file.path());
     container::PayloadStore store(draft_, file.fd(), file.path(), save_);
-    model::DeltaTensorWriter tensors(draft_, store, base_, options_, result_);
+    model::DeltaTensorWriter tensors(draft_, store, base_, options_, generation_, result_);
     for (const std::uint32_t id : store.layout().file_order()) {
       stop_if_cancelled(options_.cancel);
       store_tensor(tensors, id);
@@ -152,6 +155,7 @@ class DeltaWriter {
   const SaveOptions save_;
   container::Draft draft_;
   std::vector<model::DeltaSource> sources_;  ///< by tensor of the draft
+  model::LossyGeneration generation_;
   std::uint64_t done_ = 0;
   DeltaResult result_;
 };

@@ -90,31 +90,38 @@ void set_lossy_generation(Value& metadata, LossyGeneration generation) {
   metadata[kMaxLossyGenerations] = generation.most;
 }
 
+LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound) {
+  constexpr std::uint16_t kMost = std::numeric_limits<std::uint16_t>::max();
+  const std::uint16_t recorded = before.most == 0 ? kMost : before.most;
+  const std::uint16_t asked =
+      bound.value_or(before.most == 0 ? format::kDefaultLossyGenerations : before.most);
+  const std::uint16_t most = std::min(recorded, asked);
+  if (before.number >= most) {
+    fail_argument(ErrorCode::wrong_state, kLossyGeneration,
+                  std::to_string(std::uint32_t{before.number} + 1), fmt::format("at most {}", most),
+                  "the state went through its bound of lossy encodings");
+  }
+  return {static_cast<std::uint16_t>(before.number + 1), most};
+}
+
+bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
+               const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+  if (!codec::is_convertible(target.dtype)) return false;
+  if (target.shape.element_count().value_or(0) < min_elements) return false;
+  const auto fits = [&](const std::string& glob) { return matches_path(glob, target.path); };
+  if (std::any_of(exclude.begin(), exclude.end(), fits)) return false;
+  if (!include.empty()) return std::any_of(include.begin(), include.end(), fits);
+  return target.role == Role::weights && !is_optimizer_name(target.name);
+}
+
 Quantizer::Quantizer(const QuantizationOptions& options, LossyGeneration before, unsigned threads)
     : options_(options), threads_(threads) {
   check_quantization(options);
-  constexpr std::uint16_t kMost = std::numeric_limits<std::uint16_t>::max();
-  const std::uint16_t recorded = before.most == 0 ? kMost : before.most;
-  const std::uint16_t asked = options.max_generations.value_or(
-      before.most == 0 ? format::kDefaultLossyGenerations : before.most);
-  generation_.most = std::min(recorded, asked);
-  if (before.number >= generation_.most) {
-    fail_argument(ErrorCode::wrong_state, kLossyGeneration,
-                  std::to_string(std::uint32_t{before.number} + 1),
-                  fmt::format("at most {}", generation_.most),
-                  "the state went through its bound of lossy encodings");
-  }
-  generation_.number = static_cast<std::uint16_t>(before.number + 1);
+  generation_ = next_generation(before, options.max_generations);
 }
 
 bool Quantizer::chooses(const QuantizationTarget& target) const {
-  if (!codec::is_convertible(target.dtype)) return false;
-  if (target.shape.element_count().value_or(0) < options_.min_elements) return false;
-  const auto fits = [&](const std::string& glob) { return matches_path(glob, target.path); };
-  if (std::any_of(options_.exclude.begin(), options_.exclude.end(), fits)) return false;
-  if (!options_.include.empty())
-    return std::any_of(options_.include.begin(), options_.include.end(), fits);
-  return target.role == Role::weights && !is_optimizer_name(target.name);
+  return is_chosen(target, options_.min_elements, options_.include, options_.exclude);
 }
 
 std::vector<double> Quantizer::importance_of(const QuantizationTarget& target) const {

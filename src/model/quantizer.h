@@ -18,6 +18,16 @@ inline constexpr std::string_view kMaxLossyGenerations = "max_lossy_generations"
 LossyGeneration lossy_generation_of(const Value& metadata) noexcept;
 void set_lossy_generation(Value& metadata, LossyGeneration generation);
 
+/// The generation that a loss makes of `before`, under the bound of the two that is lower. @throws
+/// UsageError (wrong_state) where that passes it.
+LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound);
+
+/// Whether a tensor is of a type that can be rounded so and large enough, fits one of `include`, or
+/// where there are none is of role weights and nothing that an optimizer keeps, and fits none of
+/// `exclude`.
+bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
+               const std::vector<std::string>& include, const std::vector<std::string>& exclude);
+
 /// Externally synchronised.
 class Quantizer {
  public:

@@ -58,9 +58,9 @@ void check_base(const Description& base, const Description& upper, Encoding chan
                          "the base's tensor is not the one that the delta was taken against",
                          {.section = "directory", .field = "base_content_hash"});
   }
-  const bool fits = change == Encoding::same_as_base || result.encoding != Encoding::dense
-                        ? own == result
-                        : can_be_fitted(own, result);
+  const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta;
+  const bool fits =
+      whole || result.encoding != Encoding::dense ? own == result : can_be_fitted(own, result);
   if (!fits) {
     throw FormatError(ErrorCode::inconsistent, "a change of a tensor that is of another kind",
                       {.section = "directory",

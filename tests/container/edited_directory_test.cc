@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(broken_tensor_entries_are_refused) {
                   {{"name_offset", [](T& t) { t.name_offset = kAll32; }},
                    {"name_offset", [](T& t) { t.name_length = 65535; }},
                    {"role", [](T& t) { t.role = 9; }},
-                   {"encoding", [](T& t) { t.encoding = 7; }},
+                   {"encoding", [](T& t) { t.encoding = 8; }},
                    {"encoding", [](T& t) { t.encoding = 255; }},
                    {"logical_length", [](T& t) { t.encoding = 1; }},
                    {"logical_length", [](T& t) { t.encoding = 2; }},

@@ -4,6 +4,7 @@
 // Opens, verifies and resolves what comes out.
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -36,15 +37,22 @@ SampleState sample(int step) {
   Tensor listed = weights({20, 60});
   Tensor moved = weights({900});
   Tensor grown = weights({10, 10});
+  Tensor low_rank = weights({24, 40});
   SampleState state{.regions = {{"a", {{"same", {weights({70})}}}}, {"b", {}}}};
   if (step > 0) {
     listed.mutable_as<float>()[7] = static_cast<float>(8 + step);
     for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-3f * static_cast<float>(step);
+    // A column times a row more.
+    const std::span<float> elements = low_rank.mutable_as<float>();
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      elements[i] +=
+          static_cast<float>(step) * static_cast<float>(i / 40) * std::sin(float(i % 40));
     grown = Tensor::zeros(DType::f32, {static_cast<std::uint64_t>(11 + step), 10});
   }
   state.regions["a"]["listed"].tensor = listed;
   state.regions["a"]["moved"].tensor = moved;
   state.regions["a"]["grown"].tensor = grown;
+  state.regions["a"]["low_rank"].tensor = low_rank;
   state.regions["a"]["csr"].tensor = Tensor::zeros(DType::f32, {8, 8}).to_csr();
   state.connections[{"a", "b"}] = listed;
   return state;
@@ -56,12 +64,20 @@ struct Files {
     const SaveOptions save{.timestamp = 1,
                            .file_uuid = std::array<std::uint8_t, 16>{},
                            .durability = Durability::none};
-    const DeltaOptions delta{.timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}};
+    const DeltaOptions delta{
+        .low_rank =
+            LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1},
+        .timestamp = 1,
+        .file_uuid = std::array<std::uint8_t, 16>{}};
     save_full(sample(0), folder / "base.thalia", save);
     save_delta(sample(1), folder / "base.thalia", lower_path, delta);
     save_delta(sample(2), lower_path, upper_path, delta);
     lower = read_file(lower_path);
     upper = read_file(upper_path);
+    for (const fs::path& path : {lower_path, upper_path}) {
+      const TensorView view = Reader::open(path).region("a").at("low_rank");
+      FUZZ_REQUIRE(view.encoding() == Encoding::low_rank_delta);
+    }
   }
   TemporaryFolder folder;
   fs::path lower_path = folder / "one.delta.thalia";

@@ -55,6 +55,7 @@ PUBLIC_LAYERS = {
     "checkpoint_metadata.h": "model",
     "grow_file.h": "model",
     "load_into.h": "model",
+    "low_rank.h": "model",
     "prune.h": "model",
     "growth.h": "model",
     "diff.h": "model",
@@ -95,6 +96,7 @@ THIRD_PARTY = {
     r"emmintrin\.h$": ("src/base/stream_copy.",),
     r"immintrin\.h$": ("src/codec/float_", "src/codec/intrinsics."),
     r"cpuid\.h$": ("src/codec/processor.",),
+    r"Eigen/": ("src/model/truncated_svd.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
 }

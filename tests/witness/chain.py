@@ -8,6 +8,7 @@ from itertools import pairwise
 import digests
 import structures as s
 from checkpoint import Checkpoint
+from low_rank import apply_low_rank
 from structures import Refused, align
 
 
@@ -185,4 +186,5 @@ APPLY = {
     "same_as_base": apply_same,
     "xor_base": apply_difference,
     "sparse_delta": apply_list,
+    "low_rank_delta": apply_low_rank,
 }

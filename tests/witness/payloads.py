@@ -22,7 +22,7 @@ class Tensor:
         self.name = name
         self.label = f"{region.name if region else ''}/{name}"
         entry.require("role", entry.role < len(s.ROLES), "0 to 8")
-        entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 6")
+        entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 7")
         entry.require("dtype", entry.dtype < len(elements.DTYPES), "0 to 28")
         entry.require("ndim", entry.ndim <= 8, "0 to 8")
         entry.require_zero()
@@ -93,6 +93,11 @@ class Tensor:
             length = self.quantized.length
         elif self.encoding == "sparse_delta":
             length = self.place_list()
+        elif self.encoding == "low_rank_delta":
+            entry.require("ndim", entry.ndim == 2, 2)
+            entry.require("dtype", self.dtype in ("f16", "bf16", "f32", "f64"), "a float")
+            entry.require("logical_length", entry.logical_length >= 64, "64 or more")
+            length = entry.logical_length
         elif self.side:
             length = self.side.logical_length if self.encoding == "xor_base" else 0
         else:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from chain import Chain
 from checkpoint import Checkpoint
 
 WRITE_QUANTIZED = sys.argv[1]
@@ -29,6 +30,21 @@ class Restored(unittest.TestCase):
                         self.assertEqual(tensor.encoding, "quantized")
                         expected = path.with_suffix("." + tensor.name).read_bytes()
                         self.assertEqual(bytes(tensor.restored), expected)
+
+    def test_changes_of_low_rank_make_the_librarys_elements(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            subprocess.run([WRITE_QUANTIZED, name, "low_rank"], check=True)
+            chain = Chain(folder / "2.delta")
+            self.assertEqual(len(chain.links), 3)
+            found = {key[1]: data for key, data in chain.tensors()}
+            self.assertEqual(set(found), {"f32", "f64", "f16", "bf16"})
+            for dtype, data in found.items():
+                with self.subTest(dtype=dtype):
+                    tensors = chain.links[0].file.tensors
+                    tensor = next(t for t in tensors if t.name == dtype)
+                    self.assertEqual(tensor.encoding, "low_rank_delta")
+                    self.assertEqual(data, (folder / f"2.{dtype}").read_bytes())
 
 
 if __name__ == "__main__":

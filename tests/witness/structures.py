@@ -160,12 +160,18 @@ DELTA_TENSOR = Layout(
     "u8 encoding", "u8 flags", "u8[2] zero_02", "u32 crc32", "u64 logical_length", "u64 nnz",
     "u8[16] content_hash", "u8[16] base_content_hash", "u8[8] zero_38",
 )
+LOW_RANK_HEADER = Layout(
+    "payload",
+    "u32 rank", "u16 lossy_generation", "u16 max_lossy_generations", "u64 code_length",
+    "u64 max_error", "u64 rms_error", "u64 relative_error", "u8[24] zero_28",
+)
 
 CHECKSUM_TYPES = ("none", "sha256", "crc32", "block_tree")
 LEAF_ALGORITHMS = {0: None, 1: "xxh3_128", 2: "sha256"}
 NEURON_TYPES = ("lif", "conductance_lif", "none")
 ENCODINGS = (
     "dense", "csr", "coo", "quantized", "same_as_base", "xor_base", "sparse_delta",
+    "low_rank_delta",
 )
 ROLES = (
     "weights", "homeostatic", "region_state", "learning_state", "oscillator", "neuromodulator",

@@ -1,4 +1,6 @@
-// Files with quantized tensors, and beside each the elements that the library restores.
+// Files with quantized tensors, or a chain of changes of low rank, and beside them the elements
+// that the library restores. Usage: write_quantized FOLDER [low_rank]
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -6,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "thalia/delta.h"
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/tensor_value.h"
@@ -65,15 +68,68 @@ void write(const std::filesystem::path& folder, const std::string& name,
   }
 }
 
+constexpr std::uint64_t kRows = 48, kColumns = 40;
+
+// Step by step a product of two waves more, in every type.
+void write_chain(const std::filesystem::path& folder) {
+  const SaveOptions save{.leaves = format::LeafAlgorithm::sha256, .timestamp = 1};
+  const auto path = [&](int step) { return folder / (std::to_string(step) + ".delta"); };
+  for (int step = 0; step <= 2; ++step) {
+    std::vector<double> f64(kRows * kColumns);
+    for (std::size_t i = 0; i < f64.size(); ++i) {
+      const auto row = static_cast<double>(i / kColumns),
+                 column = static_cast<double>(i % kColumns);
+      f64[i] =
+          std::sin(double(i * i)) + 0.1 * step * std::sin(row / 3 + step) * std::cos(column / 7);
+    }
+    const std::vector<float> f32(f64.begin(), f64.end());
+    std::vector<std::uint16_t> bf16(f32.size()), f16(f32.size());
+    for (std::size_t i = 0; i < f32.size(); ++i) {
+      bf16[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32[i]) >> 16);
+      // Of numbers from 1 to 2: the exponent is 15.
+      f16[i] = static_cast<std::uint16_t>(15 << 10 | static_cast<int>((f32[i] + 2) * 200));
+    }
+    const std::filesystem::path plain = step == 0 ? path(0) : folder / "plain";
+    Writer writer(plain, save);
+    const RegionId region = writer.add_region({.name = "r"});
+    const auto add = [&](const char* of, DType dtype, ByteSpan bytes) {
+      writer.add_tensor(region, {.name = of, .dtype = dtype, .shape = {kRows, kColumns}}, bytes);
+    };
+    add("f32", DType::f32, as_byte_span(f32));
+    add("f64", DType::f64, as_byte_span(f64));
+    add("f16", DType::f16, as_byte_span(f16));
+    add("bf16", DType::bf16, as_byte_span(bf16));
+    writer.commit();
+    if (step == 0) continue;
+    DeltaOptions options{.compression = format::Codec::store,
+                         .leaves = format::LeafAlgorithm::sha256,
+                         .timestamp = 1};
+    options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
+    write_delta(delta_state(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
+                path(step), options);
+  }
+  const ChainReader chain = ChainReader::open(path(2));
+  for (const char* of : {"f32", "f64", "f16", "bf16"}) {
+    const Tensor restored = chain.read(chain.reader().tensor(of));
+    std::ofstream file(folder / (std::string("2.") + of), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(restored.bytes().data()),
+               static_cast<std::streamsize>(restored.bytes().size()));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: write_quantized FOLDER\n";
+  if (argc < 2) {
+    std::cerr << "usage: write_quantized FOLDER [low_rank]\n";
     return 2;
   }
   try {
     const std::filesystem::path folder = argv[1];
+    if (argc == 3) {
+      write_chain(folder);
+      return 0;
+    }
     const auto store = format::Codec::store;
     write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
     write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);

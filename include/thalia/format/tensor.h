@@ -65,8 +65,9 @@ enum class Encoding : std::uint8_t {
   same_as_base = 4,
   xor_base = 5,
   sparse_delta = 6,
+  low_rank_delta = 7,
 };
-inline constexpr std::uint8_t kEncodingCount = 7;
+inline constexpr std::uint8_t kEncodingCount = 8;
 
 /// Bits of TensorEntry::flags. wide_indices: the index arrays of csr and coo are u64, not u32.
 inline constexpr std::uint16_t kTensorWideIndices = 1 << 0;
