@@ -104,4 +104,34 @@ BOOST_AUTO_TEST_CASE(deltas_take_no_quantization) {
                         UsageError, says(ErrorCode::bad_argument, "quantization"));
 }
 
+BOOST_AUTO_TEST_CASE(deltas_of_low_rank_load_as_a_state) {
+  const TemporaryFolder folder;
+  BrainState brain = sample();
+  BrainCheckpoint::save(brain, folder / "b.thalia", {.save = quiet_save()});
+  // A column times a row more.
+  Tensor changed = weights(brain);
+  const std::span<float> elements = changed.mutable_as<float>();
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] += static_cast<float>(i / 32 + 1) * std::sin(static_cast<float>(i % 32)) / 100;
+  brain.regions.at("cortex").state["weights"]["w_in"] = changed;
+  const BrainDeltaResult saved = BrainCheckpoint::save_delta(
+      brain, folder / "d.delta.thalia", folder / "b.thalia",
+      {.low_rank = LowRankOptions{.bits_per_element = 1, .min_elements = 1},
+       .brain = {.save = quiet_save()}});
+  BOOST_TEST_REQUIRE(saved.low_rank.size() == 1u);
+  BOOST_TEST(saved.low_rank[0].name == "w_in");
+  BOOST_TEST(saved.low_rank[0].relative_error < 0.05);
+  const BrainState loaded = BrainCheckpoint::load(folder / "d.delta.thalia");
+  const auto before = numbers_of(changed), after = numbers_of(weights(loaded));
+  double largest = 0;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    largest = std::max(largest, std::fabs(before[i] - after[i]));
+  BOOST_TEST(largest == saved.low_rank[0].max_error);
+  // The loss is counted from here on.
+  BOOST_CHECK_EXCEPTION(
+      BrainCheckpoint::save(loaded, folder / "q.thalia",
+                            {.quantization = QuantizationOptions{.max_generations = 1}}),
+      UsageError, says(ErrorCode::wrong_state, "lossy_generation"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
