@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(refuses_fields_of_another_kind) {
 
 BOOST_AUTO_TEST_CASE(refuses_unknown_dtypes_and_more_than_eight_dimensions) {
   BOOST_TEST(tensor_verdict("\"f32\"", "[1]", "[0,4]", 4) ==
-             "unsupported_feature: header.dtype (tensor 't'): unknown dtype: got f32");
-  BOOST_TEST(tensor_verdict("\"I4\"", "[2]", "[0,1]", 1).starts_with("unsupported_feature: "));
+             "unsupported_dtype: header.dtype (tensor 't'): unknown dtype: got f32");
+  BOOST_TEST(tensor_verdict("\"I4\"", "[2]", "[0,1]", 1).starts_with("unsupported_dtype: "));
   BOOST_TEST(tensor_verdict("\"U8\"", "[1,1,1,1,1,1,1,1]", "[0,1]", 1) == "good");
   BOOST_TEST(tensor_verdict("\"U8\"", "[1,1,1,1,1,1,1,1,1]", "[0,1]", 1) ==
              "unsupported_feature: header.shape (tensor 't'): too many dimensions: got 9, bound 8");
