@@ -13,6 +13,7 @@
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
+#include "thalia/format/chunk.h"
 #include "thalia/format/tensor.h"
 #include "thalia/shape.h"
 
@@ -24,6 +25,8 @@ using format::Role;
 std::string_view role_name(Role role) noexcept;
 std::optional<Role> role_from_name(std::string_view name) noexcept;
 std::string_view encoding_name(Encoding encoding) noexcept;
+/// "store", "packed_exponents": the enumerator.
+std::string_view codec_name(format::Codec codec) noexcept;
 
 struct TensorSpec {
   /// Up to 65,535 bytes of UTF-8, unique in its region. The dotted names of PyTorch are kept whole.
@@ -89,6 +92,9 @@ class TensorView {
   /// True where the logical bytes lie in the file as they are, so that bytes(), as() and csr() copy
   /// nothing.
   bool is_raw() const noexcept { return entry_->chunk_count == 0; }
+  /// What its chunks are stored with, each codec once, in the order of their codes; of a raw tensor
+  /// `store`. Reads the directory. @throws FormatError (bad_value) for a code that is none.
+  std::vector<format::Codec> codecs() const;
 
   /// The logical bytes in the mapping, 64-byte aligned. Verified as ReadOptions say, which reads
   /// them.

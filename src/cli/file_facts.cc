@@ -41,11 +41,16 @@ FileTotals total(const Reader& reader) {
   return totals;
 }
 
-std::vector<std::string_view> codec_names(const Header& header, const FileTotals& totals) {
+std::vector<std::string_view> codec_names(const FileTotals& totals) {
   std::vector<std::string_view> names;
-  if (totals.raw > 0) names.push_back("store");
-  if (totals.chunked > 0) names.push_back(header.flags & format::kFlagLz4 ? "lz4" : "zstd");
+  for (const format::Codec codec : totals.codecs) names.push_back(codec_name(codec));
   return names;
+}
+
+std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) {
+  if (stored_bytes == 0) return "1.00x";
+  return fmt::format("{:.2f}x",
+                     static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));
 }
 
 std::string_view checksum_name(const Header& header) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct FileTotals {
   std::uint32_t quantized = 0;
   std::uint16_t lossy_generation = 0;  ///< the largest
   std::uint16_t max_lossy_generations = 0;
+  std::set<format::Codec> codecs;
 
   void add(const TensorView& tensor) {
     std::uint64_t bytes = tensor.logical_bytes();
@@ -38,6 +40,7 @@ struct FileTotals {
     logical_bytes += bytes;
     stored_bytes += tensor.stored_bytes();
     ++(tensor.is_raw() ? raw : chunked);
+    for (const format::Codec codec : tensor.codecs()) codecs.insert(codec);
   }
 };
 
@@ -47,7 +50,9 @@ FileTotals total(const Reader& reader);
 /// The flag bits that are set: "compressed", "sparse".
 std::vector<std::string_view> flag_names(std::uint16_t flags);
 /// The codecs that tensors of the file are stored with.
-std::vector<std::string_view> codec_names(const format::Header& header, const FileTotals& totals);
+std::vector<std::string_view> codec_names(const FileTotals& totals);
+/// How much less is stored than there would be without compression: "1.43x".
+std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes);
 std::string_view checksum_name(const format::Header& header);
 std::string_view leaf_name(const format::Header& header);
 /// Whether the checksum is a block tree.

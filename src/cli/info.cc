@@ -52,12 +52,13 @@ void json_list(JsonWriter& json, std::string_view key, const std::vector<std::st
   json.end_array();
 }
 
-std::string codec_text(const Header& header, const FileTotals& totals) {
-  std::string text = list(codec_names(header, totals));
+std::string codec_text(const FileTotals& totals) {
+  std::string text = list(codec_names(totals));
   if (totals.chunked > 0) {
-    text += fmt::format(" ({} of {} tensors compressed; {} stored for {})", grouped(totals.chunked),
-                        grouped(totals.raw + totals.chunked), human_bytes(totals.stored_bytes),
-                        human_bytes(totals.logical_bytes));
+    text += fmt::format(" ({} of {} tensors compressed; {} stored for {}, {})",
+                        grouped(totals.chunked), grouped(totals.raw + totals.chunked),
+                        human_bytes(totals.stored_bytes), human_bytes(totals.logical_bytes),
+                        ratio_text(totals.logical_bytes, totals.stored_bytes));
   }
   return text;
 }
@@ -166,7 +167,7 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   line(out, "generation", grouped(header.generation));
   line(out, "uuid", uuid_text(header.file_uuid));
   line(out, "flags", list(flag_names(header.flags)));
-  line(out, "codecs", codec_text(header, totals));
+  line(out, "codecs", codec_text(totals));
   line(out, "checksum", checksum_text(header, reader));
   if (totals.quantized != 0) {
     line(out, "lossy",
@@ -207,7 +208,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.member("generation", std::uint64_t{header.generation});
   json.member("file_uuid", uuid_text(header.file_uuid));
   json_list(json, "flags", flag_names(header.flags));
-  json_list(json, "codecs", codec_names(header, totals));
+  json_list(json, "codecs", codec_names(totals));
   json.key("checksum").begin_object().member("type", checksum_name(header));
   if (has_tree(header)) {
     json.member("leaves", leaf_name(header));

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/file_facts.h"
 #include "cli/file_format.h"
 #include "cli/original.h"
 #include "cli/print.h"
@@ -27,9 +28,11 @@ struct Arguments {
   bool json = false;
 };
 
-Table tensor_table(std::vector<Table::Column> columns = {}) {
+// A table of tensors, with a column of codecs where one of them is compressed.
+Table tensor_table(std::vector<Table::Column> columns, bool compressed) {
   for (const char* heading : {"tensor", "dtype", "shape", "role", "encoding"})
     columns.push_back({heading});
+  if (compressed) columns.push_back({"codecs"});
   columns.push_back({"stored", Table::Align::right});
   return Table(std::move(columns));
 }
@@ -43,13 +46,24 @@ std::string encoding_text(const TensorView& tensor) {
   return text;
 }
 
+// "zstd 1.81x"
+std::string codecs_text(const TensorView& tensor) {
+  std::string text;
+  for (const format::Codec codec : tensor.codecs())
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", codec_name(codec));
+  if (!tensor.is_raw()) text += " " + ratio_text(tensor.logical_bytes(), tensor.stored_bytes());
+  return text;
+}
+
 // The cells of tensor_table(), behind those given.
-void add_row(Table& table, std::vector<std::string> cells, const TensorView& tensor) {
+void add_row(Table& table, std::vector<std::string> cells, const TensorView& tensor,
+             bool compressed) {
   cells.push_back(escape_name(tensor.name()));
   cells.emplace_back(dtype_name(tensor.dtype()));
   cells.push_back(tensor.shape().to_string());
   cells.emplace_back(role_name(tensor.role()));
   cells.push_back(encoding_text(tensor));
+  if (compressed) cells.push_back(codecs_text(tensor));
   cells.push_back(human_bytes(tensor.stored_bytes()));
   table.add_row(std::move(cells));
 }
@@ -69,8 +83,9 @@ void add_json(JsonWriter& json, const TensorView& tensor) {
   json.member("encoding", encoding_name(tensor.encoding())).member("nnz", tensor.nnz());
   json.member("logical_bytes", tensor.logical_bytes());
   json.member("stored_bytes", tensor.stored_bytes()).member("offset", tensor.stored_offset());
-  json.member("chunks", tensor.chunk_count())
-      .member("crc32", fmt::format("{:08x}", tensor.crc32()));
+  json.member("chunks", tensor.chunk_count()).key("codecs").begin_array();
+  for (const format::Codec codec : tensor.codecs()) json.value(codec_name(codec));
+  json.end_array().member("crc32", fmt::format("{:08x}", tensor.crc32()));
   json.member("content_hash", hex(tensor.content_hash().bytes, 16));
   if (const auto quantization = quantization_of(tensor)) {
     json.key("quantization").begin_object().member("bits", quantization->mean_bits);
@@ -89,6 +104,15 @@ void add_region_facts(JsonWriter& json, const RegionView& region) {
   json.member("logical_bytes", region.logical_bytes());
   json.member("stored_bytes", region.stored_bytes());
   json.member("offset", region.offset()).member("length", region.length());
+}
+
+bool has_compressed_matrix(const Reader& reader) {
+  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+    const ConnectionView connection = reader.connection(i);
+    if (!connection.weights.is_raw() || (connection.delays && !connection.delays->is_raw()))
+      return true;
+  }
+  return false;
 }
 
 void print_regions(Output& out, const Reader& reader) {
@@ -110,13 +134,14 @@ void print_regions(Output& out, const Reader& reader) {
   regions.print(out);
   if (reader.connection_count() == 0) return;
   out.write("\n");
-  Table connections = tensor_table({{"connection"}});
+  const bool compressed = has_compressed_matrix(reader);
+  Table connections = tensor_table({{"connection"}}, compressed);
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     const ConnectionView connection = reader.connection(i);
     const std::string name =
         fmt::format("{} -> {}", escape_name(connection.source), escape_name(connection.target));
-    add_row(connections, {name}, connection.weights);
-    if (connection.delays) add_row(connections, {name}, *connection.delays);
+    add_row(connections, {name}, connection.weights, compressed);
+    if (connection.delays) add_row(connections, {name}, *connection.delays, compressed);
   }
   connections.print(out);
 }
@@ -157,10 +182,12 @@ void print_regions_json(Output& out, const Reader& reader) {
 }
 
 void print_region(Output& out, const RegionView& region) {
-  Table table = tensor_table();
-  for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-    add_row(table, {}, region.tensor(i));
-  }
+  bool compressed = false;
+  for (std::uint32_t i = 0; i < region.tensor_count(); ++i)
+    compressed = compressed || !region.tensor(i).is_raw();
+  Table table = tensor_table({}, compressed);
+  for (std::uint32_t i = 0; i < region.tensor_count(); ++i)
+    add_row(table, {}, region.tensor(i), compressed);
   table.print(out);
 }
 

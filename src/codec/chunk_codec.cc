@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "codec/chunk_choice.h"
+#include "codec/chunk_filter.h"
+#include "codec/frame_error.h"
 #include "codec/lz4_frame.h"
+#include "codec/scratch.h"
 #include "codec/zstd_frame.h"
 
 namespace thalia::codec {
@@ -17,16 +21,12 @@ namespace {
                           .bound = "0 (store), 1 (zstd) or 2 (lz4)"});
 }
 
-void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
+void decode_bytes(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
   switch (codec) {
     case format::Codec::store:
-      if (stored.size() != raw.size()) {
-        throw FormatError(ErrorCode::bad_value, "a stored chunk",
-                          {.section = "payload",
-                           .field = "stored_length",
-                           .value = std::to_string(stored.size()),
-                           .bound = std::to_string(raw.size())});
-      }
+      if (stored.size() != raw.size())
+        fail_frame("store", "wrong length", std::to_string(stored.size()),
+                   std::to_string(raw.size()));
       std::copy(stored.begin(), stored.end(), raw.begin());
       return;
     case format::Codec::zstd:
@@ -38,6 +38,18 @@ void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
       break;
   }
   fail_codec(codec);
+}
+
+void encode_choice(const ChunkChoice& choice, ByteSpan raw, std::vector<std::byte>& out) {
+  thread_local Scratch scratch;
+  const bool filters = choice.filter != format::Filter::none;
+  const Scratch::Lease filtered = scratch.take(filters ? raw.size() : 0);
+  if (filters) {
+    apply_filter(choice.filter, raw, filtered.bytes());
+    raw = filtered.bytes();
+  }
+  if (choice.codec == format::Codec::zstd) zstd_encode(choice.level, raw, out);
+  if (choice.codec == format::Codec::lz4) lz4_encode(choice.level, raw, out);
 }
 
 }  // namespace
@@ -57,32 +69,31 @@ LevelRange level_range(format::Codec codec) {
   fail_codec(codec);
 }
 
-format::Codec encode_chunk(format::Codec wanted, int level, ByteSpan raw,
-                           std::vector<std::byte>& out) {
+ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw,
+                       std::vector<std::byte>& out) {
   const LevelRange range = level_range(wanted);
   if (level == 0) level = range.standard;
   if (level < range.lowest || level > range.highest) {
     fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
                   fmt::format("{} to {}", range.lowest, range.highest));
   }
-  if (wanted == format::Codec::zstd) zstd_encode(level, raw, out);
-  if (wanted == format::Codec::lz4) lz4_encode(level, raw, out);
-  if (wanted != format::Codec::store && out.size() < raw.size()) return wanted;
+  const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
+  encode_choice(choice, raw, out);
+  if (choice.codec != format::Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
+    return {choice.codec, choice.filter};
   out.assign(raw.begin(), raw.end());
-  return format::Codec::store;
+  return {};
 }
 
 void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored,
                   MutableByteSpan raw) {
-  if (filter != format::Filter::none) {
-    throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such filter",
-                           {.section = "payload",
-                            .field = "filter",
-                            .value = std::to_string(static_cast<int>(filter)),
-                            .bound = "0 (none)"});
-  }
+  check_filter(filter);
   try {
-    decode_frame(codec, stored, raw);
+    if (filter == format::Filter::none) return decode_bytes(codec, stored, raw);
+    thread_local Scratch scratch;
+    const Scratch::Lease filtered = scratch.take(raw.size());
+    decode_bytes(codec, stored, filtered.bytes());
+    undo_filter(filter, filtered.bytes(), raw);
   } catch (Error& error) {
     error.add_section("payload");
     throw;

@@ -23,11 +23,12 @@ ByteSpan joined_range(std::span<const ByteSpan> pieces, std::uint64_t begin, std
   return out;
 }
 
-format::ChunkEntry encode_entry(format::Codec codec, int level, ByteSpan raw,
-                                std::vector<std::byte>& stored) {
+format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLayout layout,
+                                ByteSpan raw, std::vector<std::byte>& stored) {
+  const codec::ChunkForm form = codec::encode_chunk(codec, level, layout, raw, stored);
   format::ChunkEntry entry{};
-  entry.codec = static_cast<std::uint8_t>(codec::encode_chunk(codec, level, raw, stored));
-  entry.filter = static_cast<std::uint8_t>(format::Filter::none);
+  entry.codec = static_cast<std::uint8_t>(form.codec);
+  entry.filter = static_cast<std::uint8_t>(form.filter);
   entry.raw_length = static_cast<std::uint32_t>(raw.size());
   entry.stored_length = static_cast<std::uint32_t>(stored.size());
   entry.crc32 = integrity::crc32(stored);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "codec/element_layout.h"
 #include "thalia/bytes.h"
 #include "thalia/format/chunk.h"
 
@@ -18,8 +19,8 @@ ByteSpan joined_range(std::span<const ByteSpan> pieces, std::uint64_t begin, std
 
 /// Encodes `raw` into `stored`, replacing its contents. @return the chunk's entry, but for its
 /// offset. @throws UsageError for a level that is none.
-format::ChunkEntry encode_entry(format::Codec codec, int level, ByteSpan raw,
-                                std::vector<std::byte>& stored);
+format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLayout layout,
+                                ByteSpan raw, std::vector<std::byte>& stored);
 
 /// True where no chunk shrank, so that the tensor lies in the file as it is, without chunks.
 bool all_stored(std::span<const format::ChunkEntry> chunks);

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "container/chunk_encoder.h"
+#include "container/chunk_layout.h"
 
 namespace thalia::container {
 namespace {
@@ -106,7 +107,9 @@ void ChunkPipeline::encode(Job& job) {
     }
     const format::Codec codec = tensor.codec.value_or(*options_.compression);
     const int level = codec == options_.compression ? options_.compression_level : 0;
-    chunk.entry = encode_entry(codec, level, raw, chunk.stored);
+    chunk.entry =
+        encode_entry(codec, level, chunk_layout(tensor, chunk.begin, chunk.begin + chunk.length),
+                     raw, chunk.stored);
   }
 }
 

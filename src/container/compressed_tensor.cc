@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "container/chunk_encoder.h"
+#include "container/chunk_layout.h"
 
 namespace thalia::container {
 
@@ -21,6 +22,7 @@ std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
     const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
     std::vector<std::byte> joined;
     chunks[i] = encode_entry(options.compression, options.compression_level,
+                             chunk_layout(tensor, begin, end),
                              joined_range(tensor.pieces, begin, end, joined), stored[i]);
   });
   if (all_stored(chunks)) return {};

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "codec/chunk_codec.h"
+#include "container/chunk_layout.h"
 #include "container/extent_writer.h"
 #include "container/file_image.h"
 #include "container/piece_range.h"
@@ -22,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kSmallest = 16 << 20;
 constexpr std::uint64_t kSamples = 16;
 constexpr std::uint64_t kSampleBytes = 128 * 1024;
+constexpr std::uint64_t kWholeElements = 64;
 // Written to measure the target; below a second where it takes 16 MiB a second.
 constexpr std::uint64_t kWritten = 16 << 20;
 // What compressing has to save at least, of size and of time.
@@ -31,46 +33,60 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+struct Sample {
+  codec::ElementLayout layout;
+  std::vector<std::byte> bytes;
+};
+
 // Evenly from all borrowed payloads, as if they were one.
-std::vector<std::byte> sample(const Draft& draft, std::uint64_t total) {
-  std::vector<std::byte> out;
+std::vector<Sample> take_samples(const Draft& draft, std::uint64_t total) {
+  std::vector<Sample> out;
   std::uint64_t wanted = 0;  // in all payloads joined
   std::uint64_t at = 0;
   for (const DraftTensor& tensor : draft.tensors) {
     if (tensor.streamed) continue;
     const std::uint64_t end = at + tensor.logical_length;
     for (; wanted < end; wanted += total / kSamples) {
-      const std::uint64_t from = wanted - at;
-      for_each_part(tensor.pieces, from, std::min(from + kSampleBytes, tensor.logical_length),
-                    [&](ByteSpan part) { out.insert(out.end(), part.begin(), part.end()); });
+      const std::uint64_t from = (wanted - at) / kWholeElements * kWholeElements;
+      const std::uint64_t to = std::min(from + kSampleBytes, tensor.logical_length);
+      Sample& sample = out.emplace_back();
+      sample.layout = chunk_layout(tensor, from, to);
+      for_each_part(tensor.pieces, from, to, [&](ByteSpan part) {
+        sample.bytes.insert(sample.bytes.end(), part.begin(), part.end());
+      });
     }
     at = end;
   }
   return out;
 }
 
-Trial measure(format::Codec codec, int level, ByteSpan bytes) {
+Trial measure(format::Codec codec, int level, std::span<const Sample> samples) {
   std::vector<std::byte> stored;
+  // What a thread does once is no part of the speed: memory, contexts.
+  codec::encode_chunk(codec, level, samples.front().layout, samples.front().bytes, stored);
+  std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
   const auto start = Clock::now();
-  for (std::uint64_t at = 0; at < bytes.size(); at += kSampleBytes) {
-    const std::uint64_t length = std::min<std::uint64_t>(kSampleBytes, bytes.size() - at);
-    codec::encode_chunk(codec, level, bytes.subspan(at, length), stored);
+  for (const Sample& sample : samples) {
+    codec::encode_chunk(codec, level, sample.layout, sample.bytes, stored);
+    raw_bytes += sample.bytes.size();
     stored_bytes += stored.size();
   }
-  const double size = static_cast<double>(bytes.size());
+  const double size = static_cast<double>(raw_bytes);
   return {codec, level, size / static_cast<double>(stored_bytes), size / seconds_since(start)};
 }
 
 // Bytes a second that become durable, by the way that the save will take.
-double target_speed(const SaveOptions& options, std::uint64_t total, ByteSpan sample, int fd,
-                    const std::filesystem::path& path) {
+double target_speed(const SaveOptions& options, std::uint64_t total,
+                    std::span<const Sample> samples, int fd, const std::filesystem::path& path) {
   const FileImage image(fd, path);
   ExtentWriter extents(image, total, options);
   Lane lane = extents.make_lane(1);
   std::vector<std::byte> bytes;
-  while (bytes.size() < extents.extent_bytes())
-    bytes.insert(bytes.end(), sample.begin(), sample.end());
+  for (std::size_t i = 0; bytes.size() < extents.extent_bytes(); ++i) {
+    const std::vector<std::byte>& next = samples[i % samples.size()].bytes;
+    bytes.insert(bytes.end(), next.begin(), next.end());
+  }
   bytes.resize(extents.extent_bytes());
   const auto start = Clock::now();
   std::uint64_t written = 0;
@@ -109,13 +125,13 @@ void settle_compression(SaveOptions& options, const Draft& draft, int fd,
   // What is not synced goes to memory, which is faster than any of the codecs.
   if (total < kSmallest || options.durability == Durability::none || io::is_in_memory(fd)) return;
 
-  const std::vector<std::byte> bytes = sample(draft, total);
-  const std::array trials{measure(format::Codec::lz4, 1, bytes),
-                          measure(format::Codec::zstd, 1, bytes)};
+  const std::vector<Sample> samples = take_samples(draft, total);
+  const std::array trials{measure(format::Codec::lz4, 1, samples),
+                          measure(format::Codec::zstd, 1, samples)};
   if (std::all_of(trials.begin(), trials.end(),
                   [](const Trial& trial) { return trial.ratio * kWorthwhile < 1; }))
     return;
-  const double speed = target_speed(options, total, bytes, fd, path);
+  const double speed = target_speed(options, total, samples, fd, path);
   if (const auto chosen = fastest(trials, speed, resolve_threads(options.threads))) {
     options.compression = chosen->codec;
     options.compression_level = chosen->level;

@@ -13,6 +13,8 @@ constexpr std::array<std::string_view, format::kRoleCount> kRoles{
 constexpr std::array<std::string_view, format::kEncodingCount> kEncodings{
     "dense",        "csr",      "coo",          "quantized",
     "same_as_base", "xor_base", "sparse_delta", "low_rank_delta"};
+constexpr std::array<std::string_view, format::kCodecCount> kCodecs{
+    "store", "zstd", "lz4", "plane_entropy", "packed_exponents"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
 
 // Also of codes that are none: messages are written about those.
@@ -36,6 +38,10 @@ std::optional<Role> role_from_name(std::string_view name) noexcept {
 
 std::string_view encoding_name(Encoding encoding) noexcept {
   return name_at(kEncodings, static_cast<std::uint8_t>(encoding));
+}
+
+std::string_view codec_name(format::Codec codec) noexcept {
+  return name_at(kCodecs, static_cast<std::uint8_t>(codec));
 }
 
 std::string_view neuron_type_name(NeuronType type) noexcept {

@@ -1,6 +1,8 @@
 #include "thalia/tensor.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "base/fail.h"
@@ -26,6 +28,28 @@ Digest128 TensorView::content_hash() const noexcept {
   Digest128 out;
   std::memcpy(out.bytes, entry_->content_hash, sizeof out.bytes);
   return out;
+}
+
+std::vector<format::Codec> TensorView::codecs() const {
+  return container::with_names(*file_, region_, name_, [&] {
+    std::array<bool, format::kCodecCount> found{};
+    if (is_raw()) found[static_cast<std::size_t>(format::Codec::store)] = true;
+    for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
+      const std::uint32_t number = entry_->first_chunk + i;
+      const std::uint8_t code = file_->chunk_entry(number).codec;
+      if (code >= found.size()) {
+        fail_field(ErrorCode::bad_value, "directory", "codec",
+                   file_->chunk_entry_offset(number) + offsetof(format::ChunkEntry, codec),
+                   std::to_string(code), fmt::format("at most {}", found.size() - 1));
+      }
+      found[code] = true;
+    }
+    std::vector<format::Codec> out;
+    for (std::size_t code = 0; code < found.size(); ++code) {
+      if (found[code]) out.push_back(static_cast<format::Codec>(code));
+    }
+    return out;
+  });
 }
 
 namespace container {

@@ -18,9 +18,11 @@ constexpr std::uint64_t kSamples = 16;
 // Of a tensor, what is looked at by samples: they should cost little beside the rest.
 constexpr std::uint64_t kSampledShare = 8;
 
-std::size_t encoded_size(format::Codec codec, int level, ByteSpan bytes,
-                         std::vector<std::byte>& scratch) {
-  codec::encode_chunk(codec, level, bytes, scratch);
+constexpr codec::ElementLayout kPositions{codec::Content::integers, 2};
+
+std::size_t encoded_size(format::Codec codec, int level, codec::ElementLayout layout,
+                         ByteSpan bytes, std::vector<std::byte>& scratch) {
+  codec::encode_chunk(codec, level, layout, bytes, scratch);
   return scratch.size();
 }
 
@@ -54,6 +56,7 @@ Change::Estimate Change::estimate(unsigned width) const {
   const format::Codec codec = options_.compression;
   const int level = options_.compression_level;
   const bool raw = codec == format::Codec::store;
+  const codec::ElementLayout layout = codec::element_layout(within_.dtype);
   Pair pair;
   std::vector<std::byte> difference;
   std::vector<std::byte> scratch;
@@ -68,13 +71,13 @@ Change::Estimate Change::estimate(unsigned width) const {
     const ByteSpan positions = as_byte_span(part.positions);
     out.differs = out.differs || !part.positions.empty();
     out.list_raw += static_cast<double>(positions.size() + part.values.size());
-    out.list += static_cast<double>(encoded_size(codec, level, positions, scratch) +
-                                    encoded_size(codec, level, part.values, scratch));
-    out.whole += static_cast<double>(encoded_size(codec, level, pair.now, scratch));
+    out.list += static_cast<double>(encoded_size(codec, level, kPositions, positions, scratch) +
+                                    encoded_size(codec, level, layout, part.values, scratch));
+    out.whole += static_cast<double>(encoded_size(codec, level, layout, pair.now, scratch));
     difference.assign(pair.base.begin(), pair.base.end());
     xor_into(difference, pair.now);
-    out.difference += static_cast<double>(
-        encoded_size(raw ? format::Codec::zstd : codec, raw ? 0 : level, difference, scratch));
+    out.difference += static_cast<double>(encoded_size(
+        raw ? format::Codec::zstd : codec, raw ? 0 : level, layout, difference, scratch));
   }
   const double scale = static_cast<double>(size()) / static_cast<double>(count * length);
   for (double* value : {&out.list_raw, &out.list, &out.whole, &out.difference}) *value *= scale;

@@ -1,5 +1,6 @@
 #include "thalia/grow_file.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -33,15 +34,14 @@ TensorSpec spec_of(std::string name, Role role, const Tensor& tensor) {
           .wide_indices = layout.wide_indices};
 }
 
-// The codec of the region's first compressed tensor.
+// What the region was compressed with: its floats tell, as what a codec for floats leaves to zstd
+// has a smaller code.
 format::Codec codec_of(const Reader& reader, std::string_view region) {
   const RegionView view = reader.region(region);
-  for (std::uint32_t i = 0; i < view.tensor_count(); ++i) {
-    if (view.tensor(i).is_raw()) continue;
-    return (reader.header().flags & format::kFlagLz4) != 0 ? format::Codec::lz4
-                                                           : format::Codec::zstd;
-  }
-  return format::Codec::store;
+  auto codec = format::Codec::store;
+  for (std::uint32_t i = 0; i < view.tensor_count(); ++i)
+    codec = std::max(codec, view.tensor(i).codecs().back());
+  return codec;
 }
 
 // One file, from the lock to the commit.

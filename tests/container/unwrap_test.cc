@@ -29,7 +29,7 @@ std::string contents() {
 
 std::string frame_of(Codec codec, const std::string& text) {
   std::vector<std::byte> out;
-  codec::encode_chunk(codec, 0, bytes_of(text), out);
+  codec::encode_chunk(codec, 0, {}, bytes_of(text), out);
   return text_of(out);
 }
 

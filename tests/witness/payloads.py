@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import digests
 import elements
+import filters
 import structures as s
 from quantized import Quantized
 from structures import Refused, align
@@ -160,9 +161,8 @@ class Tensor:
             raw = min(chunks[0].raw_length, left)
             chunk.require("raw_length", chunk.raw_length == raw and raw > 0, raw)
             chunk.require("codec", chunk.codec < len(s.CODECS), "0 to 4")
-            chunk.require("filter", chunk.filter < len(s.FILTERS), "0 to 3")
+            chunk.require("filter", chunk.filter < len(s.FILTERS), "0 to 5")
             chunk.require("codec", chunk.codec <= 2, "store, zstd or lz4", "UnsupportedError")
-            chunk.require("filter", chunk.filter == 0, "none", "UnsupportedError")
             chunk.require("stored_length", chunk.stored_length > 0, "1 or more")
             if chunk.codec == 0:
                 chunk.require("stored_length", chunk.stored_length == raw, raw)
@@ -205,9 +205,12 @@ class Tensor:
             chunk.require("crc32", chunk.crc32 == crc, crc, "IntegrityError")
             codec = s.CODECS[chunk.codec]
             try:
-                pieces.append(digests.decode_chunk(codec, stored, chunk.raw_length))
+                piece = digests.decode_chunk(codec, stored, chunk.raw_length)
             except ValueError as error:
                 chunk.require("codec", False, f"a frame of {chunk.raw_length} bytes: {error}")
+            if piece is not None:
+                piece = filters.undo(s.FILTERS[chunk.filter], piece)
+            pieces.append(piece)
         return None if None in pieces else memoryview(b"".join(pieces))
 
     def check_data(self):

@@ -218,6 +218,23 @@ void checksum_types(const path& folder) {
   }
 }
 
+// Elements whose highest byte hardly varies and whose lowest is noise; of an integer type they
+// ascend.
+Bytes skewed_elements(DType dtype, std::size_t count) {
+  const std::size_t width = dtype_bits(dtype) / 8;
+  Bytes bytes;
+  std::uint64_t noise = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    noise = noise * 6364136223846793005u + 1442695040888963407u;
+    std::uint64_t element = noise >> (64 - 8 * (width - 1)) | std::uint64_t{0x3C}
+                                                                  << (8 * width - 8);
+    if (dtype == DType::i32) element = 3 * i + (noise >> 63);
+    for (std::size_t k = 0; k < width; ++k)
+      bytes.push_back(static_cast<std::byte>(element >> (8 * k)));
+  }
+  return bytes;
+}
+
 void compressed(const path& folder, format::Codec codec, const std::string& name) {
   SaveOptions options = plain_options();
   options.compression = codec;
@@ -232,6 +249,10 @@ void compressed(const path& folder, format::Codec codec, const std::string& name
   sample.dense(region, {.name = "membrane", .shape = {2000}, .role = Role::region_state},
                Bytes(8000, std::byte{0x3F}));
   sample.csr(region, {.name = "csr", .shape = {3000, 40}}, csr_matrix(3000, 40), false);
+  sample.csr(region, {.name = "wide", .shape = {2000, 40}}, csr_matrix(2000, 40), true);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32})
+    sample.dense(region, {.name = std::string(dtype_name(dtype)), .dtype = dtype, .shape = {3003}},
+                 skewed_elements(dtype, 3003));
   sample.weights(sample.connection("r", "r"), {.dtype = DType::binary, .shape = {300, 300}});
   sample.finish();
 }

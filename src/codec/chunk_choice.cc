@@ -1,0 +1,73 @@
+#include "codec/chunk_choice.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "codec/chunk_filter.h"
+#include "codec/lz4_frame.h"
+#include "codec/scratch.h"
+#include "codec/zstd_frame.h"
+
+namespace thalia::codec {
+namespace {
+
+using format::Codec;
+using format::Filter;
+
+// Of a chunk: a thirtieth where it has 1 MiB. Stretches are whole elements.
+constexpr std::size_t kStretches = 4;
+constexpr std::size_t kStretch = 8 << 10;
+constexpr std::size_t kSample = kStretches * kStretch;
+// Filters compare at the fastest level as they do at others.
+constexpr int kProbeLevel = 1;
+
+// Evenly from the chunk, the first stretch from its beginning and the last near its end.
+ByteSpan sample(ByteSpan raw, MutableByteSpan out) {
+  if (raw.size() <= kSample) return raw;
+  const std::size_t step = (raw.size() - kStretch) / (kStretches - 1) / 8 * 8;
+  for (std::size_t i = 0; i < kStretches; ++i)
+    std::memcpy(out.data() + i * kStretch, raw.data() + i * step, kStretch);
+  return out;
+}
+
+std::size_t encoded_size(Codec codec, ByteSpan bytes) {
+  thread_local std::vector<std::byte> out;
+  codec == Codec::zstd ? zstd_encode(kProbeLevel, bytes, out) : lz4_encode(kProbeLevel, bytes, out);
+  return out.size();
+}
+
+Filter smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
+  const std::span<const Filter> filters = filters_for(layout);
+  if (filters.size() == 1) return filters.front();
+  thread_local Scratch scratch;
+  const Scratch::Lease memory = scratch.take(2 * kSample);
+  const ByteSpan bytes = sample(raw, memory.bytes().first(kSample));
+  const MutableByteSpan filtered = memory.bytes().subspan(kSample, bytes.size());
+  Filter best = Filter::none;
+  std::size_t least = encoded_size(codec, bytes);
+  for (const Filter filter : filters.subspan(1)) {
+    apply_filter(filter, bytes, filtered);
+    // Planes of a whole chunk are longer than a codec's blocks, so each gets tables of its own.
+    const std::size_t planes = bytes.size() < raw.size() ? layout.element_bytes : 1;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < planes; ++i)
+      size +=
+          encoded_size(codec, filtered.subspan(i * (kSample / planes), filtered.size() / planes));
+    if (size < least) {
+      least = size;
+      best = filter;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw) {
+  if (wanted == Codec::store) return {};
+  return {wanted, smallest_filter(wanted, layout, raw), level};
+}
+
+}  // namespace thalia::codec

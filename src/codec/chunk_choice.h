@@ -1,0 +1,21 @@
+// How a chunk is stored when a codec is asked for: found on a sample of it. docs/design.md,
+// "Compress where it pays".
+#pragma once
+
+#include "codec/element_layout.h"
+#include "thalia/bytes.h"
+#include "thalia/format/chunk.h"
+
+namespace thalia::codec {
+
+struct ChunkChoice {
+  format::Codec codec = format::Codec::store;
+  format::Filter filter = format::Filter::none;
+  int level = 0;
+};
+
+/// What promises the smallest chunk of what `wanted` allows: zstd and lz4 with the filter that fits
+/// best. Equal arguments give equal answers. `level` is one of the codec's, not 0.
+ChunkChoice choose_coding(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw);
+
+}  // namespace thalia::codec
