@@ -34,11 +34,13 @@ namespace thalia {
 inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
 
 enum class BrainCompression {
-  by_name,    ///< NAME.zst and NAME.lz4 as a whole, in frames of that kind; other names: none
-  none,       ///< @throws UsageError for a name that ends in .zst or .lz4
-  zstd,       ///< NAME.zst as a whole; other names: the tensors' chunks
-  lz4,        ///< the same with NAME.lz4
-  automatic,  ///< chunks, where that makes the save faster
+  by_name,        ///< NAME.zst and NAME.lz4 as a whole, in frames of that kind; other names: none
+  none,           ///< @throws UsageError for a name that ends in .zst or .lz4
+  zstd,           ///< NAME.zst as a whole; other names: the tensors' chunks
+  lz4,            ///< the same with NAME.lz4
+  automatic,      ///< chunks, where that makes the save faster
+  plane_entropy,  ///< chunks; refused as none is
+  packed_exponents,  ///< the same
 };
 
 struct BrainSaveOptions {

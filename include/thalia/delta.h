@@ -158,8 +158,8 @@ struct DeltaOptions {
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Of such a
   /// matrix two copies, and its change, are in memory. The state's metadata tells of the loss.
   std::optional<LowRankOptions> low_rank{};
-  /// zstd, lz4, or store: whole tensors and lists of elements raw; differences always go through
-  /// zstd.
+  /// As SaveOptions'. Of store: whole tensors and lists of elements are raw, and differences go
+  /// through zstd.
   format::Codec compression = format::Codec::zstd;
   int compression_level = 0;  ///< as SaveOptions'
   std::uint32_t chunk_bytes = 1 << 20;

@@ -41,10 +41,12 @@ struct SaveOptions {
   /// Blocks of the tree are 2^block_log2 bytes, 12 to 30.
   unsigned block_log2 = format::kDefaultBlockLog2;
   /// `store`: payloads raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each
-  /// a standard frame. nullopt: automatic, which tries a sample of the borrowed payloads and the
-  /// target, and compresses where that makes the save faster; SaveResult tells what it chose.
+  /// a standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
+  /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: automatic,
+  /// which tries a sample of the borrowed payloads and the target, and compresses where that makes
+  /// the save faster; SaveResult tells what it chose.
   std::optional<format::Codec> compression = format::Codec::store;
-  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1), and all others have.
   int compression_level = 0;
   /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
   std::uint32_t chunk_bytes = 1 << 20;

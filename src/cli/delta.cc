@@ -21,7 +21,10 @@ using format::Codec;
 
 constexpr std::array kCompressions{Choice<Codec>{"zstd", Codec::zstd},
                                    Choice<Codec>{"lz4", Codec::lz4},
-                                   Choice<Codec>{"none", Codec::store}};
+                                   Choice<Codec>{"plane_entropy", Codec::plane_entropy},
+                                   Choice<Codec>{"packed_exponents", Codec::packed_exponents},
+                                   Choice<Codec>{"none", Codec::store},
+                                   Choice<Codec>{"store", Codec::store}};
 
 struct Arguments {
   std::string base;
@@ -211,7 +214,8 @@ Run declare_delta(CLI::App& app) {
                  "With --low-rank: store tensors that fit exactly; may be repeated")
       ->option_text("PATTERN")
       ->allow_extra_args(false);
-  declare_shared(app, *arguments, "zstd", "zstd (the default), lz4, or none");
+  declare_shared(app, *arguments, "zstd",
+                 "zstd (the default), lz4, plane_entropy, packed_exponents, or none");
   return [arguments](Output& out) { return run_delta(*arguments, out); };
 }
 
@@ -223,7 +227,8 @@ Run declare_resolve(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("DELTA", arguments->input, "The delta")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
-  declare_shared(app, *arguments, "none", "none (the default), zstd, or lz4");
+  declare_shared(app, *arguments, "none",
+                 "none (the default), zstd, lz4, plane_entropy or packed_exponents");
   return [arguments](Output& out) { return run_resolve(*arguments, out); };
 }
 

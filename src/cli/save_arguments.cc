@@ -14,10 +14,14 @@ using format::ChecksumType;
 using format::Codec;
 using format::LeafAlgorithm;
 
-constexpr std::array kCompressions{Choice<std::optional<Codec>>{"none", Codec::store},
-                                   Choice<std::optional<Codec>>{"zstd", Codec::zstd},
-                                   Choice<std::optional<Codec>>{"lz4", Codec::lz4},
-                                   Choice<std::optional<Codec>>{"auto", std::nullopt}};
+constexpr std::array kCompressions{
+    Choice<std::optional<Codec>>{"none", Codec::store},
+    Choice<std::optional<Codec>>{"store", Codec::store},
+    Choice<std::optional<Codec>>{"zstd", Codec::zstd},
+    Choice<std::optional<Codec>>{"lz4", Codec::lz4},
+    Choice<std::optional<Codec>>{"plane_entropy", Codec::plane_entropy},
+    Choice<std::optional<Codec>>{"packed_exponents", Codec::packed_exponents},
+    Choice<std::optional<Codec>>{"auto", std::nullopt}};
 constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none},
                                 Choice<ChecksumType>{"sha256", ChecksumType::sha256},
                                 Choice<ChecksumType>{"crc32", ChecksumType::crc32},
@@ -60,8 +64,10 @@ void print_precision(Output& out, const ConvertResult& result) {
 void SaveArguments::declare(CLI::App& app) {
   app.add_option(
          "--compression", compression,
-         "none (the default: readers map payloads in place), zstd, lz4, or auto: what makes "
-         "the save faster")
+         "none or store (the default: readers map payloads in place), zstd, lz4, plane_entropy "
+         "(small "
+         "and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the "
+         "save faster")
       ->option_text("CODEC");
   app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");

@@ -57,7 +57,7 @@ _thalia() {
       ;;
     --from) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
-    --compression) _thalia_words 'none zstd lz4 auto' "$word"; return ;;
+    --compression) _thalia_words 'none store zstd lz4 plane_entropy packed_exponents auto' "$word"; return ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
     --init) _thalia_words 'sparse_random xavier uniform' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;

@@ -15,7 +15,7 @@ namespace {
 void print_version(Output& out, bool as_json) {
   const std::string format =
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
-  const std::array codecs{"store", "zstd", "lz4"};
+  const std::array codecs{"store", "zstd", "lz4", "plane_entropy", "packed_exponents"};
   const std::array formats{file_format_name(FileFormat::thalia),
                            file_format_name(FileFormat::safetensors),
                            file_format_name(FileFormat::thalia_0_1)};

@@ -1,6 +1,6 @@
 #include "codec/chunk_choice.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -20,15 +20,18 @@ using format::Filter;
 constexpr std::size_t kStretches = 4;
 constexpr std::size_t kStretch = 8 << 10;
 constexpr std::size_t kSample = kStretches * kStretch;
+// Stretches of a shorter look, and how many times smaller what repeats becomes.
+constexpr std::size_t kGlance = 1 << 10;
+constexpr std::size_t kRepeats = 2;
 // Filters compare at the fastest level as they do at others.
 constexpr int kProbeLevel = 1;
 
 // Evenly from the chunk, the first stretch from its beginning and the last near its end.
-ByteSpan sample(ByteSpan raw, MutableByteSpan out) {
-  if (raw.size() <= kSample) return raw;
-  const std::size_t step = (raw.size() - kStretch) / (kStretches - 1) / 8 * 8;
+ByteSpan sample(ByteSpan raw, std::size_t stretch, MutableByteSpan out) {
+  if (raw.size() <= kStretches * stretch) return raw;
+  const std::size_t step = (raw.size() - stretch) / (kStretches - 1) / 8 * 8;
   for (std::size_t i = 0; i < kStretches; ++i)
-    std::memcpy(out.data() + i * kStretch, raw.data() + i * step, kStretch);
+    std::memcpy(out.data() + i * stretch, raw.data() + i * step, stretch);
   return out;
 }
 
@@ -43,7 +46,7 @@ Filter smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
   if (filters.size() == 1) return filters.front();
   thread_local Scratch scratch;
   const Scratch::Lease memory = scratch.take(2 * kSample);
-  const ByteSpan bytes = sample(raw, memory.bytes().first(kSample));
+  const ByteSpan bytes = sample(raw, kStretch, memory.bytes().first(kSample));
   const MutableByteSpan filtered = memory.bytes().subspan(kSample, bytes.size());
   Filter best = Filter::none;
   std::size_t least = encoded_size(codec, bytes);
@@ -63,10 +66,28 @@ Filter smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
   return best;
 }
 
+// A glance at a few KiB: codes for single bytes make nothing of what repeats, or is zero.
+bool repeats(ByteSpan raw) {
+  std::array<std::byte, kStretches * kGlance> bytes;
+  const ByteSpan seen = sample(raw, kGlance, bytes);
+  return kRepeats * encoded_size(Codec::lz4, seen) < seen.size();
+}
+
+ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw) {
+  const bool packable = layout.content == Content::floats && layout.element_bytes > 1;
+  const bool codable = layout.content == Content::floats || layout.content == Content::integers;
+  if (!codable || repeats(raw))
+    return {Codec::zstd, smallest_filter(Codec::zstd, layout, raw), kProbeLevel};
+  return {wanted == Codec::packed_exponents && packable ? Codec::packed_exponents
+                                                        : Codec::plane_entropy};
+}
+
 }  // namespace
 
 ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw) {
   if (wanted == Codec::store) return {};
+  if (wanted == Codec::plane_entropy || wanted == Codec::packed_exponents)
+    return choose_for_elements(wanted, layout, raw);
   return {wanted, smallest_filter(wanted, layout, raw), level};
 }
 

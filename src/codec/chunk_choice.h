@@ -15,7 +15,8 @@ struct ChunkChoice {
 };
 
 /// What promises the smallest chunk of what `wanted` allows: zstd and lz4 with the filter that fits
-/// best. Equal arguments give equal answers. `level` is one of the codec's, not 0.
+/// best; the codecs of floats for what they are made for, and zstd at its fastest for the rest.
+/// Equal arguments give equal answers. `level` is one of the codec's, not 0 where it has some.
 ChunkChoice choose_coding(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw);
 
 }  // namespace thalia::codec

@@ -7,6 +7,8 @@
 #include "codec/chunk_filter.h"
 #include "codec/frame_error.h"
 #include "codec/lz4_frame.h"
+#include "codec/packed_exponents.h"
+#include "codec/plane_entropy.h"
 #include "codec/scratch.h"
 #include "codec/zstd_frame.h"
 
@@ -18,7 +20,7 @@ namespace {
                          {.section = "payload",
                           .field = "codec",
                           .value = std::to_string(static_cast<int>(codec)),
-                          .bound = "0 (store), 1 (zstd) or 2 (lz4)"});
+                          .bound = fmt::format("at most {}", format::kCodecCount - 1)});
 }
 
 void decode_bytes(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
@@ -34,13 +36,15 @@ void decode_bytes(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
     case format::Codec::lz4:
       return lz4_decode(stored, raw);
     case format::Codec::plane_entropy:
+      return plane_entropy_decode(stored, raw);
     case format::Codec::packed_exponents:
-      break;
+      return packed_exponents_decode(stored, raw);
   }
   fail_codec(codec);
 }
 
-void encode_choice(const ChunkChoice& choice, ByteSpan raw, std::vector<std::byte>& out) {
+void encode_choice(const ChunkChoice& choice, ElementLayout layout, ByteSpan raw,
+                   std::vector<std::byte>& out) {
   thread_local Scratch scratch;
   const bool filters = choice.filter != format::Filter::none;
   const Scratch::Lease filtered = scratch.take(filters ? raw.size() : 0);
@@ -50,6 +54,8 @@ void encode_choice(const ChunkChoice& choice, ByteSpan raw, std::vector<std::byt
   }
   if (choice.codec == format::Codec::zstd) zstd_encode(choice.level, raw, out);
   if (choice.codec == format::Codec::lz4) lz4_encode(choice.level, raw, out);
+  if (choice.codec == format::Codec::plane_entropy) plane_entropy_encode(layout, raw, out);
+  if (choice.codec == format::Codec::packed_exponents) packed_exponents_encode(layout, raw, out);
 }
 
 }  // namespace
@@ -64,7 +70,7 @@ LevelRange level_range(format::Codec codec) {
       return {1, 12, 1};
     case format::Codec::plane_entropy:
     case format::Codec::packed_exponents:
-      break;
+      return {0, 0, 0};
   }
   fail_codec(codec);
 }
@@ -78,7 +84,7 @@ ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, By
                   fmt::format("{} to {}", range.lowest, range.highest));
   }
   const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
-  encode_choice(choice, raw, out);
+  encode_choice(choice, layout, raw, out);
   if (choice.codec != format::Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
     return {choice.codec, choice.filter};
   out.assign(raw.begin(), raw.end());

@@ -26,11 +26,7 @@ void check_options(const SaveOptions& options) {
   }
   // An automatic compression brings its own level.
   const format::Codec codec = options.compression.value_or(format::Codec::store);
-  if (codec != format::Codec::store && codec != format::Codec::zstd &&
-      codec != format::Codec::lz4) {
-    fail_argument(ErrorCode::bad_argument, "compression", std::to_string(static_cast<int>(codec)),
-                  "store, zstd or lz4");
-  }
+  check_option("compression", static_cast<std::uint8_t>(codec), 0, format::kCodecCount - 1);
   const auto [lowest, highest, standard] = codec::level_range(codec);
   if (options.compression_level != 0 &&
       (options.compression_level < lowest || options.compression_level > highest)) {

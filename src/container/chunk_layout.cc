@@ -46,9 +46,9 @@ Arrays arrays_of(const DraftTensor& tensor) {
               {parts->positions, {Content::integers, 2}},
               {parts->values, elements}};
   }
-  // The codes of a quantized tensor are packed, and its scales few.
+  // Codes of quantized tensors are packed, and what else they have is little.
   return {Array{{0, tensor.logical_length},
-                encoding == Encoding::quantized ? ElementLayout{} : elements}};
+                encoding == Encoding::dense ? elements : ElementLayout{}}};
 }
 
 std::uint64_t overlap(format::Extent extent, std::uint64_t begin, std::uint64_t end) {

@@ -126,8 +126,12 @@ void settle_compression(SaveOptions& options, const Draft& draft, int fd,
   if (total < kSmallest || options.durability == Durability::none || io::is_in_memory(fd)) return;
 
   const std::vector<Sample> samples = take_samples(draft, total);
-  const std::array trials{measure(format::Codec::lz4, 1, samples),
-                          measure(format::Codec::zstd, 1, samples)};
+  const std::array trials{
+      measure(format::Codec::packed_exponents, 0, samples),
+      measure(format::Codec::plane_entropy, 0, samples),
+      measure(format::Codec::lz4, 1, samples),
+      measure(format::Codec::zstd, 1, samples),
+  };
   if (std::all_of(trials.begin(), trials.end(),
                   [](const Trial& trial) { return trial.ratio * kWorthwhile < 1; }))
     return;

@@ -77,6 +77,12 @@ Packing packing_for(const path& target, BrainCompression compression) {
     case BrainCompression::lz4:
       asked = format::Codec::lz4;
       break;
+    case BrainCompression::plane_entropy:
+      asked = format::Codec::plane_entropy;
+      break;
+    case BrainCompression::packed_exponents:
+      asked = format::Codec::packed_exponents;
+      break;
     case BrainCompression::automatic:
       break;
   }

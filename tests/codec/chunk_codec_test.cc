@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(levels_that_are_none_are_usage_errors) {
 
 BOOST_AUTO_TEST_CASE(codecs_and_filters_of_other_versions_are_unsupported) {
   std::vector<std::byte> raw(4), out;
-  for (const int code : {3, 4, 5, 255}) {
+  for (const int code : {5, 255}) {
     const auto codec = static_cast<Codec>(code);
     BOOST_CHECK_THROW(encode_chunk(codec, 0, {}, raw, out), UnsupportedError);
     BOOST_CHECK_THROW(decode_chunk(codec, Filter::none, raw, raw), UnsupportedError);

@@ -13,6 +13,8 @@
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/append.h"
+#include "thalia/compact.h"
 #include "thalia/stream.h"
 #include "thalia/verify.h"
 
@@ -23,7 +25,8 @@ using format::Filter;
 
 namespace {
 
-constexpr std::array kCodecs{Codec::zstd, Codec::lz4};
+constexpr std::array kCodecs{Codec::zstd, Codec::lz4, Codec::plane_entropy,
+                             Codec::packed_exponents};
 
 SaveOptions with(Codec codec, std::uint32_t chunk_bytes) {
   SaveOptions options = steady_options();
@@ -161,6 +164,36 @@ BOOST_AUTO_TEST_CASE(compressing_makes_no_file_larger) {
     const std::uint64_t raw = save(folder / "f", sample).file_bytes;
     for (const Codec codec : kCodecs)
       BOOST_TEST(save(folder / "f", sample, with(codec, 4096)).file_bytes <= raw, name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(appends_store_and_compact_keeps_chunks_of_every_codec) {
+  const std::vector<SampleTensor> tensors{skewed_tensor("w", DType::bf16, {20'000}, 7),
+                                          skewed_tensor("s", DType::f32, {30, 100}, 8),
+                                          csr_tensor("csr", DType::f64, {900, 5})};
+  const TemporaryFolder folder;
+  for (const Codec codec : kCodecs) {
+    save(folder / "f", every_dtype(), with(codec, 4096));
+    Appender appender(folder / "f", {.compression = codec,
+                                     .chunk_bytes = 8192,
+                                     .timestamp = 1,
+                                     .durability = Durability::none});
+    const RegionId more = appender.add_region({.name = "more"});
+    for (const SampleTensor& tensor : tensors)
+      appender.add_tensor(more, tensor.spec, tensor.payload);
+    appender.commit();
+    const auto check = [&] {
+      BOOST_TEST(verify(folder / "f").ok());
+      const Reader reader = Reader::open(folder / "f");
+      const RegionView region = reader.region("more");
+      for (const SampleTensor& tensor : tensors) {
+        check_same(region.at(tensor.spec.name), tensor);
+        if (codec != Codec::lz4) BOOST_TEST(!region.at(tensor.spec.name).is_raw());
+      }
+    };
+    check();
+    compact(folder / "f", {.durability = Durability::none});
+    check();
   }
 }
 

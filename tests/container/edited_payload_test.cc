@@ -152,17 +152,17 @@ BOOST_AUTO_TEST_CASE(broken_chunk_entries_are_refused) {
                            {"crc32", [](C& c) { c.crc32 = c.crc32 ^ 1; }},
                            {"codec", [](C& c) { c.codec = 5; }},
                            {"stored_length", [](C& c) { c.codec = 0; }},
-                           {"codec", [](C& c) { c.codec = 3; }},
-                           {"codec", [](C& c) { c.codec = 4; }},
+                           {"plane_entropy", [](C& c) { c.codec = 3; }},
+                           {"packed_exponents", [](C& c) { c.codec = 4; }},
                            {"lz4", [](C& c) { c.codec = 2; }},
                            {"filter", [](C& c) { c.filter = format::kFilterCount; }},
                            {"filter", [](C& c) { c.filter = 255; }},
                            {"zero_16", [](C& c) { c.zero_16 = 1; }}}));
   // Any filter has an inverse for any bytes: only the tensor's CRC-32 tells that it is another.
-  check_edits(chunked_bytes(), Readers::need_not,
-              edits_of<C>([](EditableFile& file) -> C& { return file.chunk(1); },
-                          {{"crc32", [](C& c) { c.filter = 2; }},
-                           {"crc32", [](C& c) { c.filter = 4; }}}));
+  check_edits(
+      chunked_bytes(), Readers::need_not,
+      edits_of<C>([](EditableFile& file) -> C& { return file.chunk(1); },
+                  {{"crc32", [](C& c) { c.filter = 2; }}, {"crc32", [](C& c) { c.filter = 4; }}}));
   using T = format::TensorEntry;
   const auto of_length = [](std::uint64_t length) {
     return [=](T& t) { t.shape[0] = t.logical_length = length; };

@@ -30,7 +30,7 @@ def setUpModule():
 
 
 def needs_packages(path):
-    return "zstd" in path.name or "lz4" in path.name
+    return any(codec in path.name for codec in s.CODECS)
 
 
 def run_witness(path, *arguments, isolated):
@@ -92,7 +92,7 @@ class Agreement(unittest.TestCase):
             for tensor in Checkpoint(memoryview(path.read_bytes())).tensors
             for codec in (s.CODECS[chunk.codec] for chunk in tensor.chunks)
         }
-        self.assertEqual(compressed, {"store", "zstd", "lz4"})
+        self.assertEqual(compressed, set(s.CODECS))
 
     def test_tensor_prints_elements(self):
         run = run_witness(

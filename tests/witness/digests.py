@@ -7,6 +7,8 @@ is absent, what needs it is left unchecked, and `unchecked` says so.
 import hashlib
 import zlib
 
+import chunk_codecs
+
 try:
     import xxhash
 except ImportError:
@@ -124,12 +126,20 @@ def whole_frame(decoder, raw):
     return raw
 
 
+DECODERS = {
+    "zstd": decode_zstd,
+    "lz4": decode_lz4,
+    "plane_entropy": chunk_codecs.decode_plane_entropy,
+    "packed_exponents": chunk_codecs.decode_packed_exponents,
+}
+
+
 def decode_chunk(codec, stored, raw_length):
     """The raw bytes; None where the package for the codec is absent. ValueError for bad bytes."""
     if codec == "store":
         return stored
     try:
-        raw = {"zstd": decode_zstd, "lz4": decode_lz4}[codec](stored, raw_length)
+        raw = DECODERS[codec](bytes(stored), raw_length)
     except ValueError:
         raise
     except Exception as error:  # the packages have exception classes of their own

@@ -5,9 +5,9 @@ import math
 import struct
 from itertools import pairwise
 
+import chunk_codecs
 import digests
 import elements
-import filters
 import structures as s
 from quantized import Quantized
 from structures import Refused, align
@@ -162,7 +162,6 @@ class Tensor:
             chunk.require("raw_length", chunk.raw_length == raw and raw > 0, raw)
             chunk.require("codec", chunk.codec < len(s.CODECS), "0 to 4")
             chunk.require("filter", chunk.filter < len(s.FILTERS), "0 to 5")
-            chunk.require("codec", chunk.codec <= 2, "store, zstd or lz4", "UnsupportedError")
             chunk.require("stored_length", chunk.stored_length > 0, "1 or more")
             if chunk.codec == 0:
                 chunk.require("stored_length", chunk.stored_length == raw, raw)
@@ -209,7 +208,7 @@ class Tensor:
             except ValueError as error:
                 chunk.require("codec", False, f"a frame of {chunk.raw_length} bytes: {error}")
             if piece is not None:
-                piece = filters.undo(s.FILTERS[chunk.filter], piece)
+                piece = chunk_codecs.undo_filter(s.FILTERS[chunk.filter], bytes(piece))
             pieces.append(piece)
         return None if None in pieces else memoryview(b"".join(pieces))
 

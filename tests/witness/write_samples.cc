@@ -321,6 +321,8 @@ void write_all(const path& folder) {
   checksum_types(folder);
   compressed(folder, format::Codec::zstd, "zstd");
   compressed(folder, format::Codec::lz4, "lz4");
+  compressed(folder, format::Codec::plane_entropy, "plane_entropy");
+  compressed(folder, format::Codec::packed_exponents, "packed_exponents");
   streamed(folder);
   appended(folder);
 }

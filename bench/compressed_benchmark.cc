@@ -1,0 +1,160 @@
+// Compressed checkpoints beside raw ones of the same weights: saving to the disk, synced on both
+// sides, and loading, warm and cold, into memory of the caller's.
+#include <filesystem>
+#include <iomanip>
+#include <memory>
+#include <sstream>
+
+#include "floors.h"
+#include "samples.h"
+#include "scratch.h"
+#include "subject.h"
+#include "thalia/reader.h"
+
+namespace thalia::bench {
+namespace {
+
+using format::Codec;
+
+constexpr Codec kCodecs[] = {Codec::packed_exponents, Codec::plane_entropy, Codec::lz4,
+                             Codec::zstd};
+
+struct Weights {
+  DType dtype;
+  std::vector<std::byte> bytes;
+};
+
+std::shared_ptr<const Weights> normal_weights(DType dtype, std::uint64_t size) {
+  auto out = std::make_shared<Weights>();
+  out->dtype = dtype;
+  const auto take = [&](const auto& values) {
+    const ByteSpan bytes = as_byte_span(values);
+    out->bytes.assign(bytes.begin(), bytes.end());
+  };
+  dtype == DType::f32 ? take(normal_f32(size)) : take(normal_bf16(size));
+  return out;
+}
+
+// The same weights in a raw file and a compressed one.
+class Files {
+ public:
+  Files(const std::filesystem::path& parent, std::shared_ptr<const Weights> weights, Codec codec)
+      : folder_(parent),
+        parent_(parent),
+        weights_(std::move(weights)),
+        codec_(codec),
+        target_(weights_->bytes.size()) {
+    save_as(Codec::store, Durability::none);
+    save_as(codec_, Durability::none);
+    const auto size = [&](Codec c) {
+      return static_cast<double>(std::filesystem::file_size(path(c)));
+    };
+    ratio_ = size(Codec::store) / size(codec_);
+    settle(parent_);
+  }
+
+  Side save(Codec codec, Durability durability) const {
+    return {name("save", codec), [=, this] { save_as(codec, durability); }};
+  }
+  Side load(Codec codec) {
+    return {name("load", codec), [=, this] {
+              const Reader reader = Reader::open(path(codec));
+              const RegionView region = reader.region("model");
+              MutableByteSpan out = target_;
+              for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+                const TensorView tensor = region.tensor(i);
+                tensor.read(out.first(tensor.logical_bytes()));
+                out = out.subspan(tensor.logical_bytes());
+              }
+            }};
+  }
+  Codec codec() const { return codec_; }
+  std::uint64_t bytes() const { return weights_->bytes.size(); }
+
+  /// Each run starts without its file, with a disk that has nothing left to do, and with memory for
+  /// the page cache.
+  void clear() const {
+    std::filesystem::remove(path(Codec::store));
+    std::filesystem::remove(path(codec_));
+    if (is_in_memory(parent_)) return;
+    settle(parent_);
+    touch_free_memory(parent_, bytes());
+  }
+  void drop() const {
+    drop_from_cache(path(Codec::store));
+    drop_from_cache(path(codec_));
+  }
+
+ private:
+  std::filesystem::path path(Codec codec) const {
+    return folder_ / (codec == Codec::store ? "raw.thalia" : "compressed.thalia");
+  }
+  std::string name(const char* what, Codec codec) const {
+    if (codec == Codec::store) return std::string(what) + ", raw";
+    std::ostringstream text;
+    text << what << ", " << codec_name(codec) << ", " << std::fixed << std::setprecision(3)
+         << ratio_ << "x smaller";
+    return text.str();
+  }
+  void save_as(Codec codec, Durability durability) const {
+    bench::save(path(codec), weights_->bytes, weights_->dtype, kTensorBytes,
+                {.compression = codec,
+                 .compression_level = codec == Codec::zstd ? 1 : 0,
+                 .durability = durability});
+  }
+
+  ScratchFolder folder_;
+  std::filesystem::path parent_;
+  std::shared_ptr<const Weights> weights_;
+  Codec codec_;
+  double ratio_ = 1;
+  std::vector<std::byte> target_;
+};
+
+template <typename Sides, typename Prepare>
+void add(PairedSuite& suite, const std::string& name, const std::filesystem::path& folder,
+         std::shared_ptr<const Weights> weights, Codec codec, Sides sides, Prepare prepare) {
+  suite.add(name, [=] {
+    const auto files = std::make_shared<Files>(folder, weights, codec);
+    auto [ours, floor] = sides(*files);
+    return Comparison{
+        .ours = ours, .floor = floor, .bytes = files->bytes(), .prepare = [=] { prepare(*files); }};
+  });
+}
+
+void add_codec(const Settings& settings, PairedSuite& suite,
+               const std::shared_ptr<const Weights>& weights, Codec codec) {
+  std::string what = ", ";
+  what += dtype_name(weights->dtype);
+  what += " weights, ";
+  what += codec_name(codec);
+  const auto saves = [](Durability durability) {
+    return [=](Files& files) {
+      return std::pair(files.save(files.codec(), durability), files.save(Codec::store, durability));
+    };
+  };
+  const auto loads = [](Files& files) {
+    return std::pair(files.load(files.codec()), files.load(Codec::store));
+  };
+  add(suite, "save in memory" + what + " beside raw", settings.memory, weights, codec,
+      saves(Durability::none), [](const Files& files) { files.clear(); });
+  add(suite, "durable save" + what + " beside raw", settings.disk, weights, codec,
+      saves(Durability::full), [](const Files& files) { files.clear(); });
+  add(suite, "warm load" + what + " beside raw", settings.disk, weights, codec, loads,
+      [](const Files&) {});
+  add(suite, "cold load" + what + " beside raw", settings.disk, weights, codec, loads,
+      [](const Files& files) { files.drop(); });
+}
+
+}  // namespace
+
+const bool kMeasuresAlone = false;
+
+void add_subject(const Settings& settings, PairedSuite& suite) {
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    const auto weights = normal_weights(dtype, settings.bytes());
+    for (const Codec codec : kCodecs) add_codec(settings, suite, weights, codec);
+  }
+}
+
+}  // namespace thalia::bench
