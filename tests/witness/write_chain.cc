@@ -24,7 +24,7 @@ SampleState state(int link) {
                   .steps = static_cast<std::uint64_t>(100 + link)};
   Tensor few = random_tensor(DType::f32, {300, 500}, random);
   for (std::size_t i = 0; i < static_cast<std::size_t>(link) * 5; ++i)
-    few.mutable_as<float>()[i * 9973] = 1.5f;
+    few.mutable_as<float>()[i * 7001] = 1.5f;
   Tensor moved = normal_tensor({40, 50}, random);
   for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-4f * static_cast<float>(link);
   const auto extent = static_cast<std::uint64_t>(link);
