@@ -19,12 +19,15 @@ enum class FileFormat {
   thalia,
   safetensors,
   thalia_0_1,  ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+  mckp,        ///< docs/mckp.md; of a delta, the previous files are looked for beside it
+  mst,         ///< the original mithril program's, thalia/mst.h; read only
 };
 
 std::string_view file_format_name(FileFormat format) noexcept;
 std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
 /// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
-/// nullopt where neither tells. @throws IoError where the file exists and cannot be read.
+/// nullopt where neither tells. @throws IoError where the file exists and cannot be read;
+/// UnsupportedError for a Python pickle in a wrapper of mithril's.
 std::optional<FileFormat> detect_format(const std::filesystem::path& path);
 
 /// How tensors of a format without regions are grouped.
@@ -68,7 +71,9 @@ struct ConvertResult {
   double seconds = 0;
 };
 
-/// Of a delta, its state: a full file of it lies beside the output meanwhile.
+/// Of a .thalia delta, its state: a full file of it lies beside the output meanwhile.
+/// Of an mckp output, SaveOptions::compression, its level and the threads count: `store` stores,
+/// nullopt is plane_entropy.
 /// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no
 /// option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a

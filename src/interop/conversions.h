@@ -21,6 +21,10 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
 void thalia_to_safetensors(const path& input, const path& output, const ConvertOptions& options,
                            ConvertResult& result);
 
+/// Where either is mckp, or `from` is mst; `to` is not.
+void convert_mckp(const path& input, FileFormat from, const path& output, FileFormat to,
+                  const ConvertOptions& options, ConvertResult& result);
+
 /// Copies the regions of these numbers, ascending, and the connections among them.
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);

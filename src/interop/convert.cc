@@ -19,7 +19,7 @@ namespace {
 FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
   if (options.from) return *options.from;
   if (const auto format = detect_format(input)) return *format;
-  throw FormatError(ErrorCode::bad_magic, "neither a .thalia nor a safetensors file",
+  throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
                     {.path = input.string()});
 }
 
@@ -32,14 +32,17 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
   }
   throw UsageError(
       ErrorCode::bad_argument, "the output's name tells no format, name one",
-      {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1"});
+      {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1, mckp"});
 }
 
 // From and to files of version 0.1.
 void run_v01(const std::filesystem::path& input, FileFormat from,
              const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
              ConvertResult& result) {
-  if (from == FileFormat::safetensors || to == FileFormat::safetensors) {
+  const auto lies_between = [](FileFormat format) {
+    return format != FileFormat::thalia && format != FileFormat::thalia_0_1;
+  };
+  if (lies_between(from) || lies_between(to)) {
     throw UnsupportedError(
         ErrorCode::unsupported_feature, "convert it to a .thalia file first, and that one then",
         {.path = input.string(),
@@ -98,14 +101,22 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
     run_v01(input, from, output, to, options, result);
     return;
   }
+  if (to == FileFormat::mst) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "files of this format are read only",
+                           {.path = output.string(), .field = "to", .value = "mst"});
+  }
   if (to == FileFormat::safetensors &&
       options.save.compression.value_or(format::Codec::store) != format::Codec::store) {
     fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",
                   "safetensors files are not compressed");
   }
-  if (to == FileFormat::safetensors && options.save.sha256) {
+  if (to != FileFormat::thalia && options.save.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
                   "it is written beside .thalia files");
+  }
+  if (to == FileFormat::mckp || from == FileFormat::mckp || from == FileFormat::mst) {
+    interop::convert_mckp(input, from, output, to, options, result);
+    return;
   }
   if (from == FileFormat::safetensors) {
     if (to == FileFormat::thalia) {

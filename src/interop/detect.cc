@@ -7,6 +7,8 @@
 #include "container/meta_file.h"
 #include "container/seek_table.h"
 #include "interop/file_start.h"
+#include "interop/mckp_format.h"
+#include "interop/mst_parse.h"
 #include "interop/safetensors_parse.h"
 #include "interop/v01_header.h"
 #include "interop/v01_wrapper.h"
@@ -32,6 +34,22 @@ bool holds_version_0_1(const std::filesystem::path& path) {
   }
 }
 
+bool begins_with(ByteSpan start, std::string_view magic) {
+  return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
+}
+
+// Inside is a pickle, which nothing here reads: better said at once than "not a checkpoint".
+void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
+  const auto wrapper = mithril_wrapper(start);
+  if (!wrapper) return;
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature,
+      *wrapper == MithrilWrapper::dcp
+          ? "a file of PyTorch's distributed checkpoints that mithril wrapped: a Python pickle"
+          : "what torch.save wrote, wrapped by mithril: a Python pickle",
+      {.path = path.string()});
+}
+
 std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   const io::UniqueFd fd = io::open_for_reading(path);
   const std::uint64_t size = io::file_size(fd.get(), path);
@@ -44,6 +62,9 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
       std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
     return FileFormat::thalia;
   }
+  if (begins_with(ByteSpan(start).first(known), interop::kMckpMagic)) return FileFormat::mckp;
+  if (begins_with(ByteSpan(start).first(known), interop::kMstMagic)) return FileFormat::mst;
+  refuse_wrapped(path, ByteSpan(start).first(known));
   if (container::is_delta(ByteSpan(start).first(known))) return FileFormat::thalia;
   if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
   // Frames say only what is around a file; a reader tells what else is in them.
@@ -68,13 +89,17 @@ std::string_view file_format_name(FileFormat format) noexcept {
       return "safetensors";
     case FileFormat::thalia_0_1:
       return "thalia-0.1";
+    case FileFormat::mckp:
+      return "mckp";
+    case FileFormat::mst:
+      return "mst";
   }
   return "unknown";
 }
 
 std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
-  for (const FileFormat format :
-       {FileFormat::thalia, FileFormat::safetensors, FileFormat::thalia_0_1}) {
+  for (const FileFormat format : {FileFormat::thalia, FileFormat::safetensors,
+                                  FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst}) {
     if (file_format_name(format) == name) return format;
   }
   return std::nullopt;
