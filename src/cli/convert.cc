@@ -1,5 +1,6 @@
 // thalia convert
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,9 +30,7 @@ std::optional<FileFormat> format_named(std::string_view option, const std::strin
   throw UsageError(ErrorCode::bad_argument, {},
                    {.field = std::string(option),
                     .value = fmt::format("'{}'", name),
-                    .bound = fmt::format("{}, {}, {}", file_format_name(FileFormat::thalia),
-                                         file_format_name(FileFormat::safetensors),
-                                         file_format_name(FileFormat::thalia_0_1))});
+                    .bound = "thalia, safetensors, thalia-0.1, mckp, mst"});
 }
 
 RegionGrouping grouping_named(const std::string& text) {
@@ -59,12 +58,20 @@ PrecisionPolicy precision_named(const std::string& text) {
   }
 }
 
+bool makes_mckp(const Arguments& arguments, const ConvertOptions& options) {
+  if (options.to) return *options.to == FileFormat::mckp;
+  return std::filesystem::path(arguments.output).extension() == ".mckp";
+}
+
 int run_convert(const Arguments& arguments, Output& out) {
   ConvertOptions options = arguments.save.options();
   options.from = format_named("--from", arguments.from);
   options.to = format_named("--to", arguments.to);
   options.grouping = grouping_named(arguments.regions);
   options.precision = precision_named(arguments.precision);
+  // A container for compressed tensors: whoever wants them raw says so.
+  if (arguments.save.compression.empty() && makes_mckp(arguments, options))
+    options.save.compression.reset();
   ProgressBar bar("converting " + arguments.input);
   options.save.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
@@ -83,13 +90,16 @@ Run declare_convert(CLI::App& app) {
       "The input's format is found by content, the output's by its name's ending. An output that "
       "is\n"
       "there already is replaced in one step; on an error it stays as it was.\n"
-      "OUT.meta is a side file of a .thalia file: all it says, without payloads.");
+      "OUT.meta is a side file of a .thalia file: all it says, without payloads. OUT.mckp is "
+      "compressed\n"
+      "with plane_entropy unless --compression says otherwise.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--from", arguments->from, "Format of IN: thalia, safetensors or thalia-0.1")
+  app.add_option("--from", arguments->from,
+                 "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst")
       ->option_text("FORMAT");
-  app.add_option("--to", arguments->to, "Format of OUT: thalia, safetensors or thalia-0.1")
+  app.add_option("--to", arguments->to, "Format of OUT: thalia, safetensors, thalia-0.1 or mckp")
       ->option_text("FORMAT");
   app.add_option(
          "--regions", arguments->regions,

@@ -18,6 +18,7 @@
 #include "cli/growth_text.h"
 #include "cli/json_text.h"
 #include "cli/original.h"
+#include "cli/packed_file.h"
 #include "cli/print.h"
 #include "thalia/error.h"
 #include "thalia/growth_history.h"
@@ -273,6 +274,10 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
 int run_info(const Arguments& arguments, Output& out) {
   if (format_of(arguments.file) == FileFormat::thalia_0_1) {
     print_original(out, arguments.file, arguments.json);
+    return kDone;
+  }
+  if (is_packed(format_of(arguments.file))) {
+    print_packed(out, arguments.file, format_of(arguments.file), arguments.json);
     return kDone;
   }
   if (format_of(arguments.file) == FileFormat::safetensors) {

@@ -12,6 +12,7 @@
 #include "cli/file_facts.h"
 #include "cli/file_format.h"
 #include "cli/original.h"
+#include "cli/packed_file.h"
 #include "cli/print.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
@@ -252,6 +253,10 @@ int run_safetensors(const Arguments& arguments, Output& out) {
 int run_ls(const Arguments& arguments, Output& out) {
   if (format_of(arguments.file) == FileFormat::thalia_0_1) {
     list_original(out, arguments.file, arguments.region, arguments.json);
+    return kDone;
+  }
+  if (is_packed(format_of(arguments.file))) {
+    list_packed(out, arguments.file, format_of(arguments.file), arguments.region, arguments.json);
     return kDone;
   }
   if (format_of(arguments.file) == FileFormat::safetensors) return run_safetensors(arguments, out);

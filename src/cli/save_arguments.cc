@@ -87,7 +87,8 @@ void SaveArguments::declare(CLI::App& app) {
 
 ConvertOptions SaveArguments::options() const {
   ConvertOptions options;
-  options.save.compression = choose("--compression", compression, kCompressions);
+  options.save.compression =
+      choose("--compression", compression.empty() ? "none" : compression, kCompressions);
   check_level(options.save.compression, level);
   options.save.compression_level = level;
   options.save.checksum = choose("--checksum", checksum, kChecksums);

@@ -10,6 +10,7 @@
 #include "cli/copy_slice.h"
 #include "cli/escape.h"
 #include "cli/file_format.h"
+#include "cli/packed_file.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -145,8 +146,9 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
 }  // namespace
 
 TensorSource open_tensor(const std::filesystem::path& path, std::string_view name) {
-  return format_of(path) == FileFormat::safetensors ? from_safetensors(path, name)
-                                                    : from_thalia(path, name);
+  const FileFormat format = format_of(path);
+  if (is_packed(format)) return open_packed(path, format, std::string(name));
+  return format == FileFormat::safetensors ? from_safetensors(path, name) : from_thalia(path, name);
 }
 
 }  // namespace thalia::cli

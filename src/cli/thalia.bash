@@ -51,11 +51,11 @@ _thalia() {
       if [[ $command == migrate ]]; then
         _thalia_words '0.1 1.0' "$word"
       else
-        _thalia_words 'thalia safetensors thalia-0.1' "$word"
+        _thalia_words 'thalia safetensors thalia-0.1 mckp' "$word"
       fi
       return
       ;;
-    --from) _thalia_words 'thalia safetensors thalia-0.1' "$word"; return ;;
+    --from) _thalia_words 'thalia safetensors thalia-0.1 mckp mst' "$word"; return ;;
     --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
     --compression) _thalia_words 'none store zstd lz4 plane_entropy packed_exponents auto' "$word"; return ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;

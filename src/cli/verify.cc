@@ -9,8 +9,10 @@
 
 #include "cli/command.h"
 #include "cli/complaint.h"
+#include "cli/error_finding.h"
 #include "cli/escape.h"
 #include "cli/file_format.h"
+#include "cli/packed_file.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "thalia/brain_region.h"
@@ -35,24 +37,6 @@ struct Arguments {
 
 std::string_view severity_name(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
-}
-
-Finding finding_of(const Error& error) {
-  const ErrorContext& context = error.context();
-  std::string message = context.field;
-  const auto add = [&](std::string_view separator, std::string_view part) {
-    if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
-  };
-  add(": ", error.message());
-  add(": ", context.value.empty() ? "" : "got " + context.value);
-  add(", ", context.bound.empty() ? "" : "bound " + context.bound);
-  return {.severity = Severity::error,
-          .section = context.section.empty() ? "file" : context.section,
-          .region = context.region,
-          .tensor = context.tensor,
-          .offset = context.offset.value_or(0),
-          .length = 0,
-          .message = std::move(message)};
 }
 
 // A safetensors file carries no checksums: what can be wrong with it, opening finds.
@@ -138,6 +122,21 @@ void verify_chain(const std::string& path, const VerifyOptions& options, VerifyR
   }
 }
 
+VerifyReport verified(const std::string& path, FileFormat format, const VerifyOptions& options) {
+  switch (format) {
+    case FileFormat::safetensors:
+      return verify_safetensors(path);
+    case FileFormat::thalia_0_1:
+      return verify_original(path);
+    case FileFormat::mckp:
+    case FileFormat::mst:
+      return verify_packed(path, format, options.quick);
+    case FileFormat::thalia:
+      break;
+  }
+  return verify(path, options);
+}
+
 std::string place(const Finding& finding) {
   std::string text = finding.section;
   if (finding.offset > 0 || finding.length > 0)
@@ -159,7 +158,7 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
               counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
   std::string checked = "structure checked";
-  if (format == FileFormat::thalia && !quick) {
+  if ((format == FileFormat::thalia || is_packed(format)) && !quick) {
     checked =
         fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
   }
@@ -194,9 +193,7 @@ int run_verify(const Arguments& arguments, Output& out) {
       ProgressBar bar("verifying " + path);
       VerifyOptions options{.quick = arguments.quick, .threads = arguments.threads};
       options.progress = bar.callback();
-      VerifyReport report = format == FileFormat::safetensors  ? verify_safetensors(path)
-                            : format == FileFormat::thalia_0_1 ? verify_original(path)
-                                                               : verify(path, options);
+      VerifyReport report = verified(path, format, options);
       if (arguments.resolve && format == FileFormat::thalia && report.ok())
         verify_chain(path, options, report);
       if (!report.ok()) status = std::max<int>(status, kFailed);

@@ -18,7 +18,8 @@ void print_version(Output& out, bool as_json) {
   const std::array codecs{"store", "zstd", "lz4", "plane_entropy", "packed_exponents"};
   const std::array formats{file_format_name(FileFormat::thalia),
                            file_format_name(FileFormat::safetensors),
-                           file_format_name(FileFormat::thalia_0_1)};
+                           file_format_name(FileFormat::thalia_0_1),
+                           file_format_name(FileFormat::mckp), file_format_name(FileFormat::mst)};
   if (!as_json) {
     out.print("thalia {}\nformat  {}\nfiles   {}\ncodecs  {}\n", library_version(), format,
               fmt::join(formats, ", "), fmt::join(codecs, ", "));

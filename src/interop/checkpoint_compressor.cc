@@ -123,7 +123,9 @@ CheckpointSignature CheckpointCompressor::Impl::signature_of(const MckpChain& ch
 std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
                                                           std::string_view target) {
   if (key.empty() || !config.delta_enabled) return std::nullopt;
-  if (!storage->exists(key)) throw MissingBaseError(std::string(key), {.field = "previous_key"});
+  if (!storage->exists(key)) {
+    throw MissingBaseError(std::string(key), {.field = "previous_key", .value = printable(key)});
+  }
   MckpChain chain = MckpChain::open(*storage, key, read_options(config.threads));
   std::string at(key);
   for (const MckpFile& file : chain.files()) {

@@ -55,7 +55,11 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
                          .value = printable(previous->key)});
     }
     auto file = look_up(previous->key);
-    if (!file) throw MissingBaseError(previous->key, {.path = path, .field = "previous_key"});
+    if (!file) {
+      throw MissingBaseError(
+          previous->key,
+          {.path = path, .field = "previous_key", .value = printable(previous->key)});
+    }
     check_hash(*previous, *file, path);
     files.push_back(*std::move(file));
   }

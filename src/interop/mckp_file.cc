@@ -97,8 +97,10 @@ std::uint64_t MckpFile::file_bytes() const noexcept {
 Tensor MckpFile::read(std::string_view name) const {
   const MckpTensor& tensor = impl_->tensor(name);
   if (tensor.method.delta) {
-    throw MissingBaseError(header().previous->key,
-                           {.path = impl_->name, .tensor = printable(name)});
+    throw MissingBaseError(header().previous->key, {.path = impl_->name,
+                                                    .field = "previous_key",
+                                                    .tensor = printable(name),
+                                                    .value = printable(header().previous->key)});
   }
   return impl_->restored(tensor, nullptr);
 }

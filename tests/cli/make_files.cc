@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -175,6 +177,23 @@ void write_safetensors(const fs::path& path) {
                    Durability::none);
 }
 
+// Two checkpoints by key, the second a delta of the first.
+void write_steps(const fs::path& folder) {
+  const CheckpointCompressor compressor(
+      {.threads = 1}, std::make_shared<LocalStorage>(folder / "steps", Durability::none));
+  std::vector<float> weights(600, 0.5f);
+  for (std::uint64_t step = 1; step <= 2; ++step) {
+    weights[step] = 2;
+    Checkpoint checkpoint{.tensors = {}, .metadata = Value::object(), .training_step = step};
+    checkpoint.metadata["lr"] = 0.1;
+    checkpoint.tensors["model.w"] =
+        Tensor::copy_of<float>({20, 30}, std::span<const float>(weights));
+    checkpoint.tensors["scale"] = Tensor::copy_of<float>({}, std::array{1.5f});
+    const std::string previous = step == 1 ? "" : "step_1";
+    compressor.save(checkpoint, "step_" + std::to_string(step), previous);
+  }
+}
+
 void write_all(const fs::path& folder) {
   write_basic(folder / "basic.thalia", fixed_options());
   write_large(folder / "large.thalia", fixed_options());
@@ -182,6 +201,7 @@ void write_all(const fs::path& folder) {
   write_codes(folder / "codes.thalia");
   write_safetensors(folder / "model.safetensors");
   write_grown_files(folder, fixed_options());
+  write_steps(folder);
   Writer(folder / "empty.thalia", fixed_options()).commit();
 
   using format::ChecksumType;

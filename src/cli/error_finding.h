@@ -1,0 +1,11 @@
+// An error as a line of verify's.
+#pragma once
+
+#include "thalia/error.h"
+#include "thalia/verify.h"
+
+namespace thalia::cli {
+
+Finding finding_of(const Error& error);
+
+}  // namespace thalia::cli

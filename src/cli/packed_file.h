@@ -1,0 +1,26 @@
+// Files of compressed tensors without regions as the commands show them: .mckp and .mst.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cli/output.h"
+#include "cli/tensor_source.h"
+#include "thalia/convert.h"
+#include "thalia/verify.h"
+
+namespace thalia::cli {
+
+bool is_packed(FileFormat format) noexcept;
+
+/// What the file says of itself; no payload is read.
+void print_packed(Output& out, const std::filesystem::path& path, FileFormat format, bool as_json);
+void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
+                 const std::string& region, bool as_json);
+/// Checksums, where there are any, and every tensor; of a delta, with those that it was taken
+/// against. Errors of the file become findings.
+VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format, bool quick);
+TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
+                         const std::string& name);
+
+}  // namespace thalia::cli
