@@ -214,8 +214,8 @@ Run declare_delta(CLI::App& app) {
                  "With --low-rank: store tensors that fit exactly; may be repeated")
       ->option_text("PATTERN")
       ->allow_extra_args(false);
-  declare_shared(app, *arguments, "zstd",
-                 "zstd (the default), lz4, plane_entropy, packed_exponents, or none");
+  declare_shared(app, *arguments, "plane_entropy",
+                 "plane_entropy (the default), packed_exponents, zstd, lz4, or none");
   return [arguments](Output& out) { return run_delta(*arguments, out); };
 }
 

@@ -37,11 +37,14 @@ DeltaState state_of(const model::StoredBrain& brain) {
 
 DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Packing& packing) {
   const SaveOptions& save = options.brain.save;
-  // Chunks are compressed unless the frames around the file do it.
+  // Chunks are compressed unless the frames around the file do it. A level is one of zstd's where
+  // nothing else was named.
+  const format::Codec usual =
+      options.brain.compression_level == 0 ? DeltaOptions{}.compression : format::Codec::zstd;
   const format::Codec codec = packing.wrapper ? format::Codec::store
                               : options.brain.compression == BrainCompression::by_name
-                                  ? format::Codec::zstd
-                                  : packing.chunks.value_or(format::Codec::zstd);
+                                  ? usual
+                                  : packing.chunks.value_or(usual);
   return {.threshold = options.threshold,
           .low_rank = options.low_rank,
           .compression = codec,
