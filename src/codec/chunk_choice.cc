@@ -7,6 +7,7 @@
 
 #include "codec/chunk_filter.h"
 #include "codec/lz4_frame.h"
+#include "codec/plane_entropy.h"
 #include "codec/scratch.h"
 #include "codec/zstd_frame.h"
 
@@ -41,15 +42,18 @@ std::size_t encoded_size(Codec codec, ByteSpan bytes) {
   return out.size();
 }
 
-Filter smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
+struct FilterTrial {
+  Filter filter = Filter::none;
+  std::size_t size = 0;  ///< of the sample, filtered and encoded
+};
+
+FilterTrial smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
   const std::span<const Filter> filters = filters_for(layout);
-  if (filters.size() == 1) return filters.front();
   thread_local Scratch scratch;
   const Scratch::Lease memory = scratch.take(2 * kSample);
   const ByteSpan bytes = sample(raw, kStretch, memory.bytes().first(kSample));
   const MutableByteSpan filtered = memory.bytes().subspan(kSample, bytes.size());
-  Filter best = Filter::none;
-  std::size_t least = encoded_size(codec, bytes);
+  FilterTrial best{.filter = filters.front(), .size = encoded_size(codec, bytes)};
   for (const Filter filter : filters.subspan(1)) {
     apply_filter(filter, bytes, filtered);
     // Planes of a whole chunk are longer than a codec's blocks, so each gets tables of its own.
@@ -58,12 +62,25 @@ Filter smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
     for (std::size_t i = 0; i < planes; ++i)
       size +=
           encoded_size(codec, filtered.subspan(i * (kSample / planes), filtered.size() / planes));
-    if (size < least) {
-      least = size;
-      best = filter;
-    }
+    if (size < best.size) best = {filter, size};
   }
   return best;
+}
+
+Filter filter_for(Codec codec, ElementLayout layout, ByteSpan raw) {
+  const std::span<const Filter> filters = filters_for(layout);
+  return filters.size() == 1 ? filters.front() : smallest_filter(codec, layout, raw).filter;
+}
+
+// Numbers that ascend, as ids and offsets do, are little more than their differences. They are too
+// rarely the bulk of a checkpoint for the trial to be felt.
+bool ascends(ElementLayout layout, ByteSpan raw) {
+  if (layout.content != Content::integers || layout.element_bytes < 4) return false;
+  std::array<std::byte, kSample> bytes;
+  const ByteSpan seen = sample(raw, kStretch, bytes);
+  std::vector<std::byte> coded;
+  plane_entropy_encode(layout, seen, coded);
+  return smallest_filter(Codec::zstd, layout, raw).size < coded.size();
 }
 
 // A glance at a few KiB: codes for single bytes make nothing of what repeats, or is zero.
@@ -76,8 +93,8 @@ bool repeats(ByteSpan raw) {
 ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw) {
   const bool packable = layout.content == Content::floats && layout.element_bytes > 1;
   const bool codable = layout.content == Content::floats || layout.content == Content::integers;
-  if (!codable || repeats(raw))
-    return {Codec::zstd, smallest_filter(Codec::zstd, layout, raw), kProbeLevel};
+  if (!codable || repeats(raw) || ascends(layout, raw))
+    return {Codec::zstd, filter_for(Codec::zstd, layout, raw), kProbeLevel};
   return {wanted == Codec::packed_exponents && packable ? Codec::packed_exponents
                                                         : Codec::plane_entropy};
 }
@@ -88,7 +105,7 @@ ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpa
   if (wanted == Codec::store) return {};
   if (wanted == Codec::plane_entropy || wanted == Codec::packed_exponents)
     return choose_for_elements(wanted, layout, raw);
-  return {wanted, smallest_filter(wanted, layout, raw), level};
+  return {wanted, filter_for(wanted, layout, raw), level};
 }
 
 }  // namespace thalia::codec

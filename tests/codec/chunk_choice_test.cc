@@ -98,6 +98,21 @@ BOOST_AUTO_TEST_CASE(indices_go_through_differences) {
 }
 
 // What repeats as it stands would repeat in planes too, in more pieces.
+BOOST_AUTO_TEST_CASE(integers_that_ascend_go_through_differences_and_others_are_coded) {
+  const auto ids = bytes_of_all(ascending<std::uint64_t>(100'000));
+  const auto chosen = choose_coding(Codec::plane_entropy, 0, {Content::integers, 8}, ids);
+  BOOST_TEST((chosen.codec == Codec::zstd));
+  BOOST_TEST((chosen.filter == Filter::difference_planes_8));
+  BOOST_TEST(stored_size(Codec::plane_entropy, {Content::integers, 8}, ids) * 8 < ids.size());
+
+  std::vector<std::uint32_t> noise;
+  for (const std::byte byte : random_bytes(100'000))
+    noise.push_back(std::to_integer<unsigned>(byte));
+  const auto counts = bytes_of_all(noise);
+  BOOST_TEST((choose_coding(Codec::plane_entropy, 0, {Content::integers, 4}, counts).codec ==
+              Codec::plane_entropy));
+}
+
 BOOST_AUTO_TEST_CASE(what_repeats_keeps_its_order) {
   std::vector<std::byte> raw;
   const auto pattern = random_bytes(37);
