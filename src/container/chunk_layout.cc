@@ -47,8 +47,8 @@ Arrays arrays_of(const DraftTensor& tensor) {
               {parts->values, elements}};
   }
   // Codes of quantized tensors are packed, and what else they have is little.
-  return {Array{{0, tensor.logical_length},
-                encoding == Encoding::dense ? elements : ElementLayout{}}};
+  return {
+      Array{{0, tensor.logical_length}, encoding == Encoding::dense ? elements : ElementLayout{}}};
 }
 
 std::uint64_t overlap(format::Extent extent, std::uint64_t begin, std::uint64_t end) {

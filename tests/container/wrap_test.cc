@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_failure_leaves_what_was_at_the_target) {
     const std::string damaged = folder.put("damaged", file);
     const std::string target = folder.put("target", "old");
     BOOST_CHECK_EXCEPTION(decompress_checkpoint(damaged, target, quickly()), FormatError,
-                          says(ErrorCode::bad_value, "damaged", "wrapper", "at "));
+                          says(ErrorCode::bad_compression, "damaged", "wrapper", "at "));
     std::stop_source stop;
     CompressOptions options = small_frames();
     options.algorithm = codec;

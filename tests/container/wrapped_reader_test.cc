@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_frame_hides_its_own_bytes_only_and_verify_names_t
     BOOST_TEST(reader.tensor("a/w").bytes().size() == kTensor);
     for (int round = 0; round < 2; ++round) {
       BOOST_CHECK_EXCEPTION(reader.tensor("b/w").bytes(), FormatError,
-                            says(ErrorCode::bad_value, f.path.string(), "wrapper",
+                            says(ErrorCode::bad_compression, f.path.string(), "wrapper",
                                  "at offset " + std::to_string(offset)));
     }
     BOOST_TEST(reader.tensor("c/w").bytes().size() == kTensor);

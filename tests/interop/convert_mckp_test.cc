@@ -141,8 +141,9 @@ BOOST_AUTO_TEST_CASE(precision_is_chosen_on_the_way) {
     const auto done = convert(folder / "a.mckp", folder / name, options);
     BOOST_TEST(done.converted_tensors == 1u);
     convert(folder / name, folder / (std::string("c_") + name + ".mckp"), quick());
-    BOOST_TEST((MckpFile::open(folder / (std::string("c_") + name + ".mckp")).find("weight")->dtype ==
-                DType::bf16));
+    BOOST_TEST(
+        (MckpFile::open(folder / (std::string("c_") + name + ".mckp")).find("weight")->dtype ==
+         DType::bf16));
   }
 }
 

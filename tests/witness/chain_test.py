@@ -81,5 +81,5 @@ if __name__ == "__main__":
         if not shutil.which("zstd"):
             print("skipped: neither the Python package zstandard nor the program zstd is there")
             sys.exit(77)
-        digests.decode_zstd = decode_with_program
+        digests.DECODERS["zstd"] = decode_with_program
     unittest.main(argv=sys.argv[:1])
