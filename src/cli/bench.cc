@@ -134,6 +134,14 @@ class Bench {
          [this] { save({.compression = format::Codec::lz4, .durability = Durability::full}); }},
         {{"save, durable, zstd", kRawWrite, ""},
          [this] { save({.compression = format::Codec::zstd, .durability = Durability::full}); }},
+        {{"save, durable, plane_entropy", kRawWrite, ""},
+         [this] {
+           save({.compression = format::Codec::plane_entropy, .durability = Durability::full});
+         }},
+        {{"save, durable, packed_exponents", kRawWrite, ""},
+         [this] {
+           save({.compression = format::Codec::packed_exponents, .durability = Durability::full});
+         }},
         {{"save, not durable", kMemoryCopy, ""},
          [this] { save({.durability = Durability::none}); }},
         {{"save in the background, durable", kMemoryCopy,

@@ -1,0 +1,92 @@
+// write_mckp FOLDER: checkpoints under the keys base, next (a delta of base), small (quantized) and
+// store (a delta that is not compressed), and what each tensor restores to in KEY.expected/NAME.
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "thalia/checkpoint_compressor.h"
+
+namespace {
+
+using namespace thalia;
+
+// Floats around zero, and their upper halves.
+std::vector<std::uint32_t> floats(std::size_t count) {
+  std::vector<std::uint32_t> out(count);
+  std::uint64_t state = 7;
+  for (std::uint32_t& bits : out) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto noise = static_cast<std::uint32_t>(state >> 33);
+    bits = (noise & 0x807FFFFF) | (120 + noise % 7) << 23;
+  }
+  return out;
+}
+
+Checkpoint sample() {
+  const std::vector<std::uint32_t> f32 = floats(3000);
+  std::vector<std::uint16_t> bf16;
+  for (const std::uint32_t bits : f32) bf16.push_back(static_cast<std::uint16_t>(bits >> 16));
+  const std::vector<std::int64_t> steps{1, -2, 300, 1 << 30};
+  Checkpoint out;
+  out.training_step = 1000;
+  out.metadata["run"] = "witness";
+  out.tensors["bf16"] = Tensor::copy_of(DType::bf16, {50, 60}, as_byte_span(bf16));
+  out.tensors["empty"] = Tensor::copy_of(DType::f32, {0, 4}, {});
+  out.tensors["f32"] = Tensor::copy_of(DType::f32, {3000}, as_byte_span(f32));
+  out.tensors["i64"] = Tensor::copy_of(DType::i64, {2, 2}, as_byte_span(steps));
+  out.tensors["scalar"] =
+      Tensor::copy_of(DType::f32, {}, as_byte_span(f32).first(sizeof(std::uint32_t)));
+  return out;
+}
+
+Checkpoint next_step() {
+  Checkpoint out = sample();
+  std::vector<std::uint32_t> f32 = floats(3000);
+  for (std::uint32_t i = 0; i < f32.size(); i += 3) f32[i] ^= 1 + i % 5;
+  out.tensors["f32"] = Tensor::copy_of(DType::f32, {3000}, as_byte_span(f32));
+  out.training_step = 1010;
+  return out;
+}
+
+void write_expected(const CheckpointCompressor& compressor, const LocalStorage& storage,
+                    const std::string& key) {
+  const auto folder = storage.folder() / (key + ".expected");
+  std::filesystem::create_directory(folder);
+  for (const auto& [name, tensor] : compressor.load(key).tensors) {
+    const ByteSpan bytes = tensor.bytes();
+    std::ofstream file(folder / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    if (!file) throw std::runtime_error("cannot write " + (folder / name).string());
+  }
+}
+
+void write_all(const std::string& folder) {
+  const auto storage = std::make_shared<LocalStorage>(folder, Durability::none);
+  const CheckpointCompressor plain({}, storage);
+  plain.save(sample(), "base");
+  plain.save(next_step(), "next", "base");
+  const CheckpointCompressor stored({.codec = format::Codec::store}, storage);
+  stored.save(next_step(), "store", "base");
+  const CheckpointCompressor lossy(
+      {.quantization = QuantizationConfig{.bits = 3, .exclude = {"bf16"}}}, storage);
+  lossy.save(sample(), "small");
+  for (const char* key : {"base", "next", "store", "small"}) write_expected(plain, *storage, key);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 2) throw std::invalid_argument("usage: write_mckp FOLDER");
+    write_all(argv[1]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "write_mckp: %s\n", error.what());
+    return 1;
+  }
+}
