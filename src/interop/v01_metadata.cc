@@ -104,8 +104,8 @@ Value precision_statistics(const V01Document& document) {
   double total = 0;
   for (const V01Entry& entry : document.entries) {
     for_each_tensor(entry.state, [&](const std::string&, const Tensor& tensor) {
-      const auto bytes =
-          static_cast<double>(tensor.element_count() * (dtype_bits(tensor.dtype()) / 8));
+      const std::uint64_t element_bytes = dtype_bits(tensor.dtype()) / 8;
+      const auto bytes = static_cast<double>(tensor.element_count() * element_bytes);
       Share& share = shares[group_of(tensor.dtype())];
       share.count += 1;
       share.bytes += bytes;
