@@ -59,12 +59,12 @@ class StorageBackend {
   virtual bool exists(std::string_view key) const = 0;
   /// Keys that begin with `prefix`, any text, in ascending order of their bytes.
   virtual std::vector<std::string> list(std::string_view prefix = {}) const = 0;
-  /// The whole object, as it is now, in place where the storage can: this one copies it with
-  /// get_range().
+  /// The whole object, as it is now, in place where the storage can. This one copies it with size()
+  /// and get_range(); a storage in which an object may be replaced between the two overrides it.
   virtual StoredBytes view(std::string_view key) const;
 
   void put(std::string_view key, ByteSpan bytes);
-  /// A copy of the whole object.
+  /// A copy of view().
   std::vector<std::byte> get(std::string_view key) const;
 };
 

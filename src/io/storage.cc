@@ -34,7 +34,8 @@ void check_storage_key(std::string_view key) {
 }
 
 StoredBytes StorageBackend::view(std::string_view key) const {
-  auto bytes = std::make_shared<const std::vector<std::byte>>(get(key));
+  auto bytes = std::make_shared<std::vector<std::byte>>(size(key));
+  get_range(key, 0, *bytes);
   return {.bytes = *bytes, .owner = bytes};
 }
 
@@ -43,9 +44,8 @@ void StorageBackend::put(std::string_view key, ByteSpan bytes) {
 }
 
 std::vector<std::byte> StorageBackend::get(std::string_view key) const {
-  std::vector<std::byte> bytes(size(key));
-  get_range(key, 0, bytes);
-  return bytes;
+  const StoredBytes stored = view(key);
+  return {stored.bytes.begin(), stored.bytes.end()};
 }
 
 std::shared_ptr<StorageBackend> open_storage(std::string_view uri) {
