@@ -18,6 +18,7 @@
 #include "support/errors.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/sanitizers.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/verify.h"
@@ -34,14 +35,6 @@ using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 struct Replaced {
   Replaced() : path(folder / "f.thalia") {

@@ -9,6 +9,7 @@
 #include "model/delta_sample.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/sanitizers.h"
 #include "thalia/delta.h"
 
 using namespace thalia;
@@ -54,7 +55,7 @@ std::uint64_t peak_of(Work work) {
 void check_peak(const std::function<void()>& work) {
   const Outcome outcome = run_with_faults({}, [&] {
     const std::uint64_t peak = peak_of(work);
-    if (peak > kMemory + kSlack)
+    if (!kSanitized && peak > kMemory + kSlack)
       throw std::runtime_error(std::to_string(peak / kMiB) + " MiB of private memory");
   });
   BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
