@@ -72,15 +72,11 @@ Filter filter_for(Codec codec, ElementLayout layout, ByteSpan raw) {
   return filters.size() == 1 ? filters.front() : smallest_filter(codec, layout, raw).filter;
 }
 
-// Numbers that ascend, as ids and offsets do, are little more than their differences. They are too
-// rarely the bulk of a checkpoint for the trial to be felt.
-bool ascends(ElementLayout layout, ByteSpan raw) {
-  if (layout.content != Content::integers || layout.element_bytes < 4) return false;
+std::size_t entropy_coded_size(ElementLayout layout, ByteSpan raw) {
   std::array<std::byte, kSample> bytes;
-  const ByteSpan seen = sample(raw, kStretch, bytes);
   std::vector<std::byte> coded;
-  plane_entropy_encode(layout, seen, coded);
-  return smallest_filter(Codec::zstd, layout, raw).size < coded.size();
+  plane_entropy_encode(layout, sample(raw, kStretch, bytes), coded);
+  return coded.size();
 }
 
 // A glance at a few KiB: codes for single bytes make nothing of what repeats, or is zero.
@@ -93,8 +89,15 @@ bool repeats(ByteSpan raw) {
 ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw) {
   const bool packable = layout.content == Content::floats && layout.element_bytes > 1;
   const bool codable = layout.content == Content::floats || layout.content == Content::integers;
-  if (!codable || repeats(raw) || ascends(layout, raw))
+  if (!codable || repeats(raw))
     return {Codec::zstd, filter_for(Codec::zstd, layout, raw), kProbeLevel};
+  // Numbers that ascend, as ids and offsets do, are little more than their differences. They are
+  // too rarely the bulk of a checkpoint for the trial to be felt.
+  if (layout.content == Content::integers && layout.element_bytes >= 4) {
+    const FilterTrial trial = smallest_filter(Codec::zstd, layout, raw);
+    if (trial.size < entropy_coded_size(layout, raw))
+      return {Codec::zstd, trial.filter, kProbeLevel};
+  }
   return {wanted == Codec::packed_exponents && packable ? Codec::packed_exponents
                                                         : Codec::plane_entropy};
 }
