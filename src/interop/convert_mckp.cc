@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "interop/conversions.h"
 #include "interop/flat_export.h"
 #include "interop/precision_run.h"
+#include "interop/region_ids.h"
 #include "interop/safetensors_writer.h"
 #include "interop/tensor_list.h"
 #include "thalia/error.h"
@@ -99,7 +99,7 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
   PrecisionRun precision(options.precision, result);
   writer.set_metadata(precision.note_in(list.metadata, options.read.limits.max_json_depth));
   if (list.training_step) writer.set_training_steps(*list.training_step);
-  std::map<std::string, RegionId> regions;
+  RegionIds regions;
   std::vector<Declared> declared;
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const SafetensorsTensor& tensor = list.tensors[i];
@@ -108,17 +108,12 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
                              "a tensor without a name, which .thalia has not",
                              {.path = input.string(), .field = "name"});
     }
-    std::string name = region_for_name(tensor.name, options.grouping);
-    auto region = regions.find(name);
-    if (region == regions.end()) {
-      const RegionId id = writer.add_region({.name = name});
-      region = regions.emplace(std::move(name), id).first;
-    }
+    const RegionId region = regions.of(writer, region_for_name(tensor.name, options.grouping));
     TensorSpec spec = spec_of(tensor);
     spec.dtype = precision.choose(tensor.name, spec);
     const DType dtype = spec.dtype;
-    declared.push_back({.region = region->second.value,
-                        .id = writer.add_tensor(region->second, std::move(spec)),
+    declared.push_back({.region = region.value,
+                        .id = writer.add_tensor(region, std::move(spec)),
                         .position = i,
                         .dtype = dtype});
   }

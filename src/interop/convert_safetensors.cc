@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/utf8.h"
 #include "interop/conversions.h"
 #include "interop/precision_run.h"
+#include "interop/region_ids.h"
 #include "interop/safetensors_dtype.h"
 #include "interop/safetensors_origin.h"
 #include "interop/safetensors_parse.h"
@@ -73,7 +73,7 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
   PrecisionRun precision(options.precision, result);
   writer.set_metadata(
       precision.note_in(origin_to_json(metadata_of(file)), options.read.limits.max_json_depth));
-  std::unordered_map<std::string, RegionId> regions;
+  RegionIds regions;
   std::vector<Streamed> streamed;
   for (const SafetensorsTensor& tensor : file.tensors()) {
     if (tensor.name.size() > format::kMaxNameLength) {
@@ -83,21 +83,16 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
                               .value = fmt::format("{} bytes", tensor.name.size()),
                               .bound = std::to_string(format::kMaxNameLength)});
     }
-    std::string name = region_for_name(tensor.name, options.grouping);
-    auto region = regions.find(name);
-    if (region == regions.end()) {
-      const RegionId id = writer.add_region({.name = name});
-      region = regions.emplace(std::move(name), id).first;
-    }
+    const RegionId region = regions.of(writer, region_for_name(tensor.name, options.grouping));
     TensorSpec spec = spec_of(tensor);
     spec.dtype = precision.choose(tensor.name, spec);
     if (spec.dtype == tensor.dtype) {
-      writer.add_tensor(region->second, std::move(spec), tensor.bytes);
+      writer.add_tensor(region, std::move(spec), tensor.bytes);
       continue;
     }
     const DType dtype = spec.dtype;
-    streamed.push_back({.region = region->second.value,
-                        .id = writer.add_tensor(region->second, std::move(spec)),
+    streamed.push_back({.region = region.value,
+                        .id = writer.add_tensor(region, std::move(spec)),
                         .tensor = &tensor,
                         .dtype = dtype});
   }
