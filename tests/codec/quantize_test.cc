@@ -8,13 +8,14 @@
 #include "boost_test.h"
 #include "codec/float_conversion.h"
 #include "codec/float_samples.h"
-#include "support/bytes.h"
+#include "support/numbers.h"
 #include "thalia/error.h"
 
 using namespace thalia;
 using codec::QuantizationLoss;
 using codec::uniform_scale;
 using codec::UniformScale;
+using test::normal_numbers;
 
 namespace {
 
@@ -88,22 +89,6 @@ void check_bound(DType dtype, ByteSpan group, unsigned bits) {
   }
 }
 
-// Sums of twelve uniform numbers, less six.
-std::vector<double> normal(std::size_t count, double sigma, std::uint64_t seed) {
-  const auto bytes = test::random_bytes(count * 12 * 2, seed);
-  std::vector<double> numbers(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    double sum = -6;
-    for (std::size_t k = 0; k < 12; ++k) {
-      const std::size_t at = (i * 12 + k) * 2;
-      sum +=
-          (std::to_integer<int>(bytes[at]) * 256 + std::to_integer<int>(bytes[at + 1])) / 65536.0;
-    }
-    numbers[i] = sum * sigma;
-  }
-  return numbers;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(quantize)
@@ -125,8 +110,8 @@ BOOST_AUTO_TEST_CASE(stays_within_half_a_step_whatever_the_numbers) {
   for (const DType dtype : kFloats) {
     for (unsigned bits = 1; bits <= 8; ++bits) {
       for (const std::size_t count : {1, 2, 7, 8, 9, 63, 1024, 1025, 3001}) {
-        check_bound(dtype, as_type(dtype, normal(count, 0.02, count)), bits);
-        check_bound(dtype, as_type(dtype, normal(count, 7000, count)), bits);
+        check_bound(dtype, as_type(dtype, normal_numbers(count, 0.02, count)), bits);
+        check_bound(dtype, as_type(dtype, normal_numbers(count, 7000, count)), bits);
       }
       const double least = dtype == DType::f64    ? 0x1p-1074
                            : dtype == DType::f32  ? 0x1p-149
@@ -193,7 +178,7 @@ BOOST_AUTO_TEST_CASE(leaves_out_groups_that_no_parameters_fit) {
 BOOST_AUTO_TEST_CASE(gives_parameters_that_the_files_type_can_hold) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     for (unsigned bits = 1; bits <= 8; ++bits) {
-      const auto scale = uniform_scale(dtype, as_type(dtype, normal(100, 0.7, bits)), bits);
+      const auto scale = uniform_scale(dtype, as_type(dtype, normal_numbers(100, 0.7, bits)), bits);
       BOOST_TEST(double(float(scale->minimum)) == scale->minimum);
       BOOST_TEST(double(float(scale->scale)) == scale->scale);
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codec/float_conversion.h"
-#include "support/bytes.h"
+#include "support/numbers.h"
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/tensor_value.h"
@@ -19,22 +19,6 @@ namespace thalia::test {
 
 inline SaveOptions quiet_save() {
   return {.timestamp = 1767225600, .durability = Durability::none, .threads = 2};
-}
-
-/// Near to normal: sums of twelve uniform numbers, less six.
-inline std::vector<double> normal_numbers(std::size_t count, double sigma, std::uint64_t seed = 1) {
-  const auto bytes = random_bytes(count * 24, seed);
-  std::vector<double> numbers(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    double sum = -6;
-    for (std::size_t k = 0; k < 12; ++k) {
-      const std::size_t at = (i * 12 + k) * 2;
-      sum +=
-          (std::to_integer<int>(bytes[at]) * 256 + std::to_integer<int>(bytes[at + 1])) / 65536.0;
-    }
-    numbers[i] = sum * sigma;
-  }
-  return numbers;
 }
 
 inline Tensor tensor_of(DType dtype, const Shape& shape, const std::vector<double>& numbers) {
