@@ -5,7 +5,7 @@
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
 //
-// docs/format.md, "States", "Wrappers", "Delta files" and "Version 0.1 files".
+// docs/states.md, "States"; docs/format.md, "Wrappers" and "Delta files"; docs/v01.md.
 #pragma once
 
 #include <cstdint>

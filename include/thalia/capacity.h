@@ -3,7 +3,7 @@
 //   for (const GrowthNeed& need : thalia::check_growth_needs(brain)) ...
 //   thalia::auto_grow(brain, 0.8);
 //
-// docs/format.md, "Capacity".
+// docs/states.md, "Capacity".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Conversion between checkpoint formats, lossless unless told otherwise. docs/format.md,
+// Conversion between checkpoint formats, lossless unless told otherwise. docs/states.md,
 // "Precision", for what `precision` does.
 #pragma once
 

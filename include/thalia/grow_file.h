@@ -2,7 +2,7 @@
 //
 //   thalia::grow_file(path, "cortex", 32, {.seed = 7});
 //
-// docs/format.md, "Growth" and "In-place append".
+// docs/states.md, "Growth"; docs/format.md, "In-place append".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The growth history: what a network gained and lost while it was trained, as the metadata of a
-// checkpoint tells it. docs/format.md, "Growth history".
+// checkpoint tells it. docs/states.md, "Growth history".
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// PrecisionStatistics: how many tensors and bytes a state has of each precision. docs/format.md,
+// PrecisionStatistics: how many tensors and bytes a state has of each precision. docs/states.md,
 // "Precision".
 #pragma once
 

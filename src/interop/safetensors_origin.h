@@ -1,6 +1,6 @@
 // What a .thalia file made from a safetensors file remembers of it in its metadata:
 // {"format":"safetensors","safetensors":{"metadata":{…}}}, the inner object with the keys and the
-// order of `__metadata__`, absent where the file had none. docs/format.md, "JSON texts".
+// order of `__metadata__`, absent where the file had none. docs/states.md, "Conversions".
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // JSON as Python's json.dumps(value, indent=2) writes it, which is how the original program does.
-// docs/format.md, "JSON of version 0.1".
+// docs/v01.md, "JSON of version 0.1".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The metadata of a 0.1 file and those of a brain's state. docs/format.md, "States of version 0.1".
+// The metadata of a 0.1 file and those of a brain's state. docs/v01.md, "States of version 0.1".
 #pragma once
 
 #include <cstdint>

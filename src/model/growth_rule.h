@@ -1,5 +1,5 @@
 // What the new elements of a tensor are: weights are drawn, thresholds are the mean of the old
-// ones, state begins at rest. docs/format.md, "Growth".
+// ones, state begins at rest. docs/states.md, "Growth".
 #pragma once
 
 #include <string_view>

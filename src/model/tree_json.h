@@ -1,4 +1,4 @@
-// Trees of values as JSON texts in which `_type` marks what JSON has no word for. docs/format.md,
+// Trees of values as JSON texts in which `_type` marks what JSON has no word for. docs/states.md,
 // "States".
 #pragma once
 

@@ -1,4 +1,4 @@
-"""The state of a brain out of a checkpoint, written from docs/format.md, "States"."""
+"""The state of a brain out of a checkpoint, written from docs/states.md, "States"."""
 
 import json
 
