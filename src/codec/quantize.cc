@@ -156,7 +156,7 @@ void dequantize(DType dtype, std::span<const std::uint8_t> codes, UniformScale s
     const std::uint8_t* const in = codes.data() + i;
     for (std::size_t k = 0; k < count; ++k) {
       const double number = minimum + static_cast<double>(in[k]) * step;
-      numbers[k] = number > largest ? largest : number;
+      numbers[k] = number > largest ? largest : number < -largest ? -largest : number;
     }
     convert_elements(DType::f64, dtype, std::as_bytes(std::span(numbers).first(count)),
                      group.subspan(i * width, count * width));

@@ -54,7 +54,7 @@ void quantize(DType dtype, ByteSpan group, unsigned bits, UniformScale scale,
               std::span<std::uint8_t> codes);
 
 /// The numbers that codes stand for. Every code and any parameters are taken; a result beyond the
-/// largest finite number of the type is that number. @throws as quantize().
+/// largest finite number of the type, on either side, is that number. @throws as quantize().
 void dequantize(DType dtype, std::span<const std::uint8_t> codes, UniformScale scale,
                 MutableByteSpan group);
 

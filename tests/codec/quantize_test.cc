@@ -198,6 +198,17 @@ BOOST_AUTO_TEST_CASE(takes_foreign_numbers_and_parameters_without_harm) {
   BOOST_TEST(std::isnan(restored[0]));
 }
 
+BOOST_AUTO_TEST_CASE(what_passes_the_largest_number_on_either_side_becomes_that) {
+  const std::vector<std::uint8_t> codes = {0, 1, 2, 3};
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const double largest = dtype == DType::f16 ? 65504 : std::ldexp(2 - std::ldexp(1, -7), 127);
+    std::vector<std::byte> restored(2 * codes.size());
+    // A parameter is an f32, which holds more than the type.
+    codec::dequantize(dtype, codes, {-FLT_MAX, FLT_MAX}, restored);
+    BOOST_TEST(as_doubles(dtype, restored) == (std::vector<double>{-largest, 0, largest, largest}));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(refuses_other_widths_types_and_sizes) {
   const std::vector<float> numbers(4, 1.0F);
   std::vector<std::uint8_t> codes(4), few(3);

@@ -85,7 +85,8 @@ class Quantized:
             at += length
             legal = math.isfinite(minimum) and math.isfinite(scale) and scale >= 0
             side.require("bits", legal and (bits > 0 or scale == 0), "finite parameters")
-            out += [rounded(self.dtype, min(minimum + code * scale, largest)) for code in codes]
+            numbers = (minimum + code * scale for code in codes)
+            out += [rounded(self.dtype, max(-largest, min(n, largest))) for n in numbers]
         side.require("code_length", at == len(data), at - self.codes_at)
         restored = b"".join(out)
         crc = digests.crc32(restored)
