@@ -248,6 +248,29 @@ BOOST_AUTO_TEST_CASE(refuses_options_that_make_no_sense) {
   refused({.max_generations = std::uint16_t{0}}, "max_generations");
 }
 
+// The example of docs/format.md, "low_rank_delta".
+BOOST_AUTO_TEST_CASE(makes_of_the_documents_example_what_the_document_says) {
+  format::LowRankHeader header{};
+  header.rank = 1;
+  header.lossy_generation = 1;
+  header.max_lossy_generations = 10;
+  header.code_length = 2;
+  const std::vector<double> parameters = {1, 1, 0, 0.5};
+  std::vector<std::byte> payload(106);
+  std::memcpy(payload.data(), &header, sizeof header);
+  payload[64] = std::byte{2};
+  std::memcpy(payload.data() + 72, parameters.data(), 32);
+  payload[104] = std::byte{0x08};
+  payload[105] = std::byte{0x34};
+  format::TensorEntry entry{};
+  entry.shape[0] = 2;
+  entry.shape[1] = 3;
+  std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  codec::add_low_rank(DType::f32, container::read_low_rank(entry, payload, 1 << 20), 0,
+                      std::as_writable_bytes(std::span(numbers)));
+  BOOST_TEST(numbers == (std::vector<float>{1, 2.5F, 4.5F, 4, 6.5F, 10.5F}));
+}
+
 BOOST_AUTO_TEST_CASE(refuses_payloads_that_break_a_rule) {
   const std::vector<double> old = normal_numbers(kRows * kColumns, 0.5);
   const Tensor before = matrix(DType::f32, old);

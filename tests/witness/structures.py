@@ -165,6 +165,15 @@ LOW_RANK_HEADER = Layout(
     "u32 rank", "u16 lossy_generation", "u16 max_lossy_generations", "u64 code_length",
     "u64 max_error", "u64 rms_error", "u64 relative_error", "u8[24] zero_28",
 )
+SKIPPABLE_HEADER = Layout("wrapper", "u8[4] magic", "u32 length")
+SEEK_ENTRY = Layout("wrapper", "u32 stored_length", "u32 content_length")
+SEEK_FOOTER = Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] magic")
+META_HEADER = Layout(
+    "side_file",
+    "u8[4] magic", "u32 meta_version", "u32 meta_crc32", "u32 extent_count", "u64 source_length",
+    "u64 meta_length", "u8[32] source_checksum",
+)
+META_EXTENT = Layout("side_file", "u64 offset", "u64 length")
 
 CHECKSUM_TYPES = ("none", "sha256", "crc32", "block_tree")
 LEAF_ALGORITHMS = {0: None, 1: "xxh3_128", 2: "sha256"}

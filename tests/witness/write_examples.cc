@@ -1,0 +1,95 @@
+// Writes the files that the short examples of docs/format.md are taken from.
+// Usage: write_examples FOLDER
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <vector>
+
+#include "sample.h"
+#include "thalia/delta.h"
+#include "thalia/metadata_file.h"
+#include "thalia/quantization.h"
+#include "thalia/wrap.h"
+
+namespace witness {
+namespace {
+
+using namespace thalia;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kFew = 20;
+
+// A coo tensor, and one that is quantized in two groups.
+void write_arrays(const fs::path& folder) {
+  const fs::path plain = folder / "plain.thalia";
+  Writer writer(plain, plain_options());
+  const RegionId region = writer.add_region({.name = "r"});
+  const std::vector<std::uint32_t> indices{0, 0, 1, 0, 2, 2, 1, 0, 3};
+  const std::vector<double> values{1, -2, 0.5};
+  writer.add_coo(region, {.name = "coo", .dtype = DType::f64, .shape = {2, 3, 4}},
+                 CooArrays<std::uint32_t>{indices, as_byte_span(values)});
+  const std::vector<float> numbers{0, 0.25F, 0.5F, 0.75F, 1, 1.25F, 1.5F, 1.75F, -1, 1};
+  writer.add_tensor(region, {.name = "quantized", .shape = {2, 5}}, as_byte_span(numbers));
+  writer.commit();
+  quantize_file(plain, folder / "arrays.thalia",
+                {.bits = 3, .group_size = 8, .include = {"quantized"}, .min_elements = 1},
+                {.save = plain_options()});
+  fs::remove(plain);
+}
+
+// Numbers without a pattern, of which three are others in the second state.
+void write_step(const fs::path& path, int step) {
+  Writer writer(path, plain_options());
+  writer.set_training_steps(static_cast<std::uint64_t>(step) * 1000);
+  const RegionId region = writer.add_region({.name = "r"});
+  Bytes numbers = noise(kFew * sizeof(float), 1);
+  if (step == 2) {
+    const float moved[] = {1.5F, -2.5F, 0.25F};
+    const std::size_t places[] = {3, 7, 19};
+    for (std::size_t i = 0; i < std::size(moved); ++i)
+      std::memcpy(numbers.data() + places[i] * sizeof(float), &moved[i], sizeof(float));
+  }
+  writer.add_tensor(region, {.name = "few", .shape = {kFew}}, numbers);
+  const Bytes rest = noise(4096, 2);
+  writer.add_tensor(region, {.name = "rest", .dtype = DType::u8, .shape = {4096}}, rest);
+  writer.commit();
+}
+
+void write_delta_of_steps(const fs::path& folder) {
+  const fs::path base = folder / "step_1.thalia", next = folder / "step_2.thalia";
+  write_step(base, 1);
+  write_step(next, 2);
+  const SaveOptions plain = plain_options();
+  DeltaOptions options{.compression = format::Codec::store,
+                       .leaves = plain.leaves,
+                       .timestamp = plain.timestamp,
+                       .file_uuid = plain.file_uuid,
+                       .durability = Durability::none};
+  options.file_uuid->back() = 2;
+  write_delta(delta_state(ChainReader::open(next)), ChainReader::open(base),
+              folder / "step_2.delta.thalia", options);
+}
+
+}  // namespace
+}  // namespace witness
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_examples FOLDER\n";
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = argv[1];
+    witness::write_arrays(folder);
+    witness::write_delta_of_steps(folder);
+    thalia::compress_checkpoint(folder / "step_1.thalia", folder / "step_1.thalia.zst",
+                                {.frame_bytes = 4096, .durability = thalia::Durability::none});
+    thalia::write_metadata_file(folder / "arrays.thalia", folder / "arrays.thalia.meta",
+                                {.durability = thalia::Durability::none});
+  } catch (const std::exception& error) {
+    std::cerr << "write_examples: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
