@@ -17,26 +17,13 @@
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "io/random.h"
+#include "io/real_path.h"
 #include "thalia/error.h"
 
 namespace thalia::io {
 namespace {
 
-constexpr int kMaxLinks = 40;       // as many as the kernel follows
 constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
-
-std::filesystem::path follow_links(std::filesystem::path path) {
-  const std::filesystem::path asked_for = path;
-  for (int links = 0; links <= kMaxLinks; ++links) {
-    std::error_code error;
-    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
-    if (error == std::errc::invalid_argument || error == std::errc::no_such_file_or_directory)
-      return path;  // no link, or nothing there yet
-    if (error) throw_errno("readlink", path, {}, error.value());
-    path = path.parent_path() / next;  // an absolute `next` replaces the left side
-  }
-  throw_errno("readlink", asked_for, {}, ELOOP);
-}
 
 // The file at the target, if there is one. Anything but a regular file is refused: a rename would
 // destroy it.

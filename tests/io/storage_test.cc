@@ -161,6 +161,55 @@ BOOST_AUTO_TEST_CASE(keys_lead_nowhere_else) {
   check_storage_key(std::string(255, 'n') + "/step 1000 ü..x");
 }
 
+BOOST_AUTO_TEST_CASE(links_that_lead_out_of_the_folder_are_not_followed) {
+  const test::TemporaryFolder folder;
+  const auto root = folder / "root", out = folder / "out";
+  LocalStorage storage(root, Durability::none);
+  storage.put("in/a", bytes_of("mine"));
+  std::filesystem::create_directories(out / "sub");
+  test::write_file(out / "secret", "theirs");
+  // To a file, to a folder, to what is not there yet, through another link, and relative.
+  std::filesystem::create_symlink(out / "secret", root / "file");
+  std::filesystem::create_directory_symlink(out, root / "folder");
+  std::filesystem::create_symlink(out / "new", root / "dangling");
+  std::filesystem::create_symlink("folder/secret", root / "twice");
+  std::filesystem::create_symlink("../../out/secret", root / "in" / "up");
+  const auto refused = test::says(ErrorCode::bad_argument, "no link out of the storage's folder");
+  std::string part(1, ' ');
+  for (const std::string key :
+       {"file", "folder/secret", "folder/new", "folder/sub/new", "dangling", "twice", "in/up"}) {
+    BOOST_TEST_CONTEXT(key) {
+      BOOST_CHECK_EXCEPTION(storage.put(key, bytes_of("x")), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(storage.get(key), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(storage.view(key), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(storage.size(key), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(storage.exists(key), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(storage.get_range(key, 0, std::as_writable_bytes(std::span(part))),
+                            UsageError, refused);
+    }
+  }
+  BOOST_CHECK_EXCEPTION(storage.put("folder/made/a", {}), UsageError, refused);
+  BOOST_CHECK_EXCEPTION(storage.erase("folder/secret"), UsageError, refused);
+  BOOST_TEST(test::list_folder(out) == (Keys{"secret", "sub"}), boost::test_tools::per_element());
+  BOOST_TEST(test::read_file(out / "secret") == "theirs");
+  BOOST_TEST(storage.list() == Keys{"in/a"}, boost::test_tools::per_element());
+  // Erasing a link takes the link away, wherever it leads.
+  BOOST_TEST(storage.erase("file"));
+  BOOST_TEST(test::read_file(out / "secret") == "theirs");
+
+  // Links that stay in the folder lead on, and so does one that the folder itself is.
+  std::filesystem::create_symlink("in/a", root / "latest");
+  std::filesystem::create_directory_symlink(root / "in", root / "same");
+  std::filesystem::create_directory_symlink(root, folder / "link");
+  LocalStorage linked(folder / "link", Durability::none);
+  BOOST_TEST(text_of(linked.get("latest")) == "mine");
+  BOOST_TEST(text_of(linked.get("same/a")) == "mine");
+  linked.put("same/a", bytes_of("new"));
+  linked.put("latest", bytes_of("newer"));
+  BOOST_TEST(text_of(linked.get("in/a")) == "newer");
+  BOOST_TEST(linked.list() == (Keys{"in/a", "latest"}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_disk_is_an_error_with_the_key_and_leaves_the_old_object) {
   const test::TemporaryFolder folder;
   LocalStorage storage(folder.path());
