@@ -43,9 +43,19 @@ class Walk {
 
   bool is_python() const noexcept { return dialect_ == Dialect::python; }
 
+  // Called before simdjson enters an object or array.
+  void check_depth(unsigned depth) const {
+    if (depth > max_depth_) fail_limit("", "max_json_depth", depth, max_depth_);
+  }
+
   void run(const MemberVisitor& visit) {
     try {
+      // One level more than is ever entered: with assertions on, simdjson asserts its own ceiling.
+      if (const auto error = parser_.allocate(text_.size(), kDepthCeiling + 1)) {
+        throw simdjson::simdjson_error(error);
+      }
       document_ = parser_.iterate(text_);
+      check_depth(1);
       members(document_.get_object(), 1, visit);
       if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
         fail("there is more behind the object");
@@ -58,7 +68,6 @@ class Walk {
   }
 
   void members(simdjson::ondemand::object object, unsigned depth, const MemberVisitor& visit) {
-    check_depth(depth);
     for (auto field : object) {
       const std::string_view key =
           is_python() ? decoded(field.key()) : checked(field.unescaped_key());
@@ -70,7 +79,6 @@ class Walk {
   }
 
   void elements(simdjson::ondemand::array array, unsigned depth, const ElementVisitor& visit) {
-    check_depth(depth);
     for (auto element : array) {
       simdjson::ondemand::value parsed = element.value();
       Value value(*this, &parsed, depth);
@@ -108,10 +116,6 @@ class Walk {
   }
 
  private:
-  void check_depth(unsigned depth) const {
-    if (depth > max_depth_) fail_limit("", "max_json_depth", depth, max_depth_);
-  }
-
   simdjson::padded_string text_;
   unsigned max_depth_;
   Dialect dialect_;
@@ -216,12 +220,14 @@ std::string_view Value::string() {
 void Value::for_each_member(const MemberVisitor& visit) {
   assert(kind_ == Kind::object && !taken_);
   taken_ = true;
+  walk_.check_depth(depth_ + 1);
   walk_.members(static_cast<simdjson::ondemand::value*>(parsed_)->get_object(), depth_ + 1, visit);
 }
 
 void Value::for_each_element(const ElementVisitor& visit) {
   assert(kind_ == Kind::array && !taken_);
   taken_ = true;
+  walk_.check_depth(depth_ + 1);
   walk_.elements(static_cast<simdjson::ondemand::value*>(parsed_)->get_array(), depth_ + 1, visit);
 }
 
