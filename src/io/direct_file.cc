@@ -6,14 +6,18 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <string>
+
 #include "io/aligned_buffer.h"
+#include "io/posix_error.h"
 
 namespace thalia::io {
 
 UniqueFd open_direct(int fd, DirectAccess access) {
   const int flags = access == DirectAccess::read ? O_RDONLY : O_WRONLY;
+  const std::string path = fmt::format("/proc/self/fd/{}", fd);
   return UniqueFd(
-      ::open(fmt::format("/proc/self/fd/{}", fd).c_str(), flags | O_DIRECT | O_CLOEXEC));
+      retry_interrupted([&] { return ::open(path.c_str(), flags | O_DIRECT | O_CLOEXEC); }));
 }
 
 std::size_t direct_memory_alignment(int direct_fd) noexcept {

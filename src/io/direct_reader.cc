@@ -64,7 +64,8 @@ void DirectReader::submit(std::uint64_t offset, MutableByteSpan bytes, MutableBy
   slots_[slot] = {.offset = offset, .bytes = bytes};
   if (ring_) {
     const int error = ring_->read(file_.direct_fd, offset, padded, buffer, slot);
-    if (error != 0) throw_errno("io_uring_submit", file_.path, offset, error);
+    if (error != 0)
+      slots_[slot] = {.offset = offset, .bytes = bytes, .ended = true, .result = -error};
   } else {
     pool_->read(file_.direct_fd, offset, padded, slot);
   }
@@ -86,13 +87,12 @@ void DirectReader::reap() {
 MutableByteSpan DirectReader::oldest() {
   const Slot& slot = slots_[first_];
   while (!slot.ended) reap();
-  // What a direct read leaves over, at the end of the file above all, the ordinary way reads, or
-  // says what is wrong.
+  // What a direct read leaves over, at the end of the file above all, or does not do, as where it
+  // is cancelled, the ordinary way reads, or says what is wrong.
   const auto got = static_cast<std::size_t>(std::max<std::int64_t>(slot.result, 0));
   if (got < slot.bytes.size()) {
     const auto error = static_cast<int>(-slot.result);
-    if (error > 0 && error != EINTR && error != EAGAIN && error != EINVAL && error != EOPNOTSUPP)
-      throw_errno("read", file_.path, slot.offset, error);
+    if (is_final(error)) throw_errno("read", file_.path, slot.offset, error);
     pread_all(file_.fd, slot.offset + got, slot.bytes.subspan(got), file_.path);
   }
   return slot.bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "io/posix_error.h"
@@ -15,8 +16,12 @@ std::unique_ptr<DirectWriter> DirectWriter::create(int direct_fd, int fd,
                                                    std::size_t buffer_bytes) {
   auto ring = Uring::create(depth);
   if (!ring) return nullptr;
-  return std::unique_ptr<DirectWriter>(
-      new DirectWriter(*std::move(ring), direct_fd, fd, std::move(path), depth, buffer_bytes));
+  try {
+    return std::unique_ptr<DirectWriter>(
+        new DirectWriter(*std::move(ring), direct_fd, fd, std::move(path), depth, buffer_bytes));
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // the page cache needs no buffers of ours
+  }
 }
 
 DirectWriter::DirectWriter(Uring ring, int direct_fd, int fd, std::filesystem::path path,
@@ -61,10 +66,9 @@ void DirectWriter::submit_borrowed(std::uint64_t offset, ByteSpan bytes) {
 
 void DirectWriter::start(std::size_t slot, int buffer) {
   const int error = ring_.write(direct_fd_, slots_[slot].offset, slots_[slot].bytes, buffer, slot);
-  if (error != 0) {
-    slots_[slot].busy = false;
-    throw_errno("io_uring_submit", path_, slots_[slot].offset, error);
-  }
+  if (error == 0) return;
+  slots_[slot].busy = false;
+  finish(slots_[slot], -error);
 }
 
 void DirectWriter::reap() {
@@ -74,17 +78,14 @@ void DirectWriter::reap() {
   finish(slot, completion.result);
 }
 
-// Short, interrupted, or refused as a direct write: the ordinary way finishes it, or says what is
-// wrong.
-void DirectWriter::finish(const Slot& slot, std::int32_t result) {
+// Short, cancelled, interrupted, or refused as a direct write: the ordinary way finishes it, or
+// says what is wrong.
+bool DirectWriter::finish(const Slot& slot, std::int32_t result) {
   const auto written = static_cast<std::size_t>(std::max(result, 0));
-  if (written == slot.bytes.size()) return;
-  const int error = -result;
-  if (result >= 0 || error == EINTR || error == EAGAIN || error == EINVAL || error == EOPNOTSUPP) {
-    pwrite_all(fd_, slot.offset + written, slot.bytes.subspan(written), path_);
-    return;
-  }
-  throw_errno("write", path_, slot.offset, error);
+  if (written == slot.bytes.size()) return false;
+  if (is_final(-result)) throw_errno("write", path_, slot.offset, -result);
+  pwrite_all(fd_, slot.offset + written, slot.bytes.subspan(written), path_);
+  return true;
 }
 
 void DirectWriter::drain() {
@@ -94,19 +95,19 @@ void DirectWriter::drain() {
 double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool with_metadata) {
   drain();
   const auto begun = std::chrono::steady_clock::now();
-  const int error = ring_.write_then_sync(direct_fd_, offset, bytes, with_metadata, 0);
-  if (error != 0) throw_errno("io_uring_submit", path_, offset, error);
-  std::int32_t results[2];
-  for (int i = 0; i < 2; ++i) {
+  // Also where the kernel took none of the two, or the write alone.
+  ring_.write_then_sync(direct_fd_, offset, bytes, with_metadata, 0);
+  std::int32_t results[2] = {-ECANCELED, -ECANCELED};
+  while (ring_.in_flight() > 0) {
     const Uring::Completion completion = ring_.wait();
     results[completion.tag] = completion.result;
   }
   const auto& [written, synced] = results;
-  finish({offset, bytes, false}, written);
-  if (synced == -ECANCELED || synced == -EINTR) {
-    sync_file(fd_, with_metadata, path_);
-  } else if (synced < 0) {
+  const bool finished = finish({offset, bytes, false}, written);
+  if (is_final(-synced)) {
     throw_errno(with_metadata ? "fsync" : "fdatasync", path_, {}, -synced);
+  } else if (finished || synced < 0) {
+    sync_file(fd_, with_metadata, path_);
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }

@@ -18,7 +18,8 @@ namespace thalia::io {
 class DirectWriter {
  public:
   /// @param direct_fd of open_direct(), @param fd the file's ordinary descriptor, for what a
-  /// direct write leaves over; both borrowed. @return null where io_uring is not to be had.
+  /// direct write leaves over; both borrowed. @return null where io_uring, or the memory for its
+  /// buffers, is not to be had.
   static std::unique_ptr<DirectWriter> create(int direct_fd, int fd, std::filesystem::path path,
                                               unsigned depth, std::size_t buffer_bytes);
   /// Waits for what is in flight; errors of it are lost, so call drain() first.
@@ -50,7 +51,7 @@ class DirectWriter {
                std::size_t buffer_bytes);
   void start(std::size_t slot, int buffer);
   void reap();
-  void finish(const Slot& slot, std::int32_t result);
+  bool finish(const Slot& slot, std::int32_t result);  ///< true: there was something to finish
   std::size_t free_slot();
 
   AlignedBuffer memory_;

@@ -14,6 +14,26 @@ namespace thalia::io {
                               std::optional<std::uint64_t> offset = std::nullopt,
                               int errno_value = errno);
 
+/// True where errno is the verdict of the disk or the file on a transfer or a sync. Anything else,
+/// a cancelled or interrupted one above all, says that it was not done: the ordinary way does it,
+/// or says why not.
+constexpr bool is_final(int errno_value) noexcept {
+  switch (errno_value) {
+    case EIO:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EROFS:
+    case EBADF:
+    case ENXIO:
+    case ENODEV:
+    case ESTALE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Calls `call` again for as long as a signal interrupts it (-1 with EINTR).
 template <typename Call>
 auto retry_interrupted(Call call) {

@@ -16,6 +16,8 @@
 namespace thalia::io {
 namespace {
 
+constexpr int kReserveTries = 10;
+
 struct stat stat_of(int fd, const std::filesystem::path& path) {
   struct stat status;
   if (::fstat(fd, &status) != 0) throw_errno("fstat", path);
@@ -72,9 +74,12 @@ void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path
 
 void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path) {
   if (size == 0) return;
-  if (retry_interrupted([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(size)); }) == 0)
-    return;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) throw_errno("fallocate", path, size);
+  // Some file systems begin anew after a signal: a timer faster than they are would go on for ever.
+  for (int tries = 0; tries < kReserveTries; ++tries) {
+    if (::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0) return;
+    if (errno != EINTR) break;
+  }
+  if (is_final(errno)) throw_errno("fallocate", path, size);
 }
 
 void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcept {

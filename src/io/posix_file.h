@@ -22,7 +22,8 @@ std::uint64_t file_size(int fd, const std::filesystem::path& path);
 void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path);
 
 /// Reserves disk space for the whole file now, so that a full disk shows before the work.
-/// Does nothing on file systems that cannot. @throws IoError, with ENOSPC or EDQUOT above all.
+/// Does nothing where the file system cannot, or signals do not let it. @throws IoError, with
+/// ENOSPC or EDQUOT above all.
 void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path);
 
 /// Asks the kernel to start writing an extent back, so that a later fsync has less to wait for.

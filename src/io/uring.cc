@@ -4,10 +4,18 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace thalia::io {
+namespace {
+
+constexpr unsigned kSubmissionTries = 100;
+constexpr std::chrono::milliseconds kLookInterval{1};
+
+}  // namespace
 
 void Uring::Close::operator()(io_uring* ring) const noexcept {
   io_uring_queue_exit(ring);
@@ -17,7 +25,9 @@ void Uring::Close::operator()(io_uring* ring) const noexcept {
 Uring::Uring(std::unique_ptr<io_uring, Close> ring) : ring_(std::move(ring)) {}
 
 Uring::Uring(Uring&& other) noexcept
-    : ring_(std::move(other.ring_)), in_flight_(std::exchange(other.in_flight_, 0)) {}
+    : ring_(std::move(other.ring_)),
+      in_flight_(std::exchange(other.in_flight_, 0)),
+      broken_(other.broken_) {}
 
 Uring::~Uring() {
   while (ring_ && in_flight_ > 0) wait();
@@ -39,7 +49,7 @@ bool Uring::register_buffers(std::span<const MutableByteSpan> buffers) {
 
 int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag) {
   io_uring_sqe* entry = io_uring_get_sqe(ring_.get());
-  if (entry == nullptr) return EBUSY;
+  if (entry == nullptr) return broken_ != 0 ? broken_ : EBUSY;
   const auto length = static_cast<unsigned>(bytes.size());
   if (buffer >= 0) {
     io_uring_prep_write_fixed(entry, fd, bytes.data(), length, offset, buffer);
@@ -52,7 +62,7 @@ int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::
 
 int Uring::read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, std::uint64_t tag) {
   io_uring_sqe* entry = io_uring_get_sqe(ring_.get());
-  if (entry == nullptr) return EBUSY;
+  if (entry == nullptr) return broken_ != 0 ? broken_ : EBUSY;
   const auto length = static_cast<unsigned>(out.size());
   if (buffer >= 0) {
     io_uring_prep_read_fixed(entry, fd, out.data(), length, offset, buffer);
@@ -77,20 +87,31 @@ int Uring::write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool wi
 }
 
 int Uring::submit(unsigned operations) {
-  int submitted;
-  do {
-    submitted = io_uring_submit(ring_.get());
-  } while (submitted == -EINTR || submitted == -EAGAIN);
-  if (submitted < 0) return -submitted;
-  in_flight_ += operations;
-  return 0;
+  // What a failed submission left in the queue would go with the next one, behind the caller's back
+  // and out of its chain: there is no next one.
+  if (broken_ != 0) return broken_;
+  for (unsigned tries = 0; tries < kSubmissionTries; ++tries) {
+    const int submitted = io_uring_submit(ring_.get());
+    if (submitted > 0) {
+      in_flight_ += static_cast<unsigned>(submitted);
+      if (static_cast<unsigned>(submitted) == operations) return 0;
+      break;
+    }
+    if (submitted != 0 && submitted != -EINTR && submitted != -EAGAIN) return broken_ = -submitted;
+  }
+  return broken_ = EAGAIN;
 }
 
 Uring::Completion Uring::wait() {
   io_uring_cqe* entry = nullptr;
-  // Whatever interrupts the wait, the operation itself ends: its memory is in use until then.
-  while (io_uring_wait_cqe(ring_.get(), &entry) != 0) {
-  }
+  int error;
+  do {
+    error = io_uring_wait_cqes(ring_.get(), &entry, 1, nullptr, nullptr);
+  } while (error == -EINTR);
+  // Where the kernel does not let us wait, the operations end all the same, and use memory that is
+  // not ours until then: we look now and again.
+  while (error != 0 && io_uring_peek_cqe(ring_.get(), &entry) != 0)
+    std::this_thread::sleep_for(kLookInterval);
   const Completion completion{io_uring_cqe_get_data64(entry), entry->res};
   io_uring_cqe_seen(ring_.get(), entry);
   --in_flight_;

@@ -30,14 +30,15 @@ class Uring {
 
   /// Hands one write to the kernel. `buffer` is the number of the registered buffer that holds
   /// `bytes`, or -1. No more than `entries` may be in flight. @return 0, or the errno of a failed
-  /// submission; the write is then not in flight.
+  /// submission: the write is then not in flight, and the ring takes no more operations.
   int write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag);
   /// The same for one read into `out`.
   int read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, std::uint64_t tag);
 
   /// Hands over a write and, linked behind it, an fsync (fdatasync without metadata): the kernel
   /// starts it when the write has ended whole, and cancels it (ECANCELED) otherwise. Two of the
-  /// `entries`; their tags are `tag` and `tag + 1`. @return as write().
+  /// `entries`; their tags are `tag` and `tag + 1`. @return as write(), but where the kernel took
+  /// the write alone, in_flight() counts that.
   int write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool with_metadata,
                       std::uint64_t tag);
 
@@ -45,7 +46,9 @@ class Uring {
     std::uint64_t tag;
     std::int32_t result;  ///< bytes read or written, 0 of a sync, or -errno
   };
-  /// Waits for one operation to end. At least one is in flight.
+  /// Waits for one operation to end, whatever the kernel says to the waiting. At least one is in
+  /// flight. Operations of any kind may end cancelled, interrupted or short, without a reason in
+  /// the file or the disk: the caller finishes them the ordinary way.
   Completion wait();
   unsigned in_flight() const noexcept { return in_flight_; }
 
@@ -58,6 +61,7 @@ class Uring {
 
   std::unique_ptr<io_uring, Close> ring_;
   unsigned in_flight_ = 0;
+  int broken_ = 0;  ///< errno of the submission that failed
 };
 
 }  // namespace thalia::io
