@@ -48,7 +48,7 @@ struct QuantizationConfig {
 struct CompressorConfig {
   bool delta_enabled = true;  ///< else previous keys are not looked at
   bool byte_grouping = true;
-  format::Codec codec = format::Codec::zstd;
+  format::Codec codec = format::Codec::plane_entropy;
   int compression_level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
   std::optional<QuantizationConfig> quantization{};
   unsigned max_chain = 16;  ///< deltas in a row; then a checkpoint is stored by itself
@@ -58,7 +58,8 @@ struct CompressorConfig {
   /// Copies of saved checkpoints that are kept for the next delta, so that it need not read what it
   /// is taken against. 0: none.
   std::uint64_t cached_bytes = 0;
-  std::uint64_t memory_bytes = 256ull << 20;  ///< as MckpWriteOptions
+  /// As MckpWriteOptions, beside what is kept of saved checkpoints, and what compress() returns.
+  std::uint64_t memory_bytes = 256ull << 20;
   ReadLimits limits{};
 };
 

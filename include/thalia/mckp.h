@@ -1,7 +1,7 @@
 // MCKP files: tensors under names with compressed blocks, each on its own or as a difference to a
 // tensor of a previous checkpoint. docs/mckp.md is normative.
 //
-//   thalia::MckpWriter writer("model.mckp", {.codec = thalia::format::Codec::zstd});
+//   thalia::MckpWriter writer("model.mckp");
 //   writer.add("w", tensor);
 //   writer.finish();
 //   const thalia::MckpFile file = thalia::MckpFile::open("model.mckp");
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -119,17 +120,17 @@ class MckpFile {
 /// MckpFile.
 class MckpChain {
  public:
-  /// Previous checkpoints are looked up by key. @throws as MckpFile::open(); StorageError;
-  /// MissingBaseError with the key of one that is not there; IntegrityError where one is another
-  /// than the delta was taken against; FormatError (inconsistent) for a cycle, (limit_exceeded)
-  /// for more than 1,024 files.
+  /// Previous checkpoints are looked up by key, and used where their content hash is the one that
+  /// the delta asks for. @throws as MckpFile::open(); StorageError; MissingBaseError with the key
+  /// of one that is not there; IntegrityError, which tells nothing of what is there, for another
+  /// one; FormatError (inconsistent) for a cycle, (limit_exceeded) for more than 1,024 files.
   static MckpChain open(const StorageBackend& storage, std::string_view key,
                         const MckpReadOptions& options = {});
   /// The same of a file that is not stored.
   static MckpChain open(const StorageBackend& storage, const MckpFile& newest,
                         const MckpReadOptions& options = {});
-  /// Previous checkpoints are looked for from the file's own folder upwards, as many folders as
-  /// their keys have names: as KEY, then as KEY.mckp.
+  /// Previous checkpoints are regular files in the file's own folder: KEY or KEY.mckp from there,
+  /// or the last name of the key in the same two ways.
   static MckpChain open(const std::filesystem::path& path, const MckpReadOptions& options = {});
 
   const std::vector<MckpFile>& files() const noexcept { return files_; }
@@ -137,6 +138,8 @@ class MckpChain {
   /// A tensor of the newest file, restored. @throws as MckpFile::read(); FormatError (inconsistent)
   /// where a previous file lacks a tensor that a delta needs.
   Tensor read(std::string_view name) const;
+  /// The same on so many threads; 0: one a core.
+  Tensor read(std::string_view name, unsigned threads) const;
   /// Restores every tensor, one at a time, and compares the content hash, where the file has one.
   /// @throws IntegrityError where it differs.
   void verify_content() const;
@@ -155,7 +158,7 @@ struct MckpQuantizationOptions {
 
 struct MckpWriteOptions {
   /// Of plane_entropy and packed_exponents, which code exponents, deltas are zstd.
-  format::Codec codec = format::Codec::zstd;
+  format::Codec codec = format::Codec::plane_entropy;
   int level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
@@ -164,11 +167,15 @@ struct MckpWriteOptions {
   std::string metadata = "{}";               ///< a JSON object
   std::optional<MckpPrevious> previous{};    ///< what bases given to add() are of
   Durability durability = Durability::full;  ///< of a writer of a path
-  /// Compressed bytes kept in memory before they go to a temporary file: the header is first in the
-  /// file, and known last.
+  /// Bound on memory beside the tensors. A thread takes 20 MiB of it, so there are no more of them
+  /// than it has room for, and one at least. The rest is for compressed bytes; those beyond go to a
+  /// temporary file: the header is first in the file, and known last.
   std::uint64_t memory_bytes = 256ull << 20;
+  bool spills = true;  ///< else there is no such file, and all compressed bytes are in memory
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
   unsigned threads = 0;
+  /// Called once in finish(), before the first byte is written, with the length of the file.
+  std::function<void(std::uint64_t file_bytes)> announce{};
   std::stop_token cancel{};
 };
 
@@ -182,8 +189,8 @@ struct MckpWriteResult {
   double largest_error = 0;  ///< |number - restored|, of quantized tensors
 };
 
-/// Compresses while tensors are added, on several threads; memory is bounded by memory_bytes and
-/// some 16 MiB a thread. Externally synchronised. Destroyed before finish(), it leaves nothing.
+/// Compresses while tensors are added, the pieces of one and of several on several threads, within
+/// memory_bytes. Externally synchronised. Destroyed before finish(), it leaves nothing.
 class MckpWriter {
  public:
   /// Writes the file in finish(), atomically. @throws UsageError (bad_argument) for options.

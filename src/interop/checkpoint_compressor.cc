@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/fail.h"
@@ -76,11 +78,12 @@ struct CheckpointCompressor::Impl {
   MckpReadOptions read_options(unsigned threads) const {
     return {.limits = config.limits, .verify = false, .threads = threads};
   }
-  MckpWriteOptions write_options(const Checkpoint& checkpoint) const;
+  MckpWriteOptions write_options(const Checkpoint& checkpoint,
+                                 const std::optional<Base>& base) const;
   CheckpointSignature signature_of(const MckpChain& chain) const;
   std::optional<Base> open_base(std::string_view key, std::string_view target);
   CheckpointMeta write(const Checkpoint& checkpoint, const std::optional<Base>& base,
-                       const ByteSink& sink) const;
+                       const MckpWriteOptions& options, const ByteSink& sink) const;
   Checkpoint restore(const MckpChain& chain, bool check) const;
   void keep(std::string_view key, const Checkpoint& checkpoint, const CheckpointMeta& meta);
 
@@ -90,7 +93,8 @@ struct CheckpointCompressor::Impl {
   interop::LruCache<KeptCheckpoint> kept;
 };
 
-MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& checkpoint) const {
+MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& checkpoint,
+                                                           const std::optional<Base>& base) const {
   MckpWriteOptions options{.codec = config.codec,
                            .level = config.compression_level,
                            .byte_grouping = config.byte_grouping,
@@ -101,6 +105,7 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
     options.quantization = MckpQuantizationOptions{.bits = config.quantization->bits,
                                                    .exclude = config.quantization->exclude};
   }
+  if (base) options.previous = base->previous;
   return options;
 }
 
@@ -149,13 +154,12 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
 
 CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
                                                  const std::optional<Base>& base,
+                                                 const MckpWriteOptions& options,
                                                  const ByteSink& sink) const {
   if (!checkpoint.metadata.is_object()) {
     fail_argument(ErrorCode::bad_argument, "metadata",
                   std::string(kind_name(checkpoint.metadata.kind())), "object");
   }
-  MckpWriteOptions options = write_options(checkpoint);
-  if (base) options.previous = base->previous;
   MckpWriter writer(sink, options);
   for (const auto& [name, tensor] : checkpoint.tensors)
     writer.add(name, tensor, base ? base->find(name, tensor) : std::nullopt);
@@ -200,9 +204,19 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
   check = check && header.content_hash.has_value();
   std::vector<Tensor> restored(tensors.size());
   std::vector<Digest256> digests(tensors.size());
-  parallel_for(tensors.size(), config.threads, [&](std::size_t i) {
-    restored[i] = chain.read(tensors[i].name);
-    if (check) digests[i] = integrity::sha256(restored[i].bytes());
+  // Large ones first and on more threads, so that all threads are done at about the same time.
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](std::size_t i) { return tensors[i].original_size; });
+  const unsigned threads = resolve_threads(config.threads);
+  parallel_for(tensors.size(), threads, [&](std::size_t n) {
+    const MckpTensor& tensor = tensors[order[n]];
+    const double part = static_cast<double>(tensor.original_size) /
+                        static_cast<double>(std::max<std::uint64_t>(header.original_size, 1));
+    Tensor& to = restored[order[n]];
+    to = chain.read(tensor.name, std::max(1u, static_cast<unsigned>(std::ceil(part * threads))));
+    if (check) digests[order[n]] = integrity::sha256(to.bytes());
   });
   if (check) {
     const Digest256 actual = hash_of(tensors, digests);
@@ -240,8 +254,9 @@ CheckpointCompressor::CheckpointCompressor(CompressorConfig config,
   if (!storage) storage = std::make_shared<MemoryStorage>();
   impl_ = std::make_shared<Impl>(std::move(config), std::move(storage));
   // A writer checks what concerns it.
-  MckpWriteOptions options = impl_->write_options({});
+  MckpWriteOptions options = impl_->write_options({}, std::nullopt);
   options.threads = 1;
+  options.spills = false;
   const MckpWriter checked(ByteSink([](ByteSpan) {}), options);
 }
 
@@ -257,7 +272,11 @@ CompressedCheckpoint CheckpointCompressor::compress(const Checkpoint& checkpoint
                                                     std::string_view previous_key) const {
   const std::optional<Base> base = impl_->open_base(previous_key, {});
   CompressedCheckpoint compressed;
-  compressed.meta = impl_->write(checkpoint, base, [&](ByteSpan piece) {
+  MckpWriteOptions options = impl_->write_options(checkpoint, base);
+  // It becomes what is returned, as fast as it is let go of: no file is of use here.
+  options.spills = false;
+  options.announce = [&](std::uint64_t bytes) { compressed.bytes.reserve(bytes); };
+  compressed.meta = impl_->write(checkpoint, base, options, [&](ByteSpan piece) {
     compressed.bytes.insert(compressed.bytes.end(), piece.begin(), piece.end());
   });
   return compressed;
@@ -276,8 +295,9 @@ CheckpointMeta CheckpointCompressor::save(const Checkpoint& checkpoint, std::str
   check_storage_key(key);
   const std::optional<Base> base = impl_->open_base(previous_key, key);
   CheckpointMeta meta;
-  impl_->storage->put_stream(
-      key, [&](const ByteSink& sink) { meta = impl_->write(checkpoint, base, sink); });
+  impl_->storage->put_stream(key, [&](const ByteSink& sink) {
+    meta = impl_->write(checkpoint, base, impl_->write_options(checkpoint, base), sink);
+  });
   meta.key = key;
   impl_->keep(key, checkpoint, meta);
   return meta;

@@ -83,15 +83,11 @@ codec::ElementLayout hint_of(const MckpTensor& tensor) {
   return codec::element_layout(tensor.dtype);
 }
 
-// Length and bytes, or the raw ones where they are fewer.
-void frame_piece(std::vector<std::byte>& stored, ByteSpan raw) {
-  if (stored.size() >= raw.size()) stored.assign(raw.begin(), raw.end());
-  const format::le32 length(static_cast<std::uint32_t>(stored.size()));
-  const ByteSpan bytes = std::as_bytes(std::span(&length, 1));
-  stored.insert(stored.begin(), bytes.begin(), bytes.end());
-}
-
 }  // namespace
+
+bool mckp_has_piece_lengths(Codec codec) noexcept {
+  return codec != Codec::store && codec != Codec::zstd;
+}
 
 void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
                        std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out) {
@@ -118,16 +114,15 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
       break;
     case Codec::lz4:
       codec::lz4_block_encode(level, content, out);
-      frame_piece(out, content);
       break;
     case Codec::packed_exponents:
       codec::packed_exponents_encode(hint_of(tensor), content, out);
-      frame_piece(out, content);
       break;
     case Codec::plane_entropy:
       codec::plane_entropy_encode(hint_of(tensor), content, out);
-      frame_piece(out, content);
   }
+  if (mckp_has_piece_lengths(method.codec) && out.size() >= content.size())
+    out.assign(content.begin(), content.end());
 }
 
 MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits)

@@ -10,8 +10,12 @@
 
 namespace thalia::interop {
 
-/// Replaces `out` by the stored form of bytes [begin, end) of a tensor's coded form, which are at
-/// most kMckpPiece: begin is a multiple of it, end one or the whole length.
+/// Whether the length of a piece, a u32, stands before it.
+bool mckp_has_piece_lengths(format::Codec codec) noexcept;
+
+/// Replaces `out` by a piece, without its length: the stored form of bytes [begin, end) of a
+/// tensor's coded form, which are at most kMckpPiece: begin is a multiple of it, end one or the
+/// whole length.
 /// @param base empty unless the method is a delta.
 void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
                        std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out);

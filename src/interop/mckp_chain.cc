@@ -115,6 +115,10 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptio
 }
 
 Tensor MckpChain::read(std::string_view name) const {
+  return read(name, newest().impl_->options.threads);
+}
+
+Tensor MckpChain::read(std::string_view name, unsigned threads) const {
   const MckpTensor& wanted = newest().impl_->tensor(name);
   // The tensor of each file down to the one that has it whole.
   std::vector<const MckpTensor*> stages{&wanted};
@@ -130,9 +134,9 @@ Tensor MckpChain::read(std::string_view name) const {
     }
     stages.push_back(base);
   }
-  Tensor tensor = files_[stages.size() - 1].impl_->restored(*stages.back(), nullptr);
+  Tensor tensor = files_[stages.size() - 1].impl_->restored(*stages.back(), nullptr, threads);
   for (std::size_t i = stages.size() - 1; i-- > 0;)
-    files_[i].impl_->decode(*stages[i], tensor.mutable_bytes());
+    files_[i].impl_->decode(*stages[i], tensor.mutable_bytes(), threads);
   return tensor;
 }
 

@@ -32,8 +32,8 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
                    {.path = name, .tensor = printable(wanted)});
 }
 
-void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw) const {
-  in_file(name, [&] { block_of(tensor).decode(raw, options.threads); });
+void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
+  in_file(name, [&] { block_of(tensor).decode(raw, threads); });
 }
 
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
@@ -46,12 +46,13 @@ interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
   }
 }
 
-Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base) const {
+Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
+                                unsigned threads) const {
   return in_file(name, [&] {
     const interop::MckpBlock block = block_of(tensor);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
       if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
-      block.decode(raw, options.threads);
+      block.decode(raw, threads);
     });
   });
 }
@@ -102,12 +103,12 @@ Tensor MckpFile::read(std::string_view name) const {
                                                     .tensor = printable(name),
                                                     .value = printable(header().previous->key)});
   }
-  return impl_->restored(tensor, nullptr);
+  return impl_->restored(tensor, nullptr, impl_->options.threads);
 }
 
 Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
   const MckpTensor& tensor = impl_->tensor(name);
-  if (!tensor.method.delta) return impl_->restored(tensor, nullptr);
+  if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.threads);
   const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
   if (base.shape() != tensor.shape)
     throw ShapeMismatchError(tensor.shape, base.shape(), "the base of a delta", context);
@@ -119,7 +120,7 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
                       .value = std::string(dtype_name(base.dtype())),
                       .bound = std::string(dtype_name(tensor.dtype))});
   }
-  return impl_->restored(tensor, &base);
+  return impl_->restored(tensor, &base, impl_->options.threads);
 }
 
 void MckpFile::verify() const {

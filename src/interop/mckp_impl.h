@@ -21,9 +21,9 @@ struct MckpFile::Impl {
   const MckpTensor& tensor(std::string_view wanted) const;  ///< @throws UsageError (not_found)
   interop::MckpBlock block_of(const MckpTensor& tensor) const;
   /// A tensor, from a base that fits or from none.
-  Tensor restored(const MckpTensor& tensor, const Tensor* base) const;
+  Tensor restored(const MckpTensor& tensor, const Tensor* base, unsigned threads) const;
   /// The same in place: of a delta, `raw` holds the base.
-  void decode(const MckpTensor& tensor, MutableByteSpan raw) const;
+  void decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const;
 };
 
 }  // namespace thalia

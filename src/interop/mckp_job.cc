@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "codec/quantize.h"
-#include "integrity/sha256.h"
 #include "interop/mckp_block.h"
 #include "model/glob.h"
 
@@ -13,7 +12,8 @@ namespace {
 
 using format::Codec;
 
-constexpr std::uint64_t kRestored = 1 << 16;  ///< elements at a time
+// Parts of the digest for each piece, as pieces that find another thread at it do none.
+constexpr std::uint64_t kDigestShare = 2;
 
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
@@ -24,30 +24,6 @@ std::optional<MckpQuantization> quantization_of(std::string_view name, const Ten
   const auto scale = codec::uniform_scale(tensor.dtype(), tensor.bytes(), bits);
   if (!scale) return std::nullopt;
   return MckpQuantization{.bits = bits, .minimum = scale->minimum, .scale = scale->scale};
-}
-
-// The digest of the numbers that the codes will stand for.
-Digest256 restored_digest(const MckpWork& work, double& largest_error) {
-  const DType dtype = work.stored.dtype;
-  const std::size_t width = dtype_bits(dtype) / 8;
-  const codec::UniformScale scale{.minimum = work.stored.quantization->minimum,
-                                  .scale = work.stored.quantization->scale};
-  integrity::Sha256 hash;
-  codec::QuantizationLoss loss;
-  std::vector<std::uint8_t> codes;
-  std::vector<std::byte> restored;
-  for (ByteSpan left = work.tensor.bytes(); !left.empty();) {
-    const ByteSpan part = left.first(std::min<std::size_t>(left.size(), kRestored * width));
-    left = left.subspan(part.size());
-    codes.resize(part.size() / width);
-    restored.resize(part.size());
-    codec::quantize(dtype, part, work.stored.quantization->bits, scale, codes);
-    codec::dequantize(dtype, codes, scale, restored);
-    codec::measure_quantization(dtype, part, restored, loss);
-    hash.update(restored);
-  }
-  largest_error = loss.largest_error;
-  return hash.finish();
 }
 
 }  // namespace
@@ -81,15 +57,13 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
 }
 
 void MckpJob::run(int level) {
-  const MckpWork& work = *tensor;
-  if (!digests) {
-    const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
-    encode_mckp_piece(work.stored, level, work.tensor.bytes(), base, begin, end, out);
-  } else if (work.stored.method.quantized) {
-    digest = restored_digest(work, largest_error);
-  } else {
-    digest = integrity::sha256(work.tensor.bytes());
-  }
+  MckpWork& work = *tensor;
+  const ByteSpan raw = work.tensor.bytes();
+  const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
+  encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
+  if (end == begin) return;
+  const std::uint64_t bytes_a_coded = raw.size() / mckp_coded_length(work.stored);
+  work.digest.advance(work.stored, raw, kDigestShare * (bytes_a_coded + 1) * (end - begin));
 }
 
 }  // namespace thalia::interop

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "interop/mckp_digest.h"
 #include "interop/mckp_format.h"
 #include "thalia/mckp.h"
 
@@ -17,6 +18,7 @@ struct MckpWork {
   MckpTensor stored;  ///< all but what compressing tells
   Tensor tensor;
   Tensor base;  ///< where stored.method.delta
+  MckpDigest digest{};
 };
 
 /// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.
@@ -24,25 +26,15 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
                                            const MckpWriteOptions& options);
 
-/// A piece of a tensor's payload, or the digest of all of its bytes as they will be restored.
+/// A piece of a tensor's payload.
 struct MckpJob {
   std::shared_ptr<MckpWork> tensor;
   std::uint64_t begin = 0;  ///< of the coded form
   std::uint64_t end = 0;
-  bool digests = false;
+  std::vector<std::byte> out{};
 
-  std::vector<std::byte> out{};  ///< of a piece
-  Digest256 digest{};            ///< of a digest
-  double largest_error = 0;      ///< of a digest
-
-  static MckpJob piece_of(std::shared_ptr<MckpWork> tensor, std::uint64_t begin,
-                          std::uint64_t end) {
-    return {.tensor = std::move(tensor), .begin = begin, .end = end};
-  }
-  static MckpJob digest_of(std::shared_ptr<MckpWork> tensor) {
-    return {.tensor = std::move(tensor), .digests = true};
-  }
   bool is_last() const noexcept { return end == mckp_coded_length(tensor->stored); }
+  /// Makes `out`, and a part of the tensor's digest.
   void run(int level);
 };
 

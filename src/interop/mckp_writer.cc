@@ -31,7 +31,9 @@ using interop::MckpFooter;
 using interop::MckpJob;
 using interop::MckpPrelude;
 
-constexpr unsigned kJobsPerThread = 2;
+constexpr unsigned kJobsPerThread = 3;
+// What a thread takes: the pieces of its jobs, and what coding one of them needs.
+constexpr std::uint64_t kThreadBytes = (kJobsPerThread + 2) * interop::kMckpPiece;
 constexpr unsigned kMetadataDepth = 256;
 constexpr int kHeaderLevel = 3;
 
@@ -81,6 +83,18 @@ std::string params_of(const MckpWriteOptions& options, int level) {
   return text;
 }
 
+unsigned threads_of(const MckpWriteOptions& options) {
+  const std::uint64_t most = std::max<std::uint64_t>(options.memory_bytes / kThreadBytes, 1);
+  return static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(options.threads), most));
+}
+
+// What the threads leave.
+std::uint64_t spool_memory(const MckpWriteOptions& options) {
+  if (!options.spills) return ~std::uint64_t{0};
+  const std::uint64_t taken = threads_of(options) * kThreadBytes;
+  return options.memory_bytes - std::min(options.memory_bytes, taken);
+}
+
 template <typename T>
 ByteSpan bytes_of(const T& structure) {
   return std::as_bytes(std::span(&structure, 1));
@@ -93,14 +107,15 @@ struct MckpWriter::Impl {
       : path(std::move(to)),
         sink(std::move(into)),
         options(std::move(wanted)),
-        spool(options.memory_bytes, temporary_folder()),
-        pool(options.threads, std::size_t{kJobsPerThread} * resolve_threads(options.threads),
+        spool(spool_memory(options), temporary_folder()),
+        pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
              [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
     check_options(options);
   }
 
   std::filesystem::path temporary_folder() const {
     if (!options.temporary_folder.empty()) return options.temporary_folder;
+    if (!options.spills) return {};
     if (path.empty()) return std::filesystem::temp_directory_path();
     return std::filesystem::absolute(path).parent_path();
   }
@@ -112,10 +127,14 @@ struct MckpWriter::Impl {
     return own ? options.level : codec::level_range(codec).standard;
   }
 
-  void submit(MckpJob job) {
+  void submit(const std::shared_ptr<interop::MckpWork>& work, std::uint64_t begin,
+              std::uint64_t end) {
     stop_if_cancelled(options.cancel);
     while (pool.full()) collect();
-    pool.next() = std::move(job);
+    MckpJob& job = pool.next();
+    job.tensor = work;
+    job.begin = begin;
+    job.end = end;
     pool.submit();
   }
 
@@ -123,18 +142,20 @@ struct MckpWriter::Impl {
   void collect() {
     MckpJob& job = pool.front();
     interop::MckpWork& work = *job.tensor;
-    if (job.digests) {
-      hashes.add(work.stored.name, work.stored.dtype, work.stored.shape, work.stored.original_size,
-                 job.digest);
-      result.largest_error = std::max(result.largest_error, job.largest_error);
-    } else {
-      if (job.begin == 0) begin_block();
-      checksum.update(job.out);
-      spool.append(job.out);
-      if (job.is_last()) end_block(work);
+    if (job.begin == 0) begin_block();
+    if (job.begin != job.end && interop::mckp_has_piece_lengths(work.stored.method.codec)) {
+      const format::le32 length(static_cast<std::uint32_t>(job.out.size()));
+      append(bytes_of(length));
     }
+    append(job.out);
+    if (job.is_last()) end_block(work);
     job.tensor.reset();
     pool.pop();
+  }
+
+  void append(ByteSpan bytes) {
+    checksum.update(bytes);
+    spool.append(bytes);
   }
 
   void begin_block() {
@@ -149,6 +170,9 @@ struct MckpWriter::Impl {
       store_raw(work);
     stored.compressed_size = spool.size() - block_begin;
     stored.xxh64 = checksum.finish();
+    hashes.add(stored.name, stored.dtype, stored.shape, stored.original_size,
+               work.digest.finish(stored, work.tensor.bytes()));
+    result.largest_error = std::max(result.largest_error, work.digest.largest_error());
     ++result.tensors;
     result.original_size += stored.original_size;
     if (stored.method.delta) ++result.delta_tensors;
@@ -167,8 +191,7 @@ struct MckpWriter::Impl {
     for (std::uint64_t begin = 0; begin < length; begin += interop::kMckpPiece) {
       interop::encode_mckp_piece(work.stored, 0, work.tensor.bytes(), {}, begin,
                                  std::min(length, begin + interop::kMckpPiece), piece);
-      checksum.update(piece);
-      spool.append(piece);
+      append(piece);
     }
   }
 
@@ -228,6 +251,9 @@ void MckpWriter::Impl::emit(const ByteSink& to) {
                       .header_length = static_cast<std::uint32_t>(frame.size())};
   std::memcpy(prelude.magic, interop::kMckpMagic.data(), sizeof prelude.magic);
 
+  if (options.announce)
+    options.announce(sizeof(prelude) + frame.size() + offset + sizeof(MckpFooter));
+
   integrity::Xxh64 sum;
   const auto put = [&](ByteSpan bytes) {
     stop_if_cancelled(options.cancel);
@@ -237,13 +263,11 @@ void MckpWriter::Impl::emit(const ByteSink& to) {
   };
   put(bytes_of(prelude));
   put(frame);
-  std::uint64_t in_spool = 0;
   for (const MckpTensor& tensor : tensors) {
     put(as_byte_span(interop::mckp_block_header_bytes(tensor)));
-    spool.read(in_spool, tensor.compressed_size, put);
-    in_spool += tensor.compressed_size;
+    spool.take(tensor.compressed_size, put);
   }
-  const MckpFooter footer{.checksum = sum.finish(), .total_compressed_size = in_spool};
+  const MckpFooter footer{.checksum = sum.finish(), .total_compressed_size = spool.size()};
   put(bytes_of(footer));
 }
 
@@ -283,12 +307,11 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
       std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
       impl.options);
   impl.quantizes = impl.quantizes || work->stored.method.quantized;
-  impl.submit(MckpJob::digest_of(work));
   const std::uint64_t length = interop::mckp_coded_length(work->stored);
   std::uint64_t begin = 0;
   do {
     const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
-    impl.submit(MckpJob::piece_of(work, begin, end));
+    impl.submit(work, begin, end);
     begin = end;
   } while (begin < length);
 }

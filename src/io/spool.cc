@@ -9,6 +9,7 @@
 namespace thalia::io {
 namespace {
 
+constexpr std::uint64_t kChunk = 4 << 20;
 constexpr std::uint64_t kPiece = 1 << 20;
 
 }  // namespace
@@ -17,39 +18,54 @@ Spool::Spool(std::uint64_t memory_bytes, std::filesystem::path folder)
     : memory_bytes_(memory_bytes), folder_(std::move(folder)) {}
 
 void Spool::append(ByteSpan bytes) {
-  if (!file_ && bytes.size() > memory_bytes_ - std::min(memory_bytes_, size_)) spill();
-  if (file_) {
-    pwrite_all(file_->fd(), size_, bytes, file_->path());
-  } else {
-    memory_.insert(memory_.end(), bytes.begin(), bytes.end());
+  assert(taken_ == 0);
+  if (!file_ && bytes.size() > memory_bytes_ - std::min(memory_bytes_, size_)) {
+    // Never committed: the file goes with this object, or with the process.
+    file_.emplace(folder_ / "spool", AtomicFileOptions{.durability = Durability::none});
+    file_begin_ = size_;
   }
-  size_ += bytes.size();
+  if (file_) {
+    pwrite_all(file_->fd(), size_ - file_begin_, bytes, file_->path());
+    size_ += bytes.size();
+    return;
+  }
+  while (!bytes.empty()) {
+    const std::uint64_t at = size_ % kChunk;
+    if (at == 0) chunks_.emplace_back(kChunk);
+    const ByteSpan part = bytes.first(std::min(bytes.size(), kChunk - at));
+    std::ranges::copy(part, chunks_.back().bytes().begin() + static_cast<std::ptrdiff_t>(at));
+    bytes = bytes.subspan(part.size());
+    size_ += part.size();
+  }
 }
 
 void Spool::truncate(std::uint64_t size) {
-  assert(size <= size_);
+  assert(taken_ == 0 && size <= size_);
   size_ = size;
-  if (!file_) memory_.resize(size);
+  if (file_) file_begin_ = std::min(file_begin_, size);
+  const std::uint64_t in_memory = file_ ? file_begin_ : size;
+  while (chunks_.size() > (in_memory + kChunk - 1) / kChunk) chunks_.pop_back();
 }
 
-void Spool::read(std::uint64_t offset, std::uint64_t length, const ByteSink& sink) {
-  assert(offset <= size_ && length <= size_ - offset);
-  if (!file_) return sink(ByteSpan(memory_).subspan(offset, length));
-  memory_.resize(kPiece);
-  while (length > 0) {
-    const MutableByteSpan piece = MutableByteSpan(memory_).first(std::min(length, kPiece));
-    pread_all(file_->fd(), offset, piece, file_->path());
-    sink(piece);
-    offset += piece.size();
-    length -= piece.size();
+void Spool::take(std::uint64_t length, const ByteSink& sink) {
+  assert(length <= size_ - taken_);
+  const std::uint64_t in_memory = file_ ? file_begin_ : size_;
+  for (const std::uint64_t end = taken_ + length; taken_ < end;) {
+    std::uint64_t count = 0;
+    if (taken_ < in_memory) {
+      AnonymousMemory& chunk = chunks_[taken_ / kChunk];
+      const std::uint64_t at = taken_ % kChunk;
+      count = std::min({end - taken_, kChunk - at, in_memory - taken_});
+      sink(chunk.bytes().subspan(at, count));
+      if (at + count == kChunk) chunk = AnonymousMemory();
+    } else {
+      count = std::min(end - taken_, kPiece);
+      piece_.resize(count);
+      pread_all(file_->fd(), taken_ - file_begin_, piece_, file_->path());
+      sink(piece_);
+    }
+    taken_ += count;
   }
-}
-
-// Never committed: the file goes with this object, or with the process.
-void Spool::spill() {
-  file_.emplace(folder_ / "spool", AtomicFileOptions{.durability = Durability::none});
-  pwrite_all(file_->fd(), 0, memory_, file_->path());
-  memory_ = {};
 }
 
 }  // namespace thalia::io

@@ -1,5 +1,5 @@
-// Bytes that are written once and read back before long: in memory as long as they are few, then in
-// a temporary file.
+// Bytes that are written once and read back once before long: in memory as long as they are few,
+// then in a temporary file.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "io/anonymous_memory.h"
 #include "io/atomic_file.h"
 #include "thalia/bytes.h"
 #include "thalia/storage.h"
@@ -16,26 +17,29 @@ namespace thalia::io {
 /// Externally synchronised. Leaves nothing behind.
 class Spool {
  public:
-  /// @param memory_bytes kept in memory at most; what goes beyond moves all to a file.
+  /// @param memory_bytes kept in memory at most; what goes beyond is in a file.
   /// @param folder where that file is made, when it is.
   Spool(std::uint64_t memory_bytes, std::filesystem::path folder);
 
   std::uint64_t size() const noexcept { return size_; }
-  /// @throws IoError.
+  /// Not after take(). @throws IoError.
   void append(ByteSpan bytes);
-  /// Forgets what is behind byte `size`, which is not more than there is.
+  /// Forgets what is behind byte `size`, which is not more than there is. Not after take().
   void truncate(std::uint64_t size);
-  /// Hands on an extent, which lies within, in pieces. @throws IoError; what the sink throws.
-  void read(std::uint64_t offset, std::uint64_t length, const ByteSink& sink);
+  /// Hands on the next bytes from the first one on, in pieces, and lets go of them: they are there.
+  /// @throws IoError; what the sink throws.
+  void take(std::uint64_t length, const ByteSink& sink);
 
  private:
-  void spill();
-
   std::uint64_t memory_bytes_;
   std::filesystem::path folder_;
   std::uint64_t size_ = 0;
-  std::vector<std::byte> memory_;  ///< all of it, or a piece for reading back
+  std::uint64_t taken_ = 0;
+  /// Of one length each, so that nothing moves as they become more.
+  std::vector<AnonymousMemory> chunks_;
+  std::uint64_t file_begin_ = 0;  ///< bytes in memory, where there is a file
   std::optional<AtomicFile> file_;
+  std::vector<std::byte> piece_;  ///< of the file, while it is read
 };
 
 }  // namespace thalia::io

@@ -180,7 +180,8 @@ void write_safetensors(const fs::path& path) {
 // Two checkpoints by key, the second a delta of the first.
 void write_steps(const fs::path& folder) {
   const CheckpointCompressor compressor(
-      {.threads = 1}, std::make_shared<LocalStorage>(folder / "steps", Durability::none));
+      {.codec = format::Codec::zstd, .threads = 1},
+      std::make_shared<LocalStorage>(folder / "steps", Durability::none));
   std::vector<float> weights(600, 0.5f);
   for (std::uint64_t step = 1; step <= 2; ++step) {
     weights[step] = 2;

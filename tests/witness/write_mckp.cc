@@ -68,13 +68,15 @@ void write_expected(const CheckpointCompressor& compressor, const LocalStorage& 
 
 void write_all(const std::string& folder) {
   const auto storage = std::make_shared<LocalStorage>(folder, Durability::none);
-  const CheckpointCompressor plain({}, storage);
+  const CheckpointCompressor plain({.codec = format::Codec::zstd}, storage);
   plain.save(sample(), "base");
   plain.save(next_step(), "next", "base");
   const CheckpointCompressor stored({.codec = format::Codec::store}, storage);
   stored.save(next_step(), "store", "base");
   const CheckpointCompressor lossy(
-      {.quantization = QuantizationConfig{.bits = 3, .exclude = {"bf16"}}}, storage);
+      {.codec = format::Codec::zstd,
+       .quantization = QuantizationConfig{.bits = 3, .exclude = {"bf16"}}},
+      storage);
   lossy.save(sample(), "small");
   for (const char* key : {"base", "next", "store", "small"}) write_expected(plain, *storage, key);
 }
