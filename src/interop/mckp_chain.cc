@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -14,23 +15,37 @@
 #include "interop/hex_text.h"
 #include "interop/mckp_format.h"
 #include "interop/mckp_impl.h"
+#include "io/mapped_file.h"
 
 namespace thalia {
 namespace {
 
-// nullopt where there is none of that key.
-using Lookup = std::function<std::optional<MckpFile>(const std::string& key)>;
+// The file that was wanted; nullopt where nothing is there.
+using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)>;
 
-void check_hash(const MckpPrevious& wanted, const MckpFile& found, const std::string& path) {
-  const auto& actual = found.header().content_hash;
-  if (!actual || *actual == wanted.content_hash) return;
-  throw IntegrityError(ErrorCode::checksum_mismatch,
-                       "the previous checkpoint is another than the delta was taken against",
-                       {.path = path,
-                        .section = "header",
-                        .field = "previous_checkpoint_hash",
-                        .value = interop::hex_text(*actual),
-                        .bound = interop::hex_text(wanted.content_hash)});
+// Nothing is told of what is there: whoever made the delta may have named anything.
+[[noreturn]] void fail_wrong(const MckpPrevious& wanted, const std::string& place) {
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch,
+      fmt::format("'{}' is not the previous checkpoint that the delta was taken against, or cannot "
+                  "be read as one",
+                  printable(place)),
+      {.section = "header",
+       .field = "previous_checkpoint_hash",
+       .bound = interop::hex_text(wanted.content_hash)});
+}
+
+// nullopt where it is something else. A file that does not say what it is, is not what is wanted.
+std::optional<MckpFile> if_wanted(StoredBytes bytes, const std::string& name,
+                                  const MckpPrevious& wanted, const MckpReadOptions& options) {
+  try {
+    MckpFile file = MckpFile::from_bytes(std::move(bytes), name, options);
+    if (file.header().content_hash == wanted.content_hash) return file;
+  } catch (const FormatError&) {
+  } catch (const IntegrityError&) {
+  } catch (const UnsupportedError&) {
+  }
+  return std::nullopt;
 }
 
 void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std::string& path,
@@ -54,26 +69,50 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
                          .field = "previous_key",
                          .value = printable(previous->key)});
     }
-    auto file = look_up(previous->key);
-    if (!file) {
-      throw MissingBaseError(
-          previous->key,
-          {.path = path, .field = "previous_key", .value = printable(previous->key)});
+    try {
+      auto file = look_up(*previous);
+      if (!file) {
+        throw MissingBaseError(previous->key,
+                               {.field = "previous_key", .value = printable(previous->key)});
+      }
+      files.push_back(*std::move(file));
+    } catch (Error& error) {
+      error.add_path(path);
+      throw;
     }
-    check_hash(*previous, *file, path);
-    files.push_back(*std::move(file));
   }
 }
 
 Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
-  return [&storage, options](const std::string& key) -> std::optional<MckpFile> {
+  return [&storage, options](const MckpPrevious& wanted) -> std::optional<MckpFile> {
+    StoredBytes bytes;
     try {
-      return MckpFile::from_bytes(storage.view(key), key, options);
+      bytes = storage.view(wanted.key);
     } catch (const StorageError& error) {
       if (error.errno_value() == ENOENT) return std::nullopt;
       throw;
     }
+    if (auto file = if_wanted(std::move(bytes), wanted.key, wanted, options)) return file;
+    fail_wrong(wanted, wanted.key);
   };
+}
+
+// By the whole key, as one storage has it, or by its last name, as files lie side by side.
+std::optional<MckpFile> in_folder(const std::filesystem::path& folder, const MckpPrevious& wanted,
+                                  const MckpReadOptions& options) {
+  const std::string last = wanted.key.substr(wanted.key.rfind('/') + 1);
+  std::optional<std::string> wrong;
+  for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
+    const std::filesystem::path place = folder / name;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(place, ignored)) continue;
+    const auto bytes = io::MappedFile::open(place);
+    if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
+      return file;
+    if (!wrong) wrong = place.string();
+  }
+  if (wrong) fail_wrong(wanted, *wrong);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -99,18 +138,8 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptio
   MckpChain chain;
   chain.files_.push_back(MckpFile::open(path, options));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  follow(chain.files_, {}, path.string(), [&](const std::string& key) -> std::optional<MckpFile> {
-    std::filesystem::path at = folder;
-    for (auto names = std::count(key.begin(), key.end(), '/') + 1; names > 0; --names) {
-      for (const std::string& name : {key, key + ".mckp"}) {
-        std::error_code ignored;
-        if (std::filesystem::is_regular_file(at / name, ignored))
-          return MckpFile::open(at / name, options);
-      }
-      at = at.parent_path();
-    }
-    return std::nullopt;
-  });
+  follow(chain.files_, {}, path.string(),
+         [&](const MckpPrevious& wanted) { return in_folder(folder, wanted, options); });
   return chain;
 }
 

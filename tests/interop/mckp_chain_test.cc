@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <string>
 #include <vector>
 
@@ -145,6 +147,68 @@ BOOST_AUTO_TEST_CASE(a_wrong_content_hash_is_found_where_it_is_looked_for) {
   BOOST_TEST((chain.read("w") != near));
   BOOST_CHECK_EXCEPTION(chain.verify_content(), IntegrityError,
                         test::says(ErrorCode::checksum_mismatch, "content_hash"));
+}
+
+// A delta that names `key` with this content hash.
+void write_delta_of(const std::filesystem::path& path, const std::string& key, Digest256 hash) {
+  const Tensor tensor = test::normal_f32({100}, 1);
+  test::write_file(
+      path, mckp_bytes({{"w", tensor}}, {.previous = MckpPrevious{key, hash}}, {{"w", tensor}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_names_no_file_outside_its_own_folder) {
+  const test::TemporaryFolder folder;
+  const auto deep = folder / "any" / "folder";
+  std::filesystem::create_directories(deep);
+  std::filesystem::create_directories(folder / "private" / "models");
+  MckpWriteResult result;
+  const std::string base = mckp_bytes({{"w", test::normal_f32({100}, 1)}}, {}, {}, &result);
+  // Where any folder further up would have it, with the hash that is asked for.
+  test::write_file(folder / "private" / "models" / "run.mckp", base);
+  write_delta_of(deep / "delta.mckp", "private/models/run", result.content_hash);
+  const auto missing =
+      test::expect<MissingBaseError>([&] { MckpChain::open(deep / "delta.mckp"); }, ErrorCode::io);
+  BOOST_TEST(missing.base() == "private/models/run");
+  // By its last name beside the delta, and below it by its whole key.
+  test::write_file(deep / "run", base);
+  BOOST_TEST(MckpChain::open(deep / "delta.mckp").files().size() == 2u);
+  std::filesystem::remove(deep / "run");
+  std::filesystem::create_directories(deep / "private" / "models");
+  test::write_file(deep / "private" / "models" / "run.mckp", base);
+  BOOST_TEST(MckpChain::open(deep / "delta.mckp").files().size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_told_of_a_named_file_that_is_something_else) {
+  const test::TemporaryFolder folder;
+  LocalStorage storage(folder.path(), Durability::none);
+  const std::string other = mckp_bytes({{"w", test::normal_f32({100}, 2)}});
+  MckpWriteResult result;
+  mckp_bytes({{"w", test::normal_f32({100}, 2)}}, {}, {}, &result);
+  write_delta_of(folder / "delta", "named", {});
+  for (const std::string& contents : {std::string("SECRET of 21 bytes..."), std::string(),
+                                      "MCKP" + std::string(60, 'S'), other, other.substr(0, 40)}) {
+    test::write_file(folder / "named", contents);
+    for (const bool stored : {false, true}) {
+      try {
+        stored ? MckpChain::open(storage, "delta") : MckpChain::open(folder / "delta");
+        BOOST_ERROR("a file that is something else was taken");
+      } catch (const IntegrityError& error) {
+        const std::string what = error.what();
+        BOOST_TEST_CONTEXT(what) {
+          BOOST_TEST((error.code() == ErrorCode::checksum_mismatch));
+          BOOST_TEST(what.find("named") != std::string::npos);
+          BOOST_TEST(what.find("SECR") == std::string::npos);
+          BOOST_TEST(what.find("SSS") == std::string::npos);
+          BOOST_TEST(what.find(std::to_string(contents.size()) + " bytes") == std::string::npos);
+          BOOST_TEST(error.context().value.empty());
+        }
+      }
+    }
+  }
+  // Nothing that could wait or do something is opened.
+  std::filesystem::remove(folder / "named");
+  BOOST_REQUIRE(::mkfifo((folder / "named").c_str(), 0600) == 0);
+  BOOST_CHECK_THROW(MckpChain::open(folder / "delta"), MissingBaseError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -350,4 +350,16 @@ BOOST_AUTO_TEST_CASE(codes_and_parameters_out_of_range_are_refused) {
     BOOST_CHECK_THROW(open_bytes(file(std::string("\1\2"), text)), FormatError);
 }
 
+BOOST_AUTO_TEST_CASE(a_previous_file_that_does_not_say_what_it_is_is_not_used) {
+  MemoryStorage storage;
+  const Tensor tensor = test::random_tensor(DType::u8, {100}, 1);
+  storage.put("base", test::bytes_of(one_tensor(test::text_of(tensor.bytes()), 100, 0).bytes()));
+  BOOST_TEST(!MckpFile::from_bytes(storage.view("base")).header().content_hash);
+  storage.put("delta",
+              test::bytes_of(mckp_bytes({{"t", tensor}}, {.previous = MckpPrevious{"base", {}}},
+                                        {{"t", tensor}})));
+  BOOST_CHECK_EXCEPTION(MckpChain::open(storage, "delta"), IntegrityError,
+                        test::says(ErrorCode::checksum_mismatch, "previous_checkpoint_hash"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
