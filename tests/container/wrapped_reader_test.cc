@@ -273,6 +273,32 @@ BOOST_AUTO_TEST_CASE(contents_that_are_no_thalia_file_are_refused_by_their_first
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_frame_to_skip_may_stand_in_front_and_no_more) {
+  const std::string skipped("\x53\x2a\x4d\x18\x05\x00\x00\x00skip!", 13);
+  for (const Codec codec : kWrappers) {
+    const std::string frames = without_table(wrapped(saved(small_sample()), codec));
+    const File one(skipped + frames);
+    check_same(Reader::open(one.path), small_sample());
+    const File two(skipped + skipped + frames);
+    BOOST_CHECK_EXCEPTION(Reader::open(two.path), FormatError, has_code(ErrorCode::bad_magic));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(contents_shorter_than_a_header_are_refused_as_a_short_file_is) {
+  const std::string plain = saved(small_sample());
+  for (const Codec codec : kWrappers) {
+    for (const std::size_t length : {0, 5, 100, 255}) {
+      const std::string file = wrapped(plain.substr(0, length), codec);
+      for (const std::string& bytes : {file, without_table(file)}) {
+        const File f(bytes);
+        BOOST_CHECK_EXCEPTION(Reader::open(f.path), FormatError, has_code(ErrorCode::truncated));
+      }
+    }
+    const File nested(wrapped(wrapped(plain, codec), codec));
+    BOOST_CHECK_EXCEPTION(Reader::open(nested.path), FormatError, has_code(ErrorCode::bad_magic));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_limit_bounds_the_memory_for_the_content) {
   const std::string plain = saved(small_sample());
   for (const Codec codec : kWrappers) {
