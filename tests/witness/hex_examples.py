@@ -1,6 +1,7 @@
 """The short examples of docs/format.md, line by line: from the library's files but for low_rank_delta,
 whose numbers a singular value decomposition would not give so plainly."""
 
+import re
 import struct
 
 import elements
@@ -18,6 +19,15 @@ def text(*parts):
 
 def numbers(values):
     return ", ".join(map(str, values))
+
+
+def errors_as_numbers(lines):
+    """Fields that hold the bits of an f64, as that."""
+
+    def number(match):
+        return f"{match[1]} {struct.unpack('<d', struct.pack('<Q', int(match[2])))[0]}"
+
+    return [re.sub(r"(\w+_error) (\d+)$", number, line) for line in lines]
 
 
 def tensor(data, name):
@@ -57,7 +67,8 @@ def quantized(data):
         found = elements.codes(bytes(logical[at:end]), count, side.bits)
         lines += rows(at, logical[at:end], f"codes of group {group}: {numbers(found)}")
         at = end
-    return text(structure(record, s.QUANTIZED_TENSOR, 0)), text(minima, scales, lines)
+    side_lines = errors_as_numbers(structure(record, s.QUANTIZED_TENSOR, 0))
+    return text(side_lines), text(minima, scales, lines)
 
 
 def sparse_delta(container):
@@ -83,7 +94,7 @@ def low_rank_payload():
 def low_rank_delta():
     data = low_rank_payload()
     return text(
-        structure(data, s.LOW_RANK_HEADER, 0),
+        errors_as_numbers(structure(data, s.LOW_RANK_HEADER, 0)),
         rows(64, data[64:65], "widths 2"),
         rows(65, data[65:72], "padding"),
         numbered("column: minimum, scale", "f64", data, 72, 88),
