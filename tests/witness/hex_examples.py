@@ -112,7 +112,7 @@ def delta_front(data):
         structure(data, s.DELTA_HEADER, 0),
         structure(data, s.DELTA_REFERENCE, 64),
         rows(128, data[128:end], data[128:end].decode()),
-        [f"{end:04x}  zeros up to {reference.container_offset:04x}, where the container begins"],
+        [f"{end:04x}  zeros up to {reference.container_offset}, where the container begins"],
     )
 
 
@@ -133,6 +133,6 @@ def side_file(data):
     for i in range(header.extent_count):
         extent = s.META_EXTENT.read(data, 64 + 16 * i)
         parts.append(structure(data, s.META_EXTENT, 64 + 16 * i))
-        parts.append([f"      its bytes stand at {at:04x}"])
+        parts.append([f"      its bytes stand from {at} on"])
         at += extent.length
     return text(*parts, rows(at, data[at:], "closing checksum"))
