@@ -209,6 +209,12 @@ class Document(unittest.TestCase):
                         self.assertIn(name.rstrip(".,"), headings[page], where)
         self.assertGreater(cited, 100)
 
+    def test_words_that_bind_are_in_capitals(self):
+        for name, text in PAGES.items():
+            with self.subTest(page=name):
+                self.assertEqual(re.findall(r".*\b(?:must|should|shall)\b.*", text), [])
+                self.assertRegex(text, r"\bMUST\b")
+
     def test_no_two_headings_have_one_anchor(self):
         for name, text in PAGES.items():
             with self.subTest(page=name):
