@@ -83,12 +83,12 @@ std::optional<double> least_scale(double range, double levels) {
 }  // namespace
 
 double QuantizationLoss::rms_error() const noexcept {
-  return count == 0 ? 0 : std::sqrt(squared_errors / static_cast<double>(count));
+  return squared_errors.root_mean(count);
 }
 
 void QuantizationLoss::add(const QuantizationLoss& other) noexcept {
   largest_error = std::max(largest_error, other.largest_error);
-  squared_errors += other.squared_errors;
+  squared_errors.add(other.squared_errors);
   count += other.count;
 }
 
@@ -171,27 +171,32 @@ void measure_quantization(DType dtype, ByteSpan before, ByteSpan after, Quantiza
   }
   const StandardEnvironment environment;
   const std::size_t width = dtype_bits(dtype) / 8;
-  std::array<double, kLanes> largest{}, squares{};
-  const auto add = [&](std::size_t lane, double a, double b) {
-    const double error = std::fabs(a - b);
-    largest[lane] = error > largest[lane] ? error : largest[lane];
-    squares[lane] += error * error;
-  };
+  std::array<double, kLanes> largest{};
   alignas(64) Numbers restored;
-  in_blocks(dtype, before, [&](const Numbers& numbers, std::size_t first, std::size_t count) {
-    convert_elements(dtype, DType::f64, after.subspan(first * width, count * width),
-                     std::as_writable_bytes(std::span(restored).first(count)));
-    std::size_t i = 0;
-    for (; i + kLanes <= count; i += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        add(lane, numbers[i + lane], restored[i + lane]);
-    for (; i < count; ++i) add(0, numbers[i], restored[i]);
-  });
-  QuantizationLoss added{.count = total};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    added.largest_error = std::max(added.largest_error, largest[lane]);
-    added.squared_errors += squares[lane];
-  }
+  const auto squares_of = [&](double factor) {
+    std::array<double, kLanes> squares{};
+    const auto add = [&](std::size_t lane, double a, double b) {
+      const double error = std::fabs(a - b);
+      largest[lane] = error > largest[lane] ? error : largest[lane];
+      squares[lane] += error * factor * (error * factor);
+    };
+    in_blocks(dtype, before, [&](const Numbers& numbers, std::size_t first, std::size_t count) {
+      convert_elements(dtype, DType::f64, after.subspan(first * width, count * width),
+                       std::as_writable_bytes(std::span(restored).first(count)));
+      std::size_t i = 0;
+      for (; i + kLanes <= count; i += kLanes)
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+          add(lane, numbers[i + lane], restored[i + lane]);
+      for (; i < count; ++i) add(0, numbers[i], restored[i]);
+    });
+    double sum = 0;
+    for (const double lane : squares) sum += lane;
+    return sum;
+  };
+  const double plain = squares_of(1);
+  QuantizationLoss added{.largest_error = *std::max_element(largest.begin(), largest.end()),
+                         .count = total};
+  added.squared_errors = square_sum(added.largest_error, plain, squares_of);
   loss.add(added);
 }
 

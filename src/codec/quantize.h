@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "base/square_sum.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
 
@@ -31,9 +32,9 @@ constexpr DType parameter_dtype(DType dtype) noexcept {
 
 /// What restoring costs, gathered over any number of groups.
 struct QuantizationLoss {
-  double largest_error = 0;   ///< |number - restored|
-  double squared_errors = 0;  ///< their sum
-  std::uint64_t count = 0;    ///< of numbers
+  double largest_error = 0;  ///< |number - restored|
+  SquareSum squared_errors{};
+  std::uint64_t count = 0;  ///< of numbers
   double rms_error() const noexcept;
   void add(const QuantizationLoss& other) noexcept;
 };

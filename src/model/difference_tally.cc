@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace thalia::model {
 namespace {
@@ -48,7 +49,8 @@ void DifferenceTally::add(std::span<const T> a, std::span<const T> b) {
   std::array<std::uint64_t, kLanes> differ{};
   std::array<std::uint64_t, kLanes> lost{};
   std::array<double, kLanes> greatest{};
-  std::array<double, kLanes> squares{};
+  std::array<double, kLanes> sums{};
+  double factor = 1;
   const auto compare = [&](std::size_t lane, T x, T y) {
     // Without branches, which would keep the loop from being vectorised.
     const bool same = (int{x == y} | (int{is_nan(x)} & int{is_nan(y)})) != 0;
@@ -58,22 +60,33 @@ void DifferenceTally::add(std::span<const T> a, std::span<const T> b) {
     differ[lane] += !same;
     lost[lane] += !finite;
     greatest[lane] = counted > greatest[lane] ? counted : greatest[lane];
-    squares[lane] += counted * counted;
+    sums[lane] += counted * factor * (counted * factor);
   };
-  std::size_t i = 0;
-  for (; i + kLanes <= a.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) compare(lane, a[i + lane], b[i + lane]);
-  }
-  for (; i < a.size(); ++i) compare(0, a[i], b[i]);
+  const auto compare_all = [&] {
+    std::size_t i = 0;
+    for (; i + kLanes <= a.size(); i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) compare(lane, a[i + lane], b[i + lane]);
+    }
+    for (; i < a.size(); ++i) compare(0, a[i], b[i]);
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+  };
+  const double plain = compare_all();
+  DifferenceTally run;
   for (std::size_t lane = 0; lane < kLanes; ++lane)
-    add({differ[lane], lost[lane], greatest[lane], squares[lane]});
+    run.add({differ[lane], lost[lane], greatest[lane], {}});
+  run.squares = square_sum(run.max_difference, plain, [&](double of_scale) {
+    sums.fill(0);
+    factor = of_scale;
+    return compare_all();
+  });
+  add(run);
 }
 
 void DifferenceTally::add(const DifferenceTally& other) {
   differing += other.differing;
   not_finite += other.not_finite;
   max_difference = std::max(max_difference, other.max_difference);
-  sum_of_squares += other.sum_of_squares;
+  squares.add(other.squares);
 }
 
 template void DifferenceTally::add(std::span<const double>, std::span<const double>);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/square_sum.h"
+
 namespace thalia::model {
 
 /// Sums over some of the elements. Added up in one order, they do not depend on threads.
@@ -12,7 +14,7 @@ struct DifferenceTally {
   std::uint64_t differing = 0;
   std::uint64_t not_finite = 0;
   double max_difference = 0;
-  double sum_of_squares = 0;
+  SquareSum squares{};
 
   /// Two runs of one length.
   template <typename T>

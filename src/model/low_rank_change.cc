@@ -127,10 +127,6 @@ Products store_products(const TruncatedSvd& svd, std::span<const std::uint8_t> w
   return out;
 }
 
-double root(double value) {
-  return std::min(std::sqrt(value), std::numeric_limits<double>::max());
-}
-
 }  // namespace
 
 void check_low_rank(const LowRankOptions& options) {
@@ -185,7 +181,7 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   codec::measure_quantization(dtype, now, out.result, lost);
   codec::measure_quantization(dtype, now, base, change);
   const double relative =
-      change.squared_errors > 0 ? root(lost.squared_errors / change.squared_errors) : 1;
+      change.squared_errors.sum > 0 ? root_of_ratio(lost.squared_errors, change.squared_errors) : 1;
   if (!(relative <= options.max_relative_error) || !std::isfinite(lost.largest_error))
     return std::nullopt;
 
@@ -195,7 +191,7 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   header.max_lossy_generations = generation.most;
   header.code_length = products.code_length;
   header.max_error = std::bit_cast<std::uint64_t>(lost.largest_error);
-  const double rms_error = std::min(lost.rms_error(), std::numeric_limits<double>::max());
+  const double rms_error = lost.rms_error();
   header.rms_error = std::bit_cast<std::uint64_t>(rms_error);
   header.relative_error = std::bit_cast<std::uint64_t>(relative);
   append(out.payload, std::as_bytes(std::span(&header, 1)));

@@ -69,9 +69,9 @@ class GroupEncoder {
     for (const codec::QuantizationLoss& loss : losses_) sum.add(loss);
     return sum;
   }
-  double squared_numbers() const {
-    double sum = 0;
-    for (const double squares : squares_) sum += squares;
+  SquareSum squared_numbers() const {
+    SquareSum sum;
+    for (const SquareSum& squares : squares_) sum.add(squares);
     return sum;
   }
 
@@ -124,8 +124,19 @@ class GroupEncoder {
       codec::measure_quantization(dtype_, before, after, losses_[turn]);
       const std::span wide = std::span(numbers).first(n);
       codec::convert_elements(dtype_, DType::f64, before, std::as_writable_bytes(wide));
-      for (const double number : wide) squares_[turn] += number * number;
+      squares_[turn].add(squares_of(wide));
     }
+  }
+
+  static SquareSum squares_of(std::span<const double> numbers) {
+    double largest = 0;
+    for (const double number : numbers) largest = std::max(largest, std::fabs(number));
+    const auto sum = [&](double factor) {
+      double squares = 0;
+      for (const double number : numbers) squares += number * factor * (number * factor);
+      return squares;
+    };
+    return square_sum(largest, sum(1), sum);
   }
 
   DType dtype_;
@@ -136,7 +147,7 @@ class GroupEncoder {
   std::span<const double> importance_;
   std::vector<std::byte> restored_;
   std::vector<codec::QuantizationLoss> losses_;  ///< by turn, so that threads change no sum
-  std::vector<double> squares_;
+  std::vector<SquareSum> squares_;
 };
 
 }  // namespace
@@ -171,8 +182,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
 
   const integrity::ContentDigest digest = integrity::content_digest(encoding.restored(), threads);
   const codec::QuantizationLoss loss = encoding.loss();
-  // Squares of the largest f64 are none.
-  const double rms_error = std::min(loss.rms_error(), std::numeric_limits<double>::max());
+  const double rms_error = loss.rms_error();
   format::QuantizedTensor& side = payload.side = {};
   side.bits = static_cast<std::uint8_t>(bits);
   side.lossy_generation = generation.number;
@@ -193,9 +203,9 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
   report.quantized_bytes = payload.bytes.size();
   report.max_error = loss.largest_error;
   report.rms_error = rms_error;
-  const double squares = encoding.squared_numbers();
-  if (loss.squared_errors > 0 && squares > 0)
-    report.relative_error = std::sqrt(loss.squared_errors / squares);
+  const SquareSum squares = encoding.squared_numbers();
+  if (loss.squared_errors.sum > 0 && squares.sum > 0)
+    report.relative_error = root_of_ratio(loss.squared_errors, squares);
   return payload;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <complex>
 #include <cstring>
 #include <optional>
@@ -256,8 +255,7 @@ ValueDiff ValueComparison::result() const {
                  .not_finite = sum.not_finite,
                  .max_difference = sum.max_difference};
   if (elements_ > sum.not_finite)
-    diff.rms_difference =
-        std::sqrt(sum.sum_of_squares / static_cast<double>(elements_ - sum.not_finite));
+    diff.rms_difference = sum.squares.root_mean(elements_ - sum.not_finite);
   return diff;
 }
 

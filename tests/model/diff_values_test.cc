@@ -112,11 +112,29 @@ BOOST_AUTO_TEST_SUITE(diff_values)
 BOOST_AUTO_TEST_CASE(differences_are_counted_and_measured) {
   check(compare(dense<float>({1, 2, 3, 4}), dense<float>({1, 2.5f, 3, 1})), 4, 2, 0, 3,
         std::sqrt((0.25 + 9) / 4));
-  check(compare(dense<double>({1e-300}), dense<double>({-1e-300})), 1, 1, 0, 2e-300, 0);
   check(compare(dense<std::int8_t>({-128, 5}), dense<std::int8_t>({127, 5})), 2, 1, 0, 255,
         255 / std::sqrt(2));
   check(compare(dense<std::uint8_t>({0, 5}), dense<std::uint8_t>({255, 5})), 2, 1, 0, 255,
         255 / std::sqrt(2));
+}
+
+// Squares of these are no numbers of f64.
+BOOST_AUTO_TEST_CASE(differences_of_any_size_are_measured) {
+  for (const double unit : {0x1p-1074, 0x1p-1000, 0x1p-660, 0x1p-512, 0x1p512, 0x1p660, 0x1p1021}) {
+    check(compare(dense<double>({unit, 3 * unit, 0}), dense<double>({0, unit, 0})), 3, 2, 0,
+          2 * unit, unit == 0x1p-1074 ? unit : unit * std::sqrt(5.0 / 3));
+  }
+  check(compare(dense<double>({1e-300}), dense<double>({-1e-300})), 1, 1, 0, 2e-300, 2e-300);
+  check(compare(dense<double>({1e200, 1e-200}), dense<double>({0, 0})), 2, 2, 0, 1e200,
+        1e200 / std::sqrt(2));
+  // Pieces of different size, and their order.
+  std::vector<double> numbers(100'000, 1e-200);
+  numbers.back() = 1e200;
+  const std::vector<double> zeros(numbers.size());
+  const double rms = 1e200 / std::sqrt(static_cast<double>(numbers.size()));
+  check(compare(dense(numbers), dense(zeros)), numbers.size(), numbers.size(), 0, 1e200, rms);
+  std::reverse(numbers.begin(), numbers.end());
+  check(compare(dense(numbers), dense(zeros)), numbers.size(), numbers.size(), 0, 1e200, rms);
 }
 
 BOOST_AUTO_TEST_CASE(nan_is_nan_and_what_is_not_finite_is_counted_apart) {

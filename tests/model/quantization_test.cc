@@ -105,6 +105,29 @@ BOOST_AUTO_TEST_CASE(takes_constant_huge_tiny_and_empty_tensors) {
   }
 }
 
+// Squares of these are no numbers of f64; long double has them.
+BOOST_AUTO_TEST_CASE(reports_the_error_of_numbers_of_any_size) {
+  for (const double unit : {1e-300, 1e-200, 1e-160, 1.0, 1e160, 1e200, 1e300}) {
+    const Quantized file(tensor_of(DType::f64, {3000}, normal_numbers(3000, unit)),
+                         {.bits = 4, .group_size = 64});
+    long double errors = 0, squares = 0;
+    for (std::size_t i = 0; i < file.before.size(); ++i) {
+      const long double before = file.before[i], error = before - file.after[i];
+      errors += error * error;
+      squares += before * before;
+    }
+    const QuantizedTensorReport& report = file.result.quantized[0];
+    const auto close = [&](double reported, long double expected) {
+      BOOST_TEST(std::fabs(static_cast<double>(reported / expected) - 1) < 1e-9, unit);
+    };
+    close(report.rms_error, std::sqrt(errors / 3000));
+    close(report.relative_error, std::sqrt(errors / squares));
+    const Reader reader = Reader::open(file.folder / "out.thalia");
+    close(quantization_of(reader.region(0).tensor(0))->rms_error, std::sqrt(errors / 3000));
+    BOOST_TEST(verify(file.folder / "out.thalia").ok());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(leaves_what_it_was_not_asked_for) {
   const TemporaryFolder folder;
   const auto numbers = normal_numbers(2048, 1);
