@@ -83,11 +83,12 @@ struct PrecisionPolicy {
 /// By name: fp32, fp16, bf16, mixed, keep. @throws UsageError (bad_argument) listing them.
 PrecisionPolicy precision_policy(std::string_view name);
 /// Such a name, or items KEY=PRECISION with commas between them. KEY is a category, or a pattern,
-/// which has '*', '?', '.' or '/' in it; "match=role" sets the matching. Categories that are not
+/// which has '*', '?', '.' or '/' in it, or is in double quotes, where \" and \\ stand for " and \;
+/// "match=role" sets the matching. Categories that are not
 /// named get what "default" gets, or are kept where that is not named either.
 /// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
 PrecisionPolicy parse_precision_policy(std::string_view text);
-/// The text that parses to an equal policy: a name where there is one.
+/// The text that parses to an equal policy, whatever its patterns are: a name where there is one.
 std::string to_string(const PrecisionPolicy& policy);
 
 /// The category by the rules of the original program, of a dotted path from the root of a state:

@@ -80,33 +80,36 @@ bool is_pattern(std::string_view key) {
   return key.find_first_of("*?./") != std::string_view::npos;
 }
 
+// A pattern as a key: in quotes where it could be taken for something else.
+std::string pattern_key(const std::string& glob) {
+  if (is_pattern(glob) && glob.find_first_of(",\"") == std::string::npos) return glob;
+  std::string key = "\"";
+  for (const char c : glob) {
+    if (c == '"' || c == '\\') key += '\\';
+    key += c;
+  }
+  return key + '"';
+}
+
 // The items KEY=VALUE of a text, one after the other.
 class ItemReader {
  public:
-  void read(std::string_view item) {
-    const std::size_t equals = item.rfind('=');
-    if (equals == std::string_view::npos || equals == 0)
-      fail_policy(item, policy_names() + ", KEY=PRECISION,…", "unknown precision policy");
-    const std::string_view key = item.substr(0, equals);
-    const std::string_view value = item.substr(equals + 1);
-    if (key == kMatchingKey) {
-      set(matching_, find_name<CategoryMatching>(kMatchings, value), item,
-          fmt::format("{}", fmt::join(kMatchings, ", ")));
-      return;
-    }
-    const auto precision = precision_from_name(value);
-    const std::string names = fmt::format("{}", fmt::join(kPrecisions, ", "));
-    if (const auto category = category_from_name(key)) {
-      set(precisions_[static_cast<std::size_t>(*category)], precision, item, names);
-    } else if (!is_pattern(key)) {
-      fail_policy(key,
-                  fmt::format("{}, {}, a pattern with '*', '?', '.' or '/'",
-                              fmt::join(kCategories, ", "), kMatchingKey),
-                  "unknown category");
-    } else {
-      std::optional<Precision> of_pattern;
-      set(of_pattern, precision, item, names);
-      patterns_.push_back({std::string(key), *of_pattern});
+  void read_all(std::string_view text) {
+    while (true) {
+      std::string_view rest = text;
+      if (text.starts_with('"')) {
+        std::string glob = read_quoted(rest);
+        if (!rest.starts_with('=')) fail_item(text);
+        const std::size_t end = rest.find(',');
+        add_pattern(std::move(glob), rest.substr(1, end - 1),
+                    text.substr(0, text.size() - rest.size() + std::min(end, rest.size())));
+        rest = end == std::string_view::npos ? rest.substr(rest.size()) : rest.substr(end);
+      } else {
+        read(text.substr(0, text.find(',')));
+        rest = text.substr(std::min(text.find(','), text.size()));
+      }
+      if (rest.empty()) return;
+      text = rest.substr(1);
     }
   }
 
@@ -123,6 +126,55 @@ class ItemReader {
   }
 
  private:
+  [[noreturn]] static void fail_item(std::string_view item) {
+    fail_policy(item, policy_names() + ", KEY=PRECISION,…", "unknown precision policy");
+  }
+
+  // The pattern that `rest` begins with, in quotes; `rest` is then what stands behind them.
+  static std::string read_quoted(std::string_view& rest) {
+    std::string glob;
+    for (std::size_t i = 1; i < rest.size(); ++i) {
+      if (rest[i] == '"') {
+        rest = rest.substr(i + 1);
+        return glob;
+      }
+      if (rest[i] == '\\' && ++i == rest.size()) break;
+      glob += rest[i];
+    }
+    fail_item(rest);
+  }
+
+  void read(std::string_view item) {
+    const std::size_t equals = item.rfind('=');
+    if (equals == std::string_view::npos || equals == 0) fail_item(item);
+    const std::string_view key = item.substr(0, equals);
+    const std::string_view value = item.substr(equals + 1);
+    if (key == kMatchingKey) {
+      set(matching_, find_name<CategoryMatching>(kMatchings, value), item,
+          fmt::format("{}", fmt::join(kMatchings, ", ")));
+      return;
+    }
+    if (const auto category = category_from_name(key)) {
+      set(precisions_[static_cast<std::size_t>(*category)], precision_from_name(value), item,
+          precision_names());
+    } else if (!is_pattern(key)) {
+      fail_policy(key,
+                  fmt::format("{}, {}, a pattern with '*', '?', '.' or '/', or one in quotes",
+                              fmt::join(kCategories, ", "), kMatchingKey),
+                  "unknown category");
+    } else {
+      add_pattern(std::string(key), value, item);
+    }
+  }
+
+  static std::string precision_names() { return fmt::format("{}", fmt::join(kPrecisions, ", ")); }
+
+  void add_pattern(std::string glob, std::string_view value, std::string_view item) {
+    std::optional<Precision> precision;
+    set(precision, precision_from_name(value), item, precision_names());
+    patterns_.push_back({std::move(glob), *precision});
+  }
+
   template <typename T>
   static void set(std::optional<T>& field, std::optional<T> value, std::string_view item,
                   std::string names) {
@@ -186,11 +238,7 @@ PrecisionPolicy parse_precision_policy(std::string_view text) {
   for (const Named& named : named_policies())
     if (named.name == text) return named.policy;
   ItemReader items;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    items.read(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  items.read_all(text);
   return items.finish();
 }
 
@@ -202,7 +250,7 @@ std::string to_string(const PrecisionPolicy& policy) {
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
   };
   for (const PrecisionPattern& pattern : policy.patterns)
-    add(pattern.glob, precision_name(pattern.precision));
+    add(pattern_key(pattern.glob), precision_name(pattern.precision));
   for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
     const auto category = static_cast<PrecisionCategory>(i);
     const bool is_default = category == PrecisionCategory::other;

@@ -1,6 +1,8 @@
 #include "thalia/precision.h"
 
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -161,6 +163,8 @@ BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
     const PrecisionPolicy policy = parse_precision_policy(text);
     BOOST_TEST((parse_precision_policy(to_string(policy)) == policy), to_string(policy));
   }
+  BOOST_TEST(to_string(PrecisionPolicy{.patterns = {{"w_ff", Precision::fp16}}}) ==
+             R"("w_ff"=fp16)");
   BOOST_TEST(to_string(precision_policy("bf16")) == "bf16");
   const auto shortened = [](std::string_view text) {
     return to_string(parse_precision_policy(text));
@@ -168,6 +172,31 @@ BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
   BOOST_TEST(shortened("default=keep,weights/*=fp16,biases=keep") == "weights/*=fp16");
   BOOST_TEST(shortened("default=fp32,biases=keep,traces=fp32,match=role") ==
              "biases=keep,default=fp32,match=role");
+}
+
+// Patterns of the characters that mean something in the text, and names that do.
+BOOST_AUTO_TEST_CASE(every_policy_comes_back_from_its_text) {
+  const std::string_view pieces[]{"w",       "ff",   ",",    "=",       "\"",  "\\",
+                                  "*",       "?",    ".",    "/",       " ",   "match",
+                                  "weights", "fp16", "role", "default", "\n",  "\xC3\xA4",
+                                  "keep",    "'",    "\"=",  ",\"",     "\\\""};
+  std::mt19937_64 random(15);
+  const auto below = [&](std::uint64_t bound) { return random() % bound; };
+  for (int round = 0; round < 5000; ++round) {
+    PrecisionPolicy policy;
+    for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i)
+      policy.of(static_cast<PrecisionCategory>(i)) = static_cast<Precision>(below(5));
+    if (below(2) == 0) policy = PrecisionPolicy{};
+    for (std::uint64_t n = below(4); n > 0; --n) {
+      PrecisionPattern& pattern = policy.patterns.emplace_back();
+      for (std::uint64_t length = below(6); length > 0; --length)
+        pattern.glob += pieces[below(std::size(pieces))];
+      pattern.precision = static_cast<Precision>(below(5));
+    }
+    if (below(2) == 0) policy.matching = CategoryMatching::role;
+    const std::string text = to_string(policy);
+    BOOST_REQUIRE_MESSAGE(parse_precision_policy(text) == policy, text);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(refuses_texts_that_are_none) {
@@ -184,6 +213,12 @@ BOOST_AUTO_TEST_CASE(refuses_texts_that_are_none) {
   refuses("weights=fp16,weights=fp32", ErrorCode::duplicate, "weights=fp32");
   refuses("match=name", ErrorCode::bad_argument, "bound original, role");
   refuses("a/b=", ErrorCode::bad_argument, "bound fp32, fp16, bf16, auto, keep");
+  refuses(R"("w_ff")", ErrorCode::bad_argument, R"(got '"w_ff"')");
+  refuses(R"("w_ff=fp16)", ErrorCode::bad_argument, R"(got '"w_ff=fp16')");
+  refuses(R"("w_ff\)", ErrorCode::bad_argument, "unknown precision policy");
+  refuses(R"("w_ff"x=fp16)", ErrorCode::bad_argument, "unknown precision policy");
+  refuses(R"("w_ff"=fp8,biases=fp16)", ErrorCode::bad_argument, R"(got '"w_ff"=fp8',)");
+  refuses(R"("w_ff"=fp16,)", ErrorCode::bad_argument, "got ''");
 }
 
 BOOST_AUTO_TEST_CASE(knows_whether_anything_can_change) {
