@@ -117,12 +117,12 @@ requires(!std::same_as<T, bool>) Value::Value(T number)
 
 std::string_view kind_name(Value::Kind kind) noexcept;
 
-/// A JSON text (RFC 8259) as a tree without tensors; numbers keep their text. Of a name that occurs
-/// twice the last value counts. @throws FormatError (bad_json, limit_exceeded) within the limits on
-/// depth and bytes.
+/// A JSON text (RFC 8259) of any value as a tree without tensors; numbers keep their text. Of a
+/// name that occurs twice the last value counts. @throws FormatError (bad_json, limit_exceeded)
+/// within the limits on depth and bytes.
 Value parse_json(std::string_view json, const ReadLimits& limits = {});
-/// Compact JSON. @throws UsageError (bad_argument) for a tensor, or a number that JSON has no text
-/// for (NaN, infinities), naming the path to it.
+/// Compact JSON, which parse_json() reads back as an equal value. @throws UsageError (bad_argument)
+/// for a tensor, or a number that JSON has no text for (NaN, infinities), naming the path to it.
 std::string to_json(const Value& value);
 
 }  // namespace thalia

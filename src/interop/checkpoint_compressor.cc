@@ -14,6 +14,7 @@
 #include "interop/content_hash_list.h"
 #include "interop/hex_text.h"
 #include "interop/lru_cache.h"
+#include "model/value_json.h"
 
 namespace thalia {
 namespace {
@@ -229,7 +230,7 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
     }
   }
   Checkpoint checkpoint{.tensors = {},
-                        .metadata = parse_json(header.metadata, config.limits),
+                        .metadata = model::parse_json_object(header.metadata, config.limits),
                         .training_step = header.training_step};
   for (std::size_t i = 0; i < tensors.size(); ++i)
     checkpoint.tensors.emplace(tensors[i].name, std::move(restored[i]));

@@ -86,7 +86,7 @@ class TensorPlacer {
 Value parse(ByteSpan body, format::Extent extent, const ReadLimits& limits) {
   const std::string_view text(reinterpret_cast<const char*>(body.data()) + extent.offset,
                               extent.length);
-  return model::parse_json(text, limits, json::Dialect::python);
+  return model::parse_json_object(text, limits, json::Dialect::python);
 }
 
 Value read_metadata(ByteSpan body, const format::V01Header& header, const ReadLimits& limits,

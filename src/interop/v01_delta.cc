@@ -49,8 +49,8 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
     if (claimed != length || text.front() != std::byte{'{'}) continue;
     ++attempts;
     try {
-      return model::parse_json({reinterpret_cast<const char*>(text.data()), length}, limits,
-                               json::Dialect::python);
+      return model::parse_json_object({reinterpret_cast<const char*>(text.data()), length}, limits,
+                                      json::Dialect::python);
     } catch (const FormatError&) {
       // Bytes of the pickle that look like a length: a longer text may be the right one.
     }

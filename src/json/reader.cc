@@ -38,8 +38,11 @@ std::string_view trim_end(std::string_view token) {
 // The parser's state for one text.
 class Walk {
  public:
-  Walk(std::string_view text, unsigned max_depth, Dialect dialect)
-      : text_(text), max_depth_(std::min(max_depth, kDepthCeiling)), dialect_(dialect) {}
+  Walk(std::string_view text, unsigned max_depth, Dialect dialect, std::size_t bracket = 0)
+      : text_(text),
+        bracket_(bracket),
+        max_depth_(std::min(max_depth, kDepthCeiling)),
+        dialect_(dialect) {}
 
   bool is_python() const noexcept { return dialect_ == Dialect::python; }
 
@@ -48,23 +51,28 @@ class Walk {
     if (depth > max_depth_) fail_limit("", "max_json_depth", depth, max_depth_);
   }
 
-  void run(const MemberVisitor& visit) {
-    try {
-      // One level more than is ever entered: with assertions on, simdjson asserts its own ceiling.
-      if (const auto error = parser_.allocate(text_.size(), kDepthCeiling + 1)) {
-        throw simdjson::simdjson_error(error);
-      }
-      document_ = parser_.iterate(text_);
+  void run_object(const MemberVisitor& visit) {
+    run("object", [&] {
       check_depth(1);
       members(document_.get_object(), 1, visit);
-      if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-        fail("there is more behind the object");
+    });
+  }
+
+  // The text stands in brackets of its own: the parser has numbers and the like inside of others
+  // only.
+  void run_value(const ElementVisitor& visit) {
+    run("value", [&] {
+      bool is_there = false;
+      for (auto element : document_.get_array()) {
+        if (is_there) fail("there is more than one value");
+        is_there = true;
+        simdjson::ondemand::value parsed = element.value();
+        Value value(*this, &parsed, 0);
+        visit(value);
+        value.finish();
       }
-    } catch (const simdjson::simdjson_error& error) {
-      if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();
-      if (error.error() == simdjson::INCORRECT_TYPE) fail("the text is no object");
-      fail(explain(error.error()));
-    }
+      if (!is_there) fail(explain(simdjson::EMPTY));
+    });
   }
 
   void members(simdjson::ondemand::object object, unsigned depth, const MemberVisitor& visit) {
@@ -110,13 +118,34 @@ class Walk {
     std::string message = fmt::format("bad JSON: {}", what);
     const char* location = nullptr;
     if (document_.is_alive() && !document_.current_location().get(location)) {
-      message += fmt::format(", near byte {} of {}", location - text_.data(), text_.size());
+      message += fmt::format(", near byte {} of {}", location - text_.data() - bracket_,
+                             text_.size() - 2 * bracket_);
     }
     throw FormatError(ErrorCode::bad_json, std::move(message));
   }
 
  private:
+  template <typename Work>
+  void run(std::string_view what, const Work& work) {
+    try {
+      // One level more than is ever entered: with assertions on, simdjson asserts its own ceiling.
+      const std::size_t levels = kDepthCeiling + bracket_ + 1;
+      if (const auto error = parser_.allocate(text_.size(), levels))
+        throw simdjson::simdjson_error(error);
+      document_ = parser_.iterate(text_);
+      work();
+      if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+        fail(fmt::format("there is more behind the {}", what));
+      }
+    } catch (const simdjson::simdjson_error& error) {
+      if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();
+      if (error.error() == simdjson::INCORRECT_TYPE) fail("the text is no object");
+      fail(explain(error.error()));
+    }
+  }
+
   simdjson::padded_string text_;
+  std::size_t bracket_;  ///< bytes before and behind the text that are not its own
   unsigned max_depth_;
   Dialect dialect_;
   std::deque<std::string> strings_;  ///< decoded here, and handed out
@@ -244,7 +273,12 @@ void Value::finish() {
 
 void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
                  Dialect dialect) {
-  Walk(text, max_depth, dialect).run(visit);
+  Walk(text, max_depth, dialect).run_object(visit);
+}
+
+void walk_value(std::string_view text, unsigned max_depth, const ElementVisitor& visit,
+                Dialect dialect) {
+  Walk(fmt::format("[{}]", text), max_depth, dialect, 1).run_value(visit);
 }
 
 void check_object(std::string_view text, unsigned max_depth) {

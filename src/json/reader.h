@@ -73,4 +73,9 @@ class Value {
 void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
                  Dialect dialect = Dialect::rfc8259);
 
+/// The same of a text that is any value: calls `visit` once. @throws FormatError (bad_json,
+/// limit_exceeded) as check_object().
+void walk_value(std::string_view text, unsigned max_depth, const ElementVisitor& visit,
+                Dialect dialect = Dialect::rfc8259);
+
 }  // namespace thalia::json

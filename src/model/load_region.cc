@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "model/stored_region.h"
 #include "model/tree_json.h"
+#include "model/value_json.h"
 #include "thalia/error.h"
 
 namespace thalia::model {
@@ -48,10 +49,10 @@ class Loading {
  private:
   void read_texts() {
     if (!view_.config_json().empty())
-      config_ = parse_json(view_.config_json(), context_.options.limits);
+      config_ = parse_json_object(view_.config_json(), context_.options.limits);
     Value metadata = Value::object();
     if (!view_.metadata_json().empty())
-      metadata = parse_json(view_.metadata_json(), context_.options.limits);
+      metadata = parse_json_object(view_.metadata_json(), context_.options.limits);
     const Value* tree = metadata.find(kTreeMember);
     has_tree_ = tree != nullptr;
     if (has_tree_) {

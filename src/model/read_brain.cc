@@ -10,6 +10,7 @@
 #include "container/short_name.h"
 #include "model/stored_brain.h"
 #include "model/tree_json.h"
+#include "model/value_json.h"
 
 namespace thalia::model {
 namespace {
@@ -138,7 +139,7 @@ class Reading {
 }  // namespace
 
 Value read_metadata(std::string_view json, const ReadLimits& limits) {
-  return read_tree(parse_json(json, limits));
+  return read_tree(parse_json_object(json, limits));
 }
 
 BrainState read_brain(const Reader& reader, const BrainReadOptions& options) {

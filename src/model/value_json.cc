@@ -110,11 +110,24 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
   }
 }
 
+void check_bytes(std::string_view json, const ReadLimits& limits) {
+  if (json.size() > limits.max_json_bytes)
+    fail_limit("", "max_json_bytes", json.size(), limits.max_json_bytes);
+}
+
 }  // namespace
 
 Value model::parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect) {
-  if (json.size() > limits.max_json_bytes)
-    fail_limit("", "max_json_bytes", json.size(), limits.max_json_bytes);
+  check_bytes(json, limits);
+  Value result;
+  json::walk_value(
+      json, limits.max_json_depth, [&](json::Value& value) { result = parsed(value); }, dialect);
+  return result;
+}
+
+Value model::parse_json_object(std::string_view json, const ReadLimits& limits,
+                               json::Dialect dialect) {
+  check_bytes(json, limits);
   Members members;
   json::walk_object(
       json, limits.max_json_depth,
