@@ -1,6 +1,6 @@
 // Capacity: how much of a region's neurons and weights is in use, and growing where little is left.
 //
-//   for (const GrowthNeed& need : thalia::check_growth_needs(brain)) ...
+//   for (const thalia::GrowthNeed& need : thalia::check_growth_needs(brain)) report(need.region);
 //   thalia::auto_grow(brain, 0.8);
 //
 // docs/states.md, "Capacity".
@@ -28,8 +28,8 @@ struct CapacityMetrics {
   bool growth_recommended = false;
   std::uint32_t growth_amount = 0;  ///< neurons, where growth is recommended
   std::string growth_reason;  ///< "weight_saturation", "firing_rate", "synapse_usage", or empty
-  /// The task has not changed within PruneOptions::importance_window_steps, and the importance of
-  /// synapses was tracked as long.
+  /// The state says that the task has not changed within PruneOptions::importance_window_steps,
+  /// and the importance of synapses was tracked as long.
   bool pruning_safe = false;
 };
 
@@ -52,8 +52,8 @@ struct AutoGrowth {
 };
 /// Grows each region whose utilization is above the threshold: by the recommended amount, else by
 /// a tenth, at least 8 neurons. A region that cannot grow by so many is refused as by
-/// grow_output(), those before it have grown then. @throws UsageError (bad_argument) for a
-/// threshold that is not from 0 to 1; as grow_output().
+/// grow_output(). After an error nothing has changed, in no region. @throws UsageError
+/// (bad_argument) for a threshold that is not from 0 to 1; as grow_output().
 std::vector<AutoGrowth> auto_grow(BrainState& brain, double threshold = 0.8,
                                   const GrowthOptions& options = {});
 
@@ -71,6 +71,7 @@ struct AutoPruning {
   PruneResult result;  ///< with its log
 };
 /// prune_synapses() of every region and pathway, where it is enabled. Neurons are never removed.
+/// After an error nothing has changed, in no region.
 std::vector<AutoPruning> auto_prune(BrainState& brain, const AutoPruneOptions& options = {});
 
 }  // namespace thalia

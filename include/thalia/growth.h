@@ -1,6 +1,6 @@
 // Growth: neurons and inputs added to the regions of a state.
 //
-//   thalia::BrainState brain = ...;
+//   thalia::BrainState brain = thalia::BrainCheckpoint::load("brain.thalia");
 //   thalia::grow_output(brain, "cortex", 32, {.seed = 7});                    // rows
 //   thalia::grow_source(brain, "striatum", "cortex", 96, {.seed = 7});        // columns
 //
@@ -60,17 +60,21 @@ struct GrowthResult {
   std::uint32_t n_neurons = 0;       ///< of the region, now
   std::int64_t synapses_added = 0;   ///< as the header counts them: stored elements of weights
   std::vector<GrownTensor> tensors;  ///< in the order of the state, then of the connections
-  std::string nothing_done;          ///< why nothing was; empty where something was
+  /// Regions and pathways that have an axis "source:REGION", which was left as it is: as the
+  /// options did not say grow_targets. A region that would be read on access is not looked at.
+  std::vector<std::string> targets_left;
+  std::string nothing_done;  ///< why nothing was; empty where something was
 };
 
 /// Adds neurons behind the last one: rows of every matrix, and elements of all that has an axis of
-/// neurons; connections from and to the region grow with it, weights and delays. What was there
-/// keeps indices and bits. An event goes into metadata["growth_history"]. After an error nothing
-/// has changed.
-/// `region` may be "pathway:NAME". @throws UsageError (not_found) naming the region;
-/// (wrong_state) where it has no neurons, or an axis is ambiguous: say it in "axes";
-/// (size_mismatch) where axes and shapes disagree, or the count passes 2^32 - 1; (dtype_mismatch)
-/// for weights of an element type of less than 16 bits; (bad_argument) for options out of bounds.
+/// neurons; connections from and to the region grow with it, weights and delays. Inputs that other
+/// regions have from this one ("source:REGION") grow where the options say grow_targets; else they
+/// stay, and the result names these regions. What was there keeps indices and bits. An event goes
+/// into metadata["growth_history"]. After an error nothing has changed. `region` may be
+/// "pathway:NAME". @throws UsageError (not_found) naming the region; (wrong_state) where it has no
+/// neurons, or an axis is ambiguous: say it in "axes"; (size_mismatch) where axes and shapes
+/// disagree, or the count passes 2^32 - 1; (dtype_mismatch) for weights of an element type of less
+/// than 16 bits; (bad_argument) for options out of bounds.
 GrowthResult grow_output(BrainState& brain, std::string_view region, std::uint32_t n_new,
                          const GrowthOptions& options = {});
 

@@ -65,15 +65,17 @@ struct PruneResult {
 /// Removes synapses of the region's matrices of weights whose value is weak, which are old, and
 /// which were unimportant over the whole window: their weight becomes 0, and is no longer stored
 /// where the matrix is sparse. Of each matrix learning_state.synapse_age and .synapse_importance
-/// have to tell, else it is spared. An event of type pruning goes into the growth history where
-/// something was removed. After an error nothing has changed.
+/// have to tell, else it is spared, and of the task the brain's `task_change`, else all are. An
+/// event of type pruning goes into the growth history where something was removed. After an error
+/// nothing has changed.
 /// @throws UsageError (not_found); (size_mismatch) where age or importance have another shape than
 /// their matrix; (bad_argument).
 PruneResult prune_synapses(BrainState& brain, std::string_view region,
                            const PruneOptions& options = {});
 
 /// Removes up to n neurons, the longest silent first: those that learning_state.silent_steps says
-/// are silent, without a strong connection in or out, and not protected. What has an axis of
+/// are silent, without a strong connection in or out, and not protected. None where the brain's
+/// `task_change` does not tell of the task. What has an axis of
 /// neurons shrinks, connections and the inputs of other regions ("source:REGION") too.
 /// @throws UsageError (not_found); (wrong_state, size_mismatch) as grow_output(), and where the
 /// region has populations or groups of neurons.

@@ -94,6 +94,9 @@ void print_json(Output& out, const Arguments& arguments, const GrowFileResult& r
     json.end_object();
   }
   json.end_array();
+  json.key("targets_left").begin_array();
+  for (const std::string& target : growth.targets_left) json.value(as_utf8(target));
+  json.end_array();
   json.member("file_bytes", result.append.file_bytes);
   json.member("appended_bytes", result.append.appended_bytes);
   json.member("dead_bytes", result.append.dead_bytes);
@@ -118,6 +121,10 @@ void print_text(Output& out, const Arguments& arguments, const GrowFileResult& r
   for (const GrownTensor& tensor : growth.tensors) {
     out.print("  {} {}: {} -> {}\n", escape(tensor.region), escape(tensor.path),
               tensor.old_shape.to_string(), tensor.new_shape.to_string());
+  }
+  for (const std::string& target : growth.targets_left) {
+    out.print("  {}: its inputs from {} are as many as before\n", escape(target),
+              escape(arguments.region));
   }
 }
 

@@ -27,12 +27,20 @@ BrainRegion& BrainEdit::region(std::string_view name) {
   return regions_.emplace(name, require_region(brain_, name)).first->second;
 }
 
+const BrainRegion& BrainEdit::current(std::string_view name) const {
+  const auto known = regions_.find(name);
+  return known != regions_.end() ? known->second : require_region(std::as_const(brain_), name);
+}
+
 Connectivity& BrainEdit::connectivity() {
-  if (!connectivity_) connectivity_ = brain_.connectivity;
+  if (!connectivity_) {
+    std::as_const(brain_.connectivity).all();  // read here, where that may still fail
+    connectivity_ = brain_.connectivity;
+  }
   return *connectivity_;
 }
 
-void BrainEdit::commit() {
+void BrainEdit::commit() noexcept {
   for (auto& [name, region] : regions_) require_region(brain_, name) = std::move(region);
   if (connectivity_) std::ranges::move(connectivity_->all(), brain_.connectivity.all().begin());
   brain_.metadata = std::move(metadata_);

@@ -20,11 +20,16 @@ class BrainEdit {
  public:
   explicit BrainEdit(BrainState& brain) : brain_(brain), metadata_(brain.metadata) {}
 
+  /// As it was when the edit began.
+  const BrainState& brain() const noexcept { return brain_; }
   /// To be changed. Valid until commit(). @throws UsageError (not_found).
   BrainRegion& region(std::string_view name);
+  /// As the edit has left it so far. @throws UsageError (not_found).
+  const BrainRegion& current(std::string_view name) const;
   Connectivity& connectivity();
   Value& metadata() { return metadata_; }
-  void commit();
+  /// Everything that can fail has been done by now.
+  void commit() noexcept;
 
  private:
   BrainState& brain_;

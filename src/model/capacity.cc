@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "model/brain_edit.h"
 #include "model/element_numbers.h"
+#include "model/growth_region.h"
 #include "model/prune_log.h"
 #include "model/stored_region.h"
 
@@ -139,6 +140,7 @@ std::vector<AutoGrowth> auto_grow(BrainState& brain, double threshold,
     fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", threshold), "0 to 1");
   }
   std::vector<AutoGrowth> grown;
+  model::BrainEdit edit(brain);
   for (const auto& [region, metrics] : check_growth_needs(brain)) {
     if (metrics.utilization <= threshold) continue;
     GrowthOptions of_region = options;
@@ -148,8 +150,9 @@ std::vector<AutoGrowth> auto_grow(BrainState& brain, double threshold,
     const std::uint32_t n_new = metrics.growth_recommended
                                     ? metrics.growth_amount
                                     : std::max(kLeastAutomatic, metrics.neuron_count / 10);
-    grown.push_back({region, grow_output(brain, region, n_new, of_region)});
+    grown.push_back({region, model::grow_output(edit, region, n_new, of_region)});
   }
+  if (!grown.empty()) edit.commit();
   return grown;
 }
 
@@ -162,10 +165,12 @@ std::vector<AutoPruning> auto_prune(BrainState& brain, const AutoPruneOptions& o
     prune.importance_threshold *= 2;
     prune.safety_level = "aggressive";
   }
+  model::BrainEdit edit(brain);
   for (std::string& name : names_of(brain)) {
-    PruneResult result = prune_synapses(brain, name, prune);
+    PruneResult result = model::prune_synapses(edit, name, prune);
     pruned.push_back({std::move(name), std::move(result)});
   }
+  edit.commit();
   return pruned;
 }
 

@@ -11,10 +11,12 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/short_name.h"
+#include "model/growth_axes.h"
 #include "model/growth_record.h"
 #include "model/growth_region.h"
 #include "model/stored_region.h"
 #include "model/tensor_paths.h"
+#include "model/value_json.h"
 #include "thalia/growth_history.h"
 #include "thalia/reader.h"
 
@@ -67,7 +69,10 @@ class GrowingFile {
   GrowFileResult grow_output(std::uint32_t n_new) {
     const std::uint64_t old_size = region_.n_neurons;
     GrowthResult growth = model::grow_region_output(region_, name_, n_new, growth_);
-    if (growth.nothing_done.empty()) replace_connections(old_size, n_new, growth);
+    if (growth.nothing_done.empty()) {
+      replace_connections(old_size, n_new, growth);
+      growth.targets_left = targets();
+    }
     return finish(std::move(growth), {});
   }
 
@@ -97,12 +102,41 @@ class GrowingFile {
     return result;
   }
 
+  Value metadata_of(const RegionView& view) const {
+    return view.metadata_json().empty()
+               ? Value::object()
+               : model::parse_json_object(view.metadata_json(), options_.limits);
+  }
+
+  // Other regions that have inputs from this one, by the directory and their metadata. What cannot
+  // be read there is for whoever grows, loads or verifies them.
+  std::vector<std::string> targets() const {
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const RegionView view = reader_.region(i);
+      try {
+        if (view.name() != name_ && takes_inputs(view)) names.emplace_back(view.name());
+      } catch (const Error&) {
+      }
+    }
+    return names;
+  }
+
+  bool takes_inputs(const RegionView& view) const {
+    BrainRegion region{.n_neurons = view.n_neurons(), .metadata = metadata_of(view)};
+    const GrowthOptions none;
+    const model::RegionAxes axes(view.name(), region, none);
+    const auto paths = model::paths_of_names(region.metadata);
+    for (std::uint32_t i = 0; i < view.tensor_count(); ++i) {
+      const TensorView tensor = view.tensor(i);
+      if (axes.source(model::path_of(tensor, paths), tensor.shape(), name_).any()) return true;
+    }
+    return false;
+  }
+
   // Texts stay as they are, but for counts in the config; names and roles of tensors too.
   void replace_region() {
-    const Value metadata = view_.metadata_json().empty()
-                               ? Value()
-                               : parse_json(view_.metadata_json(), options_.limits);
-    const auto paths = model::paths_of_names(metadata);
+    const auto paths = model::paths_of_names(metadata_of(view_));
     const RegionId id = appender_.replace_region({
         .name = name_,
         .config_json = config_json(),
@@ -115,11 +149,7 @@ class GrowingFile {
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       const std::string name(view.name());
-      const auto named = paths.find(name);
-      const std::string path = named != paths.end()
-                                   ? named->second
-                                   : std::string(component_of_role(view.role())) + '.' + name;
-      const Value* found = region_.find_path(path);
+      const Value* found = region_.find_path(model::path_of(view, paths));
       // A number of the state is a tensor of the file, and does not grow.
       const bool is_grown = found != nullptr && found->is_tensor();
       add_tensor(id, name, view.role(), is_grown ? found->as_tensor() : Tensor::from(view));
@@ -135,7 +165,8 @@ class GrowingFile {
     const std::string_view text = view_.config_json();
     const Value* config = region_.find(component::kConfig);
     if (text.empty() || config == nullptr || config->has_tensors()) return std::string(text);
-    return parse_json(text, options_.limits) == *config ? std::string(text) : to_json(*config);
+    return model::parse_json_object(text, options_.limits) == *config ? std::string(text)
+                                                                      : to_json(*config);
   }
 
   // Connections are one section of the file: all of them, in their order, if any has to grow.

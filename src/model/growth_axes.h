@@ -32,20 +32,23 @@ class RegionAxes {
   /// Of the population that the options name, if any. @throws UsageError (wrong_state) where the
   /// shape leaves open which axes these are, or the region has populations and none is named;
   /// (size_mismatch) where an axis has another extent than the region neurons.
-  Neurons neurons(const std::string& path, const Tensor& tensor) const;
+  Neurons neurons(const std::string& path, const Shape& shape) const;
   /// @throws UsageError (size_mismatch) where "axes" has another number of them than the tensor.
-  AxisSet source(const std::string& path, const Tensor& tensor, std::string_view source) const;
+  AxisSet source(const std::string& path, const Shape& shape, std::string_view source) const;
+  /// @throws UsageError (size_mismatch, wrong_state) where declared axes do not fit their tensors,
+  /// the region's neurons or each other.
+  void check_declared() const;
   /// Some axis is one of "neurons:NAME".
   bool has_populations() const noexcept { return has_populations_; }
   /// All sources that any tensor has an axis of, sorted.
   std::vector<std::string> sources() const;
 
  private:
-  const std::vector<std::string>* declared(const std::string& path, const Tensor& tensor) const;
-  Neurons by_declaration(const std::string& path, const Tensor& tensor,
+  const std::vector<std::string>* declared(const std::string& path, const Shape& shape) const;
+  Neurons by_declaration(const std::string& path, const Shape& shape,
                          const std::vector<std::string>& axes) const;
-  AxisSet by_shape(const std::string& path, const Tensor& tensor) const;
-  [[noreturn]] void refuse(ErrorCode code, const std::string& path, const Tensor& tensor,
+  AxisSet by_shape(const std::string& path, const Shape& shape) const;
+  [[noreturn]] void refuse(ErrorCode code, const std::string& path, const Shape& shape,
                            std::string bound, std::string message) const;
 
   std::string_view name_;

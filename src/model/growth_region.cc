@@ -183,7 +183,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
   Growing growing(region, name, options);
   growing.grow(
       [&](const std::string& path, const Tensor& tensor) {
-        const auto [neuron_axes, per_element] = axes.neurons(path, tensor);
+        const auto [neuron_axes, per_element] = axes.neurons(path, tensor.shape());
         if (neuron_axes.none()) return tensor.shape();
         return with_extents(tensor.shape(), neuron_axes, new_elements(name, n_new, per_element));
       },
@@ -199,12 +199,20 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
   return result;
 }
 
+bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::string_view source) {
+  try {
+    return find_source(region, name, source, {}).has_value();
+  } catch (const UsageError&) {
+    return false;  // its "axes" do not fit: whoever grows that region is told
+  }
+}
+
 std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,
                                          std::string_view source, const GrowthOptions& options) {
   const RegionAxes axes(name, region, options);
   std::optional<std::uint64_t> size;
   for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
-    const AxisSet found = axes.source(path, tensor, source);
+    const AxisSet found = axes.source(path, tensor.shape(), source);
     for (unsigned d = 0; d < tensor.shape().rank(); ++d) {
       if (!found.test(d)) continue;
       if (size.value_or(tensor.shape()[d]) != tensor.shape()[d]) {
@@ -242,7 +250,7 @@ GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std:
   Growing growing(region, name, options);
   growing.grow(
       [&](const std::string& path, const Tensor& tensor) {
-        return with_extents(tensor.shape(), axes.source(path, tensor, source), added);
+        return with_extents(tensor.shape(), axes.source(path, tensor.shape(), source), added);
       },
       result);
   result.inputs_added = static_cast<std::uint32_t>(added);

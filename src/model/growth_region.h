@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/brain_edit.h"
 #include "thalia/brain_state.h"
 #include "thalia/growth.h"
 
@@ -18,6 +19,12 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
 GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
                                 std::uint64_t new_size, const GrowthOptions& options);
 
+/// thalia::grow_output() as a step of an edit, which is to be given up after an error.
+GrowthResult grow_output(BrainEdit& edit, std::string_view region, std::uint32_t n_new,
+                         const GrowthOptions& options);
+
+/// True where some tensor has an axis of that source, as far as the region's "axes" can be told.
+bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::string_view source);
 /// Inputs that the region has from a source; nullopt where no tensor has an axis of it. @throws
 /// UsageError (size_mismatch) where tensors disagree.
 std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,

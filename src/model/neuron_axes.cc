@@ -22,7 +22,7 @@ class Finding {
     const RegionAxes axes(region_, region, options);
     if (axes.has_populations()) fail("the region has several populations of neurons");
     for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
-      const auto [found, per_element] = axes.neurons(path, tensor);
+      const auto [found, per_element] = axes.neurons(path, tensor.shape());
       if (found.any() && per_element != 1) fail("an axis has one index for several neurons");
       add({.region = region_, .path = path}, tensor, found);
     });
@@ -37,7 +37,7 @@ class Finding {
       const RegionAxes axes(full, region, options);
       const std::size_t before = result_.axes.size();
       for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
-        add({.region = full, .path = path}, tensor, axes.source(path, tensor, region_));
+        add({.region = full, .path = path}, tensor, axes.source(path, tensor.shape(), region_));
       });
       if (result_.axes.size() > before) result_.targets.push_back(full);
     }
@@ -60,8 +60,7 @@ class Finding {
   void add_matrix(const BrainState& brain, const BrainConnection& connection, const char* path,
                   const Tensor& matrix, AxisSet axes) {
     const auto neurons_of = [&](const std::string& name) {
-      const BrainRegion* found = brain.regions.find(name);
-      return found == nullptr ? 0 : std::uint64_t{found->n_neurons};
+      return std::uint64_t{require_region(brain, name).n_neurons};
     };
     // [target, source] where only that fits.
     const Shape usual{neurons_of(connection.source), neurons_of(connection.target)};

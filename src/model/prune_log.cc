@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/fail.h"
@@ -15,6 +17,16 @@ constexpr std::uint64_t kVersion = 1;
 [[noreturn]] void fail_log(std::string_view member, std::string bound) {
   fail_argument(ErrorCode::bad_argument, "log." + std::string(member), "another value",
                 std::move(bound), "this is no log of a pruning");
+}
+
+// nullopt where there is none: negative, with a fraction, or no number at all.
+std::optional<std::uint64_t> whole_number(const Value* value) {
+  if (value == nullptr || value->kind() != Value::Kind::number) return std::nullopt;
+  const std::string& text = value->number_text();
+  std::uint64_t number = 0;
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stopped != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -94,15 +106,15 @@ std::vector<std::uint64_t> indices_of(const Value& entry, std::string_view membe
 std::string task_change_reason(const BrainState& brain, bool is_changing, std::uint64_t window) {
   if (is_changing) return "the task is changing";
   const Value* change = brain.state.find("task_change");
-  if (change == nullptr) return {};
+  if (change == nullptr) return "no task_change tells when the task last changed";
   const Value* active = change->find("active");
-  if (active != nullptr && active->kind() == Value::Kind::boolean && active->as_bool())
-    return "the task is changing";
-  const Value* step = change->find("step");
-  if (step == nullptr || step->kind() != Value::Kind::number) return {};
-  const std::uint64_t changed = step->as_uint64();
-  if (changed > brain.training_steps || brain.training_steps - changed < window) {
-    return fmt::format("the task changed at step {}, less than {} steps ago", changed, window);
+  if (active == nullptr || active->kind() != Value::Kind::boolean)
+    return "task_change.active does not tell whether the task is changing";
+  if (active->as_bool()) return "the task is changing";
+  const auto changed = whole_number(change->find("step"));
+  if (!changed) return "task_change.step does not tell when the task last changed";
+  if (*changed > brain.training_steps || brain.training_steps - *changed < window) {
+    return fmt::format("the task changed at step {}, less than {} steps ago", *changed, window);
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/brain_edit.h"
+#include "thalia/prune.h"
 #include "thalia/value.h"
 
 namespace thalia::model {
@@ -34,8 +35,12 @@ TensorPlace place_of(const Value& entry);
 std::vector<std::uint64_t> indices_of(const Value& entry, std::string_view member);
 const Value& require_member(const Value& entry, std::string_view member, Value::Kind kind);
 
+/// thalia::prune_synapses() as a step of an edit, which is to be given up after an error.
+PruneResult prune_synapses(BrainEdit& edit, std::string_view region, const PruneOptions& options);
+
 /// Why synapses and neurons of a brain are left alone now: the task is changing, as the caller or
-/// the state's `task_change` says, or has changed within the window. Empty where it has not.
+/// the state's `task_change` says, or has changed within the window, or the state does not say.
+/// Empty where it has not.
 std::string task_change_reason(const BrainState& brain, bool is_changing, std::uint64_t window);
 
 }  // namespace thalia::model

@@ -39,7 +39,7 @@ std::string reason_to_spare(const BrainState& brain, const BrainRegion& region,
   const Value* tracked = region.find_path("learning_state.importance_window_steps");
   if (tracked == nullptr || tracked->kind() != Value::Kind::number)
     return "learning_state.importance_window_steps does not tell how long importance was tracked";
-  if (tracked->as_double() < static_cast<double>(options.importance_window_steps)) {
+  if (!(tracked->as_double() >= static_cast<double>(options.importance_window_steps))) {
     return fmt::format("importance was tracked over {} steps, less than {}", tracked->number_text(),
                        options.importance_window_steps);
   }
@@ -66,8 +66,9 @@ std::vector<std::uint64_t> dead_synapses(const Tensor& weights, const ElementLoo
   std::vector<std::uint64_t> dead;
   ElementLookup(weights).for_each([&](std::uint64_t position, double weight) {
     const bool is_weak = weight != 0 && std::abs(weight) < options.threshold;
+    const double importance_here = importance.at(position);
     if (is_weak && age.at(position) >= static_cast<double>(options.min_age_steps) &&
-        importance.at(position) < options.importance_threshold) {
+        importance_here >= 0 && importance_here < options.importance_threshold) {
       dead.push_back(position);
     }
   });
@@ -114,44 +115,45 @@ Tensor without(const Tensor& tensor, std::span<const std::uint64_t> positions) {
 
 }  // namespace
 
-PruneResult prune_synapses(BrainState& brain, std::string_view name, const PruneOptions& options) {
+PruneResult model::prune_synapses(BrainEdit& edit, std::string_view name,
+                                  const PruneOptions& options) {
   check_options(options);
   PruneResult result;
-  model::BrainEdit edit(brain);
-  BrainRegion& region = edit.region(name);
-  const BrainRegion before = region;
-  if (std::string reason = reason_to_spare(brain, region, name, options); !reason.empty()) {
+  const BrainState& brain = edit.brain();
+  const BrainRegion before = edit.current(name);
+  if (std::string reason = reason_to_spare(brain, before, name, options); !reason.empty()) {
     result.spared.push_back(std::move(reason));
     return result;
   }
+  if (before.find(component::kWeights) == nullptr) return result;
   Value log = model::new_log("synapses", name, brain.training_steps);
-  for_each_tensor(
-      region.component(component::kWeights), [&](const std::string& matrix, Tensor& weights) {
-        if (weights.shape().rank() < 2 || !model::is_number_float(weights.dtype())) return;
-        const std::string path = "weights." + matrix;
-        const auto& kept = options.protected_names;
-        if (std::ranges::find(kept, std::string(name) + '/' + path) != kept.end()) {
-          result.spared.push_back(path + " is protected");
-          return;
-        }
-        const Tensor* age = tracked(before, name, "synapse_age", matrix, weights);
-        const Tensor* importance = tracked(before, name, "synapse_importance", matrix, weights);
-        if (age == nullptr || importance == nullptr) {
-          result.spared.push_back(fmt::format("{}: no learning_state.{}.{}", path,
-                                              age == nullptr ? "synapse_age" : "synapse_importance",
-                                              matrix));
-          return;
-        }
-        const auto dead =
-            dead_synapses(weights, ElementLookup(*age), ElementLookup(*importance), options);
-        if (dead.empty()) return;
-        Value& entry = model::add_place(log, {.region = std::string(name), .path = path});
-        entry["positions"] = model::index_tensor(dead);
-        entry["values"] = values_at(weights, dead);
-        weights = without(weights, dead);
-        result.synapses_removed += dead.size();
-        result.tensors.push_back({std::string(name), path, dead.size()});
-      });
+  for_each_tensor(edit.region(name).state.at(component::kWeights), [&](const std::string& matrix,
+                                                                       Tensor& weights) {
+    if (weights.shape().rank() < 2 || !model::is_number_float(weights.dtype())) return;
+    const std::string path = "weights." + matrix;
+    const auto& kept = options.protected_names;
+    if (std::ranges::find(kept, std::string(name) + '/' + path) != kept.end()) {
+      result.spared.push_back(path + " is protected");
+      return;
+    }
+    const Tensor* age = tracked(before, name, "synapse_age", matrix, weights);
+    const Tensor* importance = tracked(before, name, "synapse_importance", matrix, weights);
+    if (age == nullptr || importance == nullptr) {
+      result.spared.push_back(fmt::format("{}: no learning_state.{}.{}", path,
+                                          age == nullptr ? "synapse_age" : "synapse_importance",
+                                          matrix));
+      return;
+    }
+    const auto dead =
+        dead_synapses(weights, ElementLookup(*age), ElementLookup(*importance), options);
+    if (dead.empty()) return;
+    Value& entry = model::add_place(log, {.region = std::string(name), .path = path});
+    entry["positions"] = model::index_tensor(dead);
+    entry["values"] = values_at(weights, dead);
+    weights = without(weights, dead);
+    result.synapses_removed += dead.size();
+    result.tensors.push_back({std::string(name), path, dead.size()});
+  });
   if (result.synapses_removed == 0) return result;
   result.regions_affected.emplace_back(name);
   result.log = std::move(log);
@@ -164,7 +166,14 @@ PruneResult prune_synapses(BrainState& brain, std::string_view name, const Prune
   event.safety_level = options.safety_level;
   event.importance_threshold = options.importance_threshold;
   model::append_event(edit.metadata(), event);
-  edit.commit();
+  return result;
+}
+
+PruneResult prune_synapses(BrainState& brain, std::string_view region,
+                           const PruneOptions& options) {
+  model::BrainEdit edit(brain);
+  PruneResult result = model::prune_synapses(edit, region, options);
+  if (result.synapses_removed != 0) edit.commit();
   return result;
 }
 

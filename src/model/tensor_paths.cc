@@ -1,5 +1,7 @@
 #include "model/tensor_paths.h"
 
+#include "thalia/brain_region.h"
+
 namespace thalia::model {
 namespace {
 
@@ -36,6 +38,13 @@ std::unordered_map<std::string, std::string> paths_of_names(const Value& region_
   const Value* components = tree == nullptr ? nullptr : tree->find("components");
   if (components != nullptr) walk(*components, "", paths);
   return paths;
+}
+
+std::string path_of(const TensorView& tensor, const Paths& paths) {
+  const std::string name(tensor.name());
+  const auto named = paths.find(name);
+  if (named != paths.end()) return named->second;
+  return std::string(component_of_role(tensor.role())) + '.' + name;
 }
 
 }  // namespace thalia::model

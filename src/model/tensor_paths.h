@@ -13,4 +13,9 @@ namespace thalia::model {
 /// Paths by names, of the tensors that the `thalia_state` of a region's metadata names.
 std::unordered_map<std::string, std::string> paths_of_names(const Value& region_metadata);
 
+/// Of a tensor, which these paths name, or which stands under its own name in the component of its
+/// role.
+std::string path_of(const TensorView& tensor,
+                    const std::unordered_map<std::string, std::string>& paths);
+
 }  // namespace thalia::model

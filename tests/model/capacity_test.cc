@@ -122,6 +122,42 @@ BOOST_AUTO_TEST_CASE(the_threshold_is_respected) {
   BOOST_TEST(auto_grow(moderate, 0.1).at(0).result.neurons_added == 8);
 }
 
+BOOST_AUTO_TEST_CASE(regions_grow_together_or_not_at_all) {
+  BrainState brain = brain_of(100, 1, 1);
+  brain.regions.add("second", brain_of(100, 1, 1).regions.at("r"));
+  brain.connectivity.add({"r", "second", counting(DType::f32, {100, 100})});
+  const BrainRegion* place = &brain.regions.at("r");
+  BrainState refusing = brain;
+  refusing.regions.at("second").weights()["square"] =
+      Tensor::copy_of<float>({100, 100}, std::vector<float>(10'000, 1));
+  const BrainState before = refusing;
+  BOOST_CHECK_EXCEPTION(auto_grow(refusing), UsageError,
+                        says(ErrorCode::wrong_state, "second", "weights.square"));
+  BOOST_TEST((refusing == before));
+  BOOST_TEST(auto_grow(brain).size() == 2);
+  BOOST_TEST(&brain.regions.at("r") == place);
+  BOOST_TEST((brain.connectivity.at("r", "second").weights.shape() == Shape{120, 120}));
+  BOOST_TEST(parse_growth_history(to_json(brain.metadata)).size() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(regions_are_pruned_together_or_not_at_all) {
+  BrainState brain = brain_of(2, 0.015F, 0);
+  brain.training_steps = 100'000;
+  brain.state["task_change"]["active"] = false;
+  brain.state["task_change"]["step"] = 0;
+  BrainRegion& region = brain.regions.at("r");
+  region.learning_state()["synapse_age"]["w"] = counting(DType::f32, {2, 4}, 1e6);
+  region.learning_state()["synapse_importance"]["w"] = Tensor::zeros(DType::f32, {2, 4});
+  region.learning_state()["importance_window_steps"] = 50'000;
+  BrainRegion& second = brain.regions.add("second", region);
+  second.learning_state()["synapse_age"]["w"] = counting(DType::f32, {4, 2}, 1e6);
+  const BrainState before = brain;
+  BOOST_CHECK_EXCEPTION(
+      auto_prune(brain, {.enable = true, .safety_level = PruneSafety::aggressive}), UsageError,
+      says(ErrorCode::size_mismatch, "second", "synapse_age.w"));
+  BOOST_TEST((brain == before));
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_pruned_unless_that_is_enabled) {
   BrainState brain = brain_of(2, 0.015F, 0);
   brain.training_steps = 100'000;
@@ -129,10 +165,12 @@ BOOST_AUTO_TEST_CASE(nothing_is_pruned_unless_that_is_enabled) {
   region.learning_state()["synapse_age"]["w"] = counting(DType::f32, {2, 4}, 1e6);
   region.learning_state()["synapse_importance"]["w"] = Tensor::zeros(DType::f32, {2, 4});
   region.learning_state()["importance_window_steps"] = 50'000;
-  BOOST_TEST(capacity_metrics(brain, "r").pruning_safe);
+  BOOST_TEST(!capacity_metrics(brain, "r").pruning_safe);  // nothing tells of the task
+  brain.state["task_change"]["active"] = false;
   brain.state["task_change"]["step"] = 99'000;
   BOOST_TEST(!capacity_metrics(brain, "r").pruning_safe);
-  brain.state = Value::object();
+  brain.state["task_change"]["step"] = 0;
+  BOOST_TEST(capacity_metrics(brain, "r").pruning_safe);
   const BrainState before = brain;
   BOOST_TEST(auto_prune(brain).empty());
   BOOST_TEST(auto_prune(brain, {.enable = true}).at(0).result.synapses_removed == 0);

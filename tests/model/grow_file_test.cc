@@ -67,6 +67,9 @@ BOOST_AUTO_TEST_CASE(a_file_grows_to_what_the_state_in_memory_grows_to) {
     const GrowFileResult result = grow_file(file.path, "cortex", 3, options, kSteady);
     check_same_state(file.load(), in_memory);
     BOOST_TEST(result.growth.n_neurons == wanted.n_neurons);
+    BOOST_TEST(wanted.targets_left == (std::vector<std::string>{"pathway:cortex_to_striatum"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(result.growth.targets_left == wanted.targets_left, boost::test_tools::per_element());
     BOOST_TEST(result.append.generation == 2);
     grow_source(in_memory, "cortex", "thalamus", 6, options);
     grow_file_source(file.path, "cortex", "thalamus", 2, options, kSteady);

@@ -95,6 +95,37 @@ BOOST_AUTO_TEST_CASE(recurrent_matrices_grow_in_both_axes) {
   BOOST_TEST(result.synapses_added == 28 + 2 * 4 + 2 * 3 + 2);
 }
 
+BOOST_AUTO_TEST_CASE(a_matrix_named_by_one_population_twice_is_recurrent) {
+  for (const char* name : {"w_ca3_ca3", "ca3_ca3", "W_CA3_ca3", "w_l23_pyr_l23_pyr"}) {
+    BrainState brain = brain_of(cortex());
+    brain.regions.at("r").weights()[name] = counting(DType::f32, {6, 6});
+    brain.regions.at("r").learning_state()["eligibility"][name] = counting(DType::f32, {6, 6});
+    const BrainRegion old = brain.regions.at("r");
+    grow_output(brain, "r", 2);
+    const BrainRegion& grown = brain.regions.at("r");
+    BOOST_TEST((tensor_at(grown, std::string("weights.") + name).shape() == Shape{8, 8}), name);
+    BOOST_TEST((tensor_at(grown, std::string("learning_state.eligibility.") + name).shape() ==
+                Shape{8, 8}));
+    check_corners(old, grown);
+    BOOST_CHECK_EXCEPTION(grow_source(brain, "r", name, 20), UsageError,
+                          has_code(ErrorCode::not_found));
+  }
+  for (const char* name : {"w_w", "w_ca3_ca1", "w_ca3", "w_ca3_ca3_ca3", "w"}) {
+    BrainState brain = brain_of(cortex());
+    brain.regions.at("r").weights()[name] = counting(DType::f32, {6, 6});
+    BOOST_CHECK_EXCEPTION(grow_output(brain, "r", 2), UsageError,
+                          says(ErrorCode::wrong_state, name));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(connections_of_pathways_grow_with_their_ends) {
+  BrainState brain = test::brain();
+  brain.connectivity.add({"cortex", "pathway:cortex_to_striatum", counting(DType::f32, {6, 20})});
+  grow_output(brain, "cortex", 2);
+  BOOST_TEST((brain.connectivity.at("cortex", "pathway:cortex_to_striatum").weights.shape() ==
+              Shape{8, 20}));
+}
+
 BOOST_AUTO_TEST_CASE(connections_grow_on_the_side_of_the_region) {
   const BrainState old = test::brain();
   BrainState brain = old;
@@ -149,10 +180,14 @@ BOOST_AUTO_TEST_CASE(targets_grow_with_their_source_where_asked) {
   for (const char* axis : {"neurons", "source:cortex"})
     brain.regions.at("striatum").metadata["axes"]["weights.d1"].push_back(axis);
   BrainState with_targets = brain;
-  grow_output(brain, "cortex", 2);
+  const GrowthResult alone = grow_output(brain, "cortex", 2);
+  BOOST_TEST(
+      alone.targets_left == (std::vector<std::string>{"striatum", "pathway:cortex_to_striatum"}),
+      boost::test_tools::per_element());
   BOOST_TEST((tensor_at(brain.pathways.at("cortex_to_striatum"), "weights.cortex").shape() ==
               Shape{20, 6}));
-  grow_output(with_targets, "cortex", 2, {.grow_targets = true});
+  const GrowthResult all = grow_output(with_targets, "cortex", 2, {.grow_targets = true});
+  BOOST_TEST(all.targets_left.empty());
   const BrainRegion& pathway = with_targets.pathways.at("cortex_to_striatum");
   BOOST_TEST((tensor_at(pathway, "weights.cortex").shape() == Shape{20, 8}));
   BOOST_TEST(pathway.n_inputs == 8);

@@ -1,5 +1,6 @@
 #include "thalia/prune.h"
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,11 +19,18 @@ Tensor floats(const Shape& shape, std::vector<float> values) {
   return Tensor::copy_of<float>(shape, values);
 }
 
+// The state of a brain whose task has not changed for long.
+void say_settled(BrainState& brain) {
+  brain.state["task_change"]["active"] = false;
+  brain.state["task_change"]["step"] = 0;
+}
+
 // Weights of [2, 4]: 0.5 is strong, 0 is none, the others are weak. Of the weak ones (1, 2, 4, 5,
 // 6) number 2 is young, and 5 important.
 BrainState weak_brain() {
   BrainState brain;
   brain.training_steps = 200'000;
+  say_settled(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 2, .n_inputs = 4});
   region.weights()["w"] =
       floats({2, 4}, {0.5F, 0.005F, -0.001F, 0, 0.009F, -0.009F, 0.0099F, 0.0101F});
@@ -62,6 +70,7 @@ void check_same_state(const BrainState& a, const BrainState& b) {
 BrainState silent_brain() {
   BrainState brain;
   brain.training_steps = 500'000;
+  say_settled(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 5, .n_inputs = 2});
   region.config()["n_neurons"] = 5;
   std::vector<float> in(10, 0.01F);
@@ -150,6 +159,32 @@ BOOST_AUTO_TEST_CASE(nothing_is_pruned_around_a_change_of_task) {
   BOOST_TEST(prune_synapses(brain, "r").synapses_removed == 3);
 }
 
+BOOST_AUTO_TEST_CASE(nothing_is_removed_where_the_state_does_not_tell_of_the_task) {
+  using Change = std::function<void(Value & state)>;
+  const std::pair<const char*, Change> cases[]{
+      {"no task_change", [](Value& state) { state.erase("task_change"); }},
+      {"task_change.active", [](Value& state) { state["task_change"] = "long ago"; }},
+      {"task_change.active", [](Value& state) { state["task_change"].erase("active"); }},
+      {"task_change.active", [](Value& state) { state["task_change"]["active"] = 0; }},
+      {"task_change.step", [](Value& state) { state["task_change"].erase("step"); }},
+      {"task_change.step", [](Value& state) { state["task_change"]["step"] = 0.5; }},
+      {"task_change.step", [](Value& state) { state["task_change"]["step"] = -1; }},
+  };
+  for (const auto& [reason, change] : cases) {
+    BrainState brain = weak_brain();
+    change(brain.state);
+    check_spared(brain, reason);
+    BrainState silent = silent_brain();
+    change(silent.state);
+    const BrainState before = silent;
+    const PruneResult result = remove_neurons(silent, "r", 10);
+    BOOST_TEST(result.neurons_removed == 0);
+    BOOST_REQUIRE(result.spared.size() == 1);
+    BOOST_TEST(result.spared[0].find(reason) != std::string::npos, result.spared[0]);
+    BOOST_TEST((silent == before));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_known_to_be_unused_stays) {
   for (const char* member : {"synapse_age", "synapse_importance"}) {
     BrainState brain = weak_brain();
@@ -166,6 +201,12 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_to_be_unused_stays) {
   unknown.regions.at("r").learning_state()["synapse_importance"]["w"] =
       floats({2, 4}, std::vector<float>(8, nan));
   BOOST_TEST(spared_by(unknown).empty());
+  unknown.regions.at("r").learning_state()["synapse_importance"]["w"] =
+      floats({2, 4}, std::vector<float>(8, -1));  // importance is 0 and up
+  BOOST_TEST(spared_by(unknown).empty());
+  BrainState untold = weak_brain();
+  untold.regions.at("r").learning_state()["importance_window_steps"] = Value::number("NaN");
+  check_spared(untold, "NaN steps, less than 50000");
 }
 
 BOOST_AUTO_TEST_CASE(protected_regions_and_tensors_stay) {
@@ -251,6 +292,8 @@ BOOST_AUTO_TEST_CASE(neurons_stay_where_something_speaks_against_it) {
 
 BOOST_AUTO_TEST_CASE(one_neuron_always_stays) {
   BrainState brain;
+  brain.training_steps = 500'000;
+  say_settled(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 3});
   region.learning_state()["silent_steps"] = floats({3}, {1e6F, 1e6F, 1e6F});
   BOOST_TEST(remove_neurons(brain, "r", 10).neurons_removed == 2);
@@ -260,6 +303,8 @@ BOOST_AUTO_TEST_CASE(one_neuron_always_stays) {
 BOOST_AUTO_TEST_CASE(groups_and_populations_lose_no_single_neurons) {
   for (const bool has_groups : {true, false}) {
     BrainState brain;
+    brain.training_steps = 500'000;
+    say_settled(brain);
     BrainRegion region = has_groups ? striatum() : hippocampus();
     region.learning_state()["silent_steps"] =
         floats({region.n_neurons}, std::vector<float>(region.n_neurons, 1e6F));
