@@ -14,6 +14,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "thalia/region.h"
 #include "thalia/value.h"
@@ -41,6 +42,34 @@ Role role_of_component(std::string_view name) noexcept;
 /// The component for tensors of a role that no state names.
 std::string_view component_of_role(Role role) noexcept;
 
+/// A component of a region that need not be there: reading does not make it, writing does. Refers
+/// to the region's state, and is for use at once.
+class ComponentRef {
+ public:
+  ComponentRef(Value& state, std::string_view name) : state_(state), name_(name) {}
+
+  /// An empty object where there is no such component.
+  operator const Value&() const;  // NOLINT(*-explicit-*)
+  const Value* find(std::string_view member) const noexcept;
+  Value* find(std::string_view member) noexcept;
+  /// @throws UsageError (not_found); (wrong_state) unless the component is an object.
+  const Value& at(std::string_view member) const;
+  Value& at(std::string_view member);
+  std::size_t size() const noexcept;
+  /// True where there was one.
+  bool erase(std::string_view member);
+
+  /// The component, made as an empty object where there is none.
+  Value& make();
+  /// The member, added as null where there is none.
+  Value& operator[](std::string_view member) { return make()[member]; }
+  Value& operator=(Value component) { return make() = std::move(component); }
+
+ private:
+  Value& state_;
+  std::string name_;
+};
+
 /// A value type. Externally synchronised. The usual names inside the components:
 ///
 /// | component | members |
@@ -61,15 +90,25 @@ struct BrainRegion {
   /// An object without tensors: what is to be said of the region beside its state.
   Value metadata = Value::object();
 
-  /// The component, made as an empty object where there is none.
-  Value& component(std::string_view name);
-  Value& config() { return component(component::kConfig); }
-  Value& weights() { return component(component::kWeights); }
-  Value& homeostatic() { return component(component::kHomeostatic); }
-  Value& region_state() { return component(component::kRegionState); }
-  Value& learning_state() { return component(component::kLearningState); }
-  Value& oscillators() { return component(component::kOscillators); }
-  Value& neuromodulators() { return component(component::kNeuromodulators); }
+  /// An empty object where there is no such component.
+  const Value& component(std::string_view name) const noexcept;
+  const Value& config() const noexcept { return component(component::kConfig); }
+  const Value& weights() const noexcept { return component(component::kWeights); }
+  const Value& homeostatic() const noexcept { return component(component::kHomeostatic); }
+  const Value& region_state() const noexcept { return component(component::kRegionState); }
+  const Value& learning_state() const noexcept { return component(component::kLearningState); }
+  const Value& oscillators() const noexcept { return component(component::kOscillators); }
+  const Value& neuromodulators() const noexcept { return component(component::kNeuromodulators); }
+
+  /// The same to be read or written: region.weights()["w_ff"] = tensor.
+  ComponentRef component(std::string_view name) { return {state, name}; }
+  ComponentRef config() { return component(component::kConfig); }
+  ComponentRef weights() { return component(component::kWeights); }
+  ComponentRef homeostatic() { return component(component::kHomeostatic); }
+  ComponentRef region_state() { return component(component::kRegionState); }
+  ComponentRef learning_state() { return component(component::kLearningState); }
+  ComponentRef oscillators() { return component(component::kOscillators); }
+  ComponentRef neuromodulators() { return component(component::kNeuromodulators); }
 
   /// nullptr where there is none.
   const Value* find(std::string_view name) const noexcept { return state.find(name); }

@@ -40,6 +40,8 @@ const Value* find_element(const Value& array, std::string_view path) {
   return find_below(array.elements()[i], path.substr(stopped + 1 - path.data()));
 }
 
+const Value kNoComponent = Value::object();
+
 // `path` begins with what stands behind the value's own name: ".name", "[3]", or nothing.
 const Value* find_below(const Value& tree, std::string_view path) {
   if (path.empty()) return &tree;
@@ -90,10 +92,47 @@ std::string_view component_of_role(Role role) noexcept {
   return component::kOther;
 }
 
-Value& BrainRegion::component(std::string_view name) {
-  Value& found = state[name];
+ComponentRef::operator const Value&() const {
+  const Value* found = std::as_const(state_).find(name_);
+  return found == nullptr ? kNoComponent : *found;
+}
+
+const Value* ComponentRef::find(std::string_view member) const noexcept {
+  const Value* found = std::as_const(state_).find(name_);
+  return found == nullptr ? nullptr : found->find(member);
+}
+
+Value* ComponentRef::find(std::string_view member) noexcept {
+  return const_cast<Value*>(std::as_const(*this).find(member));
+}
+
+const Value& ComponentRef::at(std::string_view member) const {
+  return static_cast<const Value&>(*this).at(member);
+}
+
+Value& ComponentRef::at(std::string_view member) {
+  return const_cast<Value&>(std::as_const(*this).at(member));
+}
+
+std::size_t ComponentRef::size() const noexcept {
+  const Value* found = std::as_const(state_).find(name_);
+  return found == nullptr ? 0 : found->size();
+}
+
+bool ComponentRef::erase(std::string_view member) {
+  Value* found = state_.find(name_);
+  return found != nullptr && found->erase(member);
+}
+
+Value& ComponentRef::make() {
+  Value& found = state_[name_];
   if (found.is_null()) found = Value::object();
   return found;
+}
+
+const Value& BrainRegion::component(std::string_view name) const noexcept {
+  const Value* found = find(name);
+  return found == nullptr ? kNoComponent : *found;
 }
 
 const Value* BrainRegion::find_path(std::string_view path) const {

@@ -133,7 +133,7 @@ class Loading {
       return known != nullptr && !known->is_object();
     };
     for (int n = 2; is_taken(); ++n) name = fmt::format("{}~{}", wanted, n);
-    return region_.component(name);
+    return region_.component(name).make();
   }
 
   static std::string free_name(const Value& object, std::string_view wanted) {

@@ -1,8 +1,10 @@
 #include "thalia/brain_region.h"
 
+#include <utility>
 #include <vector>
 
 #include "boost_test.h"
+#include "support/errors.h"
 
 using namespace thalia;
 
@@ -58,6 +60,44 @@ BOOST_AUTO_TEST_CASE(components_are_made_once_and_keep_their_order) {
   BOOST_TEST(region.state.members()[0].name == "weights");
   BOOST_TEST(region.find("weights")->size() == 2);
   BOOST_TEST(region.find("homeostatic") == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(reading_makes_no_component) {
+  BrainRegion region;
+  const BrainRegion& to_read = region;
+  for (const Value* read :
+       {&to_read.config(), &to_read.weights(), &to_read.homeostatic(), &to_read.region_state(),
+        &to_read.learning_state(), &to_read.oscillators(), &to_read.neuromodulators(),
+        &to_read.component("any")})
+    BOOST_TEST((*read == Value::object()));
+  const auto read = [](ComponentRef component) {
+    const Value& value = component;
+    BOOST_TEST((value == Value::object()));
+    BOOST_TEST(component.find("x") == nullptr);
+    BOOST_TEST(std::as_const(component).find("x") == nullptr);
+    BOOST_TEST(component.size() == 0);
+    BOOST_TEST(!component.erase("x"));
+    test::expect<UsageError>([&] { component.at("x"); }, ErrorCode::not_found);
+  };
+  for (const ComponentRef& component :
+       {region.config(), region.weights(), region.homeostatic(), region.region_state(),
+        region.learning_state(), region.oscillators(), region.neuromodulators(),
+        region.component("any")})
+    read(component);
+  BOOST_TEST((region == BrainRegion()));
+}
+
+BOOST_AUTO_TEST_CASE(a_component_is_read_where_it_was_written) {
+  BrainRegion region;
+  region.homeostatic()["thresholds"] = 3;
+  BOOST_TEST(std::as_const(region).homeostatic().at("thresholds").as_int64() == 3);
+  BOOST_TEST(region.homeostatic().find("thresholds") == region.find_path("homeostatic.thresholds"));
+  region.homeostatic().at("thresholds") = 4;
+  BOOST_TEST(region.homeostatic().size() == 1);
+  BOOST_TEST(region.homeostatic().at("thresholds").as_int64() == 4);
+  region.homeostatic() = Value::array();
+  BOOST_TEST(region.find("homeostatic")->is_array());
+  test::expect<UsageError>([&] { region.homeostatic().at("thresholds"); }, ErrorCode::wrong_state);
 }
 
 BOOST_AUTO_TEST_CASE(roles_and_components_agree) {
