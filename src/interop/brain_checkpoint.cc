@@ -81,9 +81,14 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
 
 BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& target,
                                       const BrainSaveOptions& options) {
+  return interop::save_brain(brain, target, options, /*check_shapes=*/true);
+}
+
+BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
+                                    const BrainSaveOptions& options, bool check_shapes) {
   const auto start = std::chrono::steady_clock::now();
   const Packing packing = packing_for(target, options.compression);
-  const model::StoredBrain stored = stored_brain(brain, options);
+  const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
   SaveResult saved;
   BrainSaveResult result{.path = target};
   if (packing.wrapper) {

@@ -95,8 +95,10 @@ Packing packing_for(const path& target, BrainCompression compression) {
       "the name asks for another compression than the option");
 }
 
-model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options) {
+model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
+                                bool check_shapes) {
   model::StoreOptions store = store_options(options);
+  store.check_shapes = check_shapes;
   Value metadata = completed_metadata(brain, options);
   std::optional<model::Quantizer> quantizer;
   if (options.quantization) {

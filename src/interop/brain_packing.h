@@ -21,7 +21,12 @@ Packing packing_for(const std::filesystem::path& target, BrainCompression compre
 
 /// The brain as a file holds it, with the metadata of the specification's schema. @throws as
 /// model::store_brain().
-model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options);
+model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
+                                bool check_shapes = true);
+
+/// BrainCheckpoint::save(). What another format held is not refused for its shapes.
+BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path& target,
+                           const BrainSaveOptions& options, bool check_shapes);
 
 PrecisionStatistics statistics_of(const model::StoredBrain& brain);
 

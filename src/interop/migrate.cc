@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "interop/brain_packing.h"
 #include "interop/migrations.h"
 #include "interop/v01_metadata.h"
 #include "interop/v01_text.h"
@@ -98,7 +99,8 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
                         .sparse = SparseStorage::as_is,
                         .save = options.save};
   if (!save.save.timestamp) save.save.timestamp = std::uint64_t{file.document.header.timestamp};
-  const BrainSaveResult saved = BrainCheckpoint::save(from_v01(file.document), target, save);
+  const BrainSaveResult saved =
+      save_brain(from_v01(file.document), target, save, /*check_shapes=*/false);
   result.tensors = saved.tensors;
   result.output_bytes = saved.file_bytes;
 }

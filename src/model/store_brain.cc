@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "container/writer_access.h"
 #include "model/quantized_payload.h"
+#include "model/region_shapes.h"
 #include "model/stored_brain.h"
 #include "model/tree_json.h"
 
@@ -18,7 +19,7 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
   JsonWriter json(text);
   json.begin_object().key("connections").begin_array();
   const auto write = [&](std::string_view member, const StoredTensor& tensor) {
-    any |= tensor.was_dense || tensor.was_dtype;
+    any |= has_origin(tensor);
     json.key(member).begin_object();
     write_origin(json, tensor);
     json.end_object();
@@ -31,6 +32,12 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
   }
   json.end_array().end_object();
   return any ? parse_json(text) : Value::object();
+}
+
+StoredRegion checked_region(std::string name, const BrainRegion& region, const std::string& path,
+                            const StoreOptions& options) {
+  if (options.check_shapes) check_shapes(name, region);
+  return store_region(std::move(name), region, path, options);
 }
 
 }  // namespace
@@ -51,11 +58,11 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
                                 kBrainRegion, kPathwayPrefix));
     }
     stored.regions.push_back(
-        store_region(name, brain.regions.at(name), "regions." + name, options));
+        checked_region(name, brain.regions.at(name), "regions." + name, options));
   }
   for (const std::string& name : brain.pathways.names()) {
-    stored.regions.push_back(store_region(std::string(kPathwayPrefix) + name,
-                                          brain.pathways.at(name), "pathways." + name, options));
+    stored.regions.push_back(checked_region(std::string(kPathwayPrefix) + name,
+                                            brain.pathways.at(name), "pathways." + name, options));
   }
   for (const BrainConnection& connection : brain.connectivity.all()) {
     const std::string path =

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "codec/float_conversion.h"
+#include "format/payload.h"
 #include "model/tensor_conversion.h"
 #include "model/tree_json.h"
 
@@ -38,6 +39,29 @@ void check_dense_limit(const TensorView& view, const ReadLimits& limits) {
   }
 }
 
+// A tensor as csr or coo, as `name` says. Dense elements take several times as much there, if none
+// of them is 0.
+Tensor sparse_again(const Tensor& tensor, const std::string& name, const ReadLimits& limits) {
+  const Shape& shape = tensor.shape();
+  const bool is_csr = name == encoding_name(Encoding::csr);
+  const bool is_known = is_csr || name == encoding_name(Encoding::coo);
+  if (!is_known || dtype_is_packed(tensor.dtype()) || shape.rank() == 0 ||
+      (is_csr && shape.rank() != 2)) {
+    throw FormatError(ErrorCode::bad_value, {},
+                      {.section = "region.metadata",
+                       .field = "_encoding",
+                       .value = printable(name, 40),
+                       .bound = "csr of a matrix, or coo, of elements of whole bytes"});
+  }
+  const auto most = format::payload_length(is_csr ? Encoding::csr : Encoding::coo, tensor.dtype(),
+                                           shape, tensor.element_count(), /*wide=*/true);
+  if (!most || *most > limits.max_allocation_bytes) {
+    fail_limit("payload", "max_allocation_bytes", most.value_or(~std::uint64_t{0}),
+               limits.max_allocation_bytes);
+  }
+  return is_csr ? tensor.to_csr() : tensor.to_coo();
+}
+
 bool is_true(const Value* value) {
   return value != nullptr && value->kind() == Value::Kind::boolean && value->as_bool();
 }
@@ -53,7 +77,7 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
         convert_tensor(tensor, options.choose_dtype(path, role, tensor), options.threads);
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
-  stored.was_dense = tensor.is_dense() && !stored.tensor.is_dense();
+  if (stored.tensor.encoding() != tensor.encoding()) stored.was_encoding = tensor.encoding();
   const TensorLayout& layout = stored.tensor.layout();
   stored.spec = {.name = std::move(name),
                  .dtype = layout.dtype,
@@ -65,8 +89,15 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   return stored;
 }
 
+bool has_origin(const StoredTensor& tensor) noexcept {
+  return tensor.was_encoding || tensor.was_dtype;
+}
+
 void write_origin(JsonWriter& json, const StoredTensor& tensor) {
-  if (tensor.was_dense) json.member("_dense", true);
+  if (tensor.was_encoding == Encoding::dense)
+    json.member("_dense", true);
+  else if (tensor.was_encoding)
+    json.member("_encoding", encoding_name(*tensor.was_encoding));
   if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
 }
 
@@ -77,6 +108,12 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
     check_dense_limit(view, options.limits);
     tensor = tensor.to_dense();
+  } else if (origin.find("_encoding") != nullptr) {
+    const std::string& name = require_text(origin, "_encoding");
+    if (name != encoding_name(tensor.encoding())) {
+      check_dense_limit(view, options.limits);
+      tensor = sparse_again(tensor, name, options.limits);
+    }
   }
   if (origin.find("_dtype") != nullptr) {
     const std::string& name = require_text(origin, "_dtype");

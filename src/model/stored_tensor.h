@@ -26,6 +26,7 @@ struct StoreOptions {
   ChooseDType choose_dtype{};      ///< none: each in its own
   unsigned threads = 0;            ///< that convert elements; 0: one a core
   Quantizer* quantizer = nullptr;  ///< of tensors of regions; none: nothing is quantized
+  bool check_shapes = true;        ///< as check_shapes() does
 };
 
 struct StoredTensor {
@@ -33,8 +34,8 @@ struct StoredTensor {
   Tensor tensor;  ///< as it is stored: its layout is the spec's; where it is quantized, before that
   std::shared_ptr<const QuantizedPayload> quantized{};  ///< what is stored in the tensor's place
   // What it was before.
-  bool was_dense = false;            ///< and is sparse
-  std::optional<DType> was_dtype{};  ///< where one was chosen for it, be it the same
+  std::optional<Encoding> was_encoding{};  ///< where it was another
+  std::optional<DType> was_dtype{};        ///< where one was chosen for it, be it the same
 };
 
 /// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one where
@@ -42,7 +43,9 @@ struct StoredTensor {
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options);
 
-/// The members `_dense` and `_dtype`, as far as there is something to tell.
+/// True where write_origin() has something to tell.
+bool has_origin(const StoredTensor& tensor) noexcept;
+/// The members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
 void write_origin(JsonWriter& json, const StoredTensor& tensor);
 
 /// How tensors of a file become those of a state.

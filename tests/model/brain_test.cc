@@ -1,4 +1,8 @@
 // A brain saved to a file and read back.
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "boost_test.h"
 #include "brain_sample.h"
 #include "model/stored_brain.h"
@@ -108,9 +112,103 @@ BOOST_AUTO_TEST_CASE(tensors_are_stored_as_told_and_come_back_as_they_were) {
     BOOST_TEST((stored == (sparse == SparseStorage::csr   ? Encoding::csr
                            : sparse == SparseStorage::coo ? Encoding::coo
                                                           : Encoding::dense)));
-    BOOST_TEST((saved.load().regions.at("cortex").find("weights")->at("w_ff") ==
-                brain.regions.at("cortex").find("weights")->at("w_ff")));
+    BOOST_TEST((saved.load() == brain));
+    const BrainState as_stored = saved.load({.state = {.restore = false}});
+    BOOST_TEST(
+        (as_stored.regions.at("cortex").weights().at("w_ff").as_tensor().encoding() == stored));
   }
+}
+
+// Whatever a tensor was and however it is stored, dense, csr and coo, of regions and connections.
+BOOST_AUTO_TEST_CASE(encodings_are_restored_whatever_the_tensor_was_stored_as) {
+  BrainState brain;
+  BrainRegion& region = brain.regions.add("r", {.n_neurons = 10});
+  Value& weights = region.weights().make();
+  weights["dense"] = mostly_zeros();
+  weights["csr"] = mostly_zeros().to_csr();
+  weights["coo"] = mostly_zeros().to_coo();
+  weights["full_csr"] = floats({3, 4}).to_csr();
+  weights["vector"] = floats({4}).to_coo();
+  weights["none"] = Tensor::zeros(DType::i32, {2, 3}).to_csr();
+  brain.connectivity.add({"r", "r", mostly_zeros().to_csr(), mostly_zeros().to_coo()});
+  for (const auto sparse : {SparseStorage::automatic, SparseStorage::as_is, SparseStorage::dense,
+                            SparseStorage::csr, SparseStorage::coo}) {
+    const Saved saved(brain, {.sparse = sparse});
+    BOOST_TEST((saved.load() == brain), static_cast<int>(sparse));
+    const Saved narrow(
+        brain, {.sparse = sparse,
+                .choose_dtype = [](const auto&, Role, const Tensor&) { return DType::bf16; }});
+    BOOST_TEST((narrow.load() == brain), static_cast<int>(sparse));
+  }
+  const Saved dense(brain, {.sparse = SparseStorage::dense});
+  BOOST_TEST((dense.open().region("r").at("csr").encoding() == Encoding::dense));
+  BOOST_TEST(dense.load({.state = {.restore = false}})
+                 .regions.at("r")
+                 .weights()
+                 .at("csr")
+                 .as_tensor()
+                 .is_dense());
+  expect<FormatError>([&] { dense.load({.state = {.limits = {.max_allocation_bytes = 1000}}}); },
+                      ErrorCode::limit_exceeded);
+}
+
+BOOST_AUTO_TEST_CASE(shapes_that_contradict_the_region_are_refused_by_a_save) {
+  const auto refused = [](const char* path, const Shape& shape, const char* expected,
+                          const std::function<void(BrainRegion&)>& change) {
+    BrainState brain;
+    BrainRegion& region = brain.regions.add("r", {.n_neurons = 10});
+    region.weights()["w"] = floats({10, 11});
+    change(region);
+    BOOST_CHECK_EXCEPTION(model::store_brain(brain, {}), UsageError,
+                          says(ErrorCode::size_mismatch, "'r'", path, shape.to_string(), expected));
+    BOOST_TEST(model::store_brain(brain, {.check_shapes = false}).regions.size() == 1);
+    region.n_neurons = 0;
+    model::store_brain(brain, {});
+    brain.pathways.add("p", region).n_neurons = 10;
+    BOOST_CHECK_EXCEPTION(model::store_brain(brain, {}), UsageError,
+                          says(ErrorCode::size_mismatch, "pathway:p"));
+  };
+  const auto at = [](const char* component, const char* member, const Shape& shape) {
+    return [=](BrainRegion& region) { region.component(component)[member] = floats(shape); };
+  };
+  for (const char* member : {"thresholds", "scaling_factors"}) {
+    for (const Shape& shape : {Shape{5}, Shape{10, 1}, Shape{}})
+      refused(member, shape, "[10]", at("homeostatic", member, shape));
+  }
+  refused("silent_steps", {9}, "[10]", at("learning_state", "silent_steps", {9}));
+  for (const char* member : {"synapse_age", "synapse_importance"}) {
+    refused(member, {11, 10}, "[10, 11]", [&](BrainRegion& region) {
+      region.learning_state()[member]["w"] = floats({11, 10});
+    });
+  }
+  const auto declared = [](std::initializer_list<const char*> names) {
+    return [names = std::vector<std::string>(names.begin(), names.end())](BrainRegion& region) {
+      Value& axes = region.metadata["axes"]["weights.w"] = Value::array();
+      for (const std::string& name : names) axes.push_back(name);
+    };
+  };
+  refused("weights.w", {10, 11}, "3 axes", declared({"neurons", "other", "more"}));
+  refused("weights.w", {10, 11}, "extent 10 of axis 1", declared({"neurons", "neurons"}));
+  refused("weights.w", {10, 11}, "extent 5 of axis 0", declared({"neurons/2", "other"}));
+  refused("weights.w", {10, 11}, "extent 10 of axis 1", declared({"neurons:a", "neurons:a"}));
+  BrainState brain;
+  BrainRegion& region = brain.regions.add("r", {.n_neurons = 10});
+  region.weights()["w"] = floats({10, 11});
+  declared({"neurons:a", "neurons:b"})(region);
+  BOOST_CHECK_EXCEPTION(
+      model::store_brain(brain, {}), UsageError,
+      says(ErrorCode::size_mismatch, "'r'", "axes", "21 neurons in 2 populations", "10"));
+}
+
+BOOST_AUTO_TEST_CASE(axes_that_mean_something_else_are_no_concern_of_a_save) {
+  BrainState brain;
+  BrainRegion& region = brain.regions.add("r", {.n_neurons = 10});
+  region.weights()["w"] = floats({3, 4});
+  region.metadata["axes"] = "x, y";
+  BOOST_TEST((Saved(brain).load() == brain));
+  region.metadata["axes"] = Value::object();
+  region.metadata["axes"]["weights.w"] = 7;
+  BOOST_TEST((Saved(brain).load() == brain));
 }
 
 BOOST_AUTO_TEST_CASE(element_types_are_restored_unless_asked_not_to) {
@@ -169,6 +267,7 @@ BOOST_AUTO_TEST_CASE(only_the_regions_asked_for_are_there) {
   BOOST_TEST(brain.regions.names().size() == 1);
   BOOST_TEST(brain.pathways.empty());
   BOOST_TEST(brain.connectivity.size() == 1);
+  BOOST_TEST(brain.connectivity.find("cortex", "cortex") != nullptr);
   BOOST_TEST((brain.state == sample_brain().state));
   BOOST_TEST(saved.load({.regions = {"pathway:cortex_to_striatum"}}).pathways.size() == 1);
   expect<UsageError>([&] { saved.load({.regions = {"cortx"}}); }, ErrorCode::not_found);

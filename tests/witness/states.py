@@ -42,10 +42,10 @@ def dense_values(tensor):
 
 def as_tensor(tensor, origin):
     """What stands in the state: the element type and encoding that it had, shape, values."""
-    dense = origin.get("_dense", False) or tensor.encoding == "dense"
+    encoding = origin.get("_encoding", tensor.encoding)
     return {
         "dtype": origin.get("_dtype", tensor.dtype),
-        "encoding": "dense" if dense else tensor.encoding,
+        "encoding": "dense" if origin.get("_dense", False) else encoding,
         "shape": list(tensor.shape),
         "values": dense_values(tensor),
     }

@@ -1,0 +1,63 @@
+#include "model/region_shapes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "base/utf8.h"
+#include "model/growth_axes.h"
+#include "thalia/error.h"
+
+namespace thalia::model {
+namespace {
+
+constexpr std::array<std::string_view, 3> kPerNeuron{
+    "homeostatic.thresholds", "homeostatic.scaling_factors", "learning_state.silent_steps"};
+constexpr std::array<std::string_view, 2> kPerSynapse{"learning_state.synapse_age",
+                                                      "learning_state.synapse_importance"};
+
+void require_shape(std::string_view region, std::string_view path, const Shape& shape,
+                   const Shape& expected) {
+  if (shape == expected) return;
+  throw UsageError(ErrorCode::size_mismatch, "the tensor has another shape than the region",
+                   {.field = "shape",
+                    .region = printable(region),
+                    .tensor = printable(path),
+                    .value = shape.to_string(),
+                    .bound = expected.to_string()});
+}
+
+}  // namespace
+
+void check_shapes(std::string_view name, const BrainRegion& region) {
+  if (region.n_neurons == 0) return;
+  for (const std::string_view path : kPerNeuron) {
+    const Value* found = region.find_path(path);
+    if (found != nullptr && found->is_tensor())
+      require_shape(name, path, found->as_tensor().shape(), Shape{region.n_neurons});
+  }
+  for (const std::string_view tracked : kPerSynapse) {
+    const Value* found = region.find_path(tracked);
+    if (found == nullptr) continue;
+    for_each_tensor(*found, [&](const std::string& matrix, const Tensor& tensor) {
+      const Value* weights = region.weights().find(matrix);
+      if (weights == nullptr) weights = region.find_path("weights." + matrix);
+      if (weights != nullptr && weights->is_tensor()) {
+        require_shape(name, fmt::format("{}.{}", tracked, matrix), tensor.shape(),
+                      weights->as_tensor().shape());
+      }
+    });
+  }
+  const GrowthOptions none;
+  std::optional<RegionAxes> axes;
+  try {
+    axes.emplace(name, region, none);
+  } catch (const UsageError&) {
+    return;  // "axes" of the application's own
+  }
+  axes->check_declared();
+}
+
+}  // namespace thalia::model
