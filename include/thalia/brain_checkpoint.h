@@ -1,7 +1,7 @@
 // BrainCheckpoint: a brain's whole state in one call each way.
 //
 //   thalia::BrainCheckpoint::save(brain, "stage1.thalia.zst", {.compression_level = 9});
-//   thalia::BrainState brain = thalia::BrainCheckpoint::load("stage1.thalia.zst");
+//   thalia::BrainState again = thalia::BrainCheckpoint::load("stage1.thalia.zst");
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
 //
@@ -89,7 +89,8 @@ struct BrainDeltaOptions {
   std::optional<LowRankOptions> low_rank{};
   /// Folders in which bases of the base are looked for when they are not where it says.
   std::vector<std::filesystem::path> search{};
-  /// As for save(). By default tensors are compressed with zstd.
+  /// As for save(). Tensors are compressed as DeltaOptions::compression is by default, or with zstd
+  /// where a level is all that is said.
   BrainSaveOptions brain{};
 };
 
@@ -124,12 +125,14 @@ struct BrainDeltaResult {
 };
 
 struct BrainLoadOptions {
-  /// Names of regions, pathways as "pathway:NAME"; empty: all.
+  /// Names of regions, pathways as "pathway:NAME"; empty: all. Of the connections those come with
+  /// them that have both ends among these; BrainLoadReport names the others.
   std::vector<std::string> regions{};
   /// Regions that `regions` does not name are read on first access (from any thread, once) instead
   /// of being left out; where it names none, all of them are.
   bool lazy = false;
-  /// Tensors come back in the encoding and element type that they were saved from; else as stored.
+  /// Tensors come back in the encoding and element type that they were saved from (zeros that a
+  /// sparse one stored are gone where it was stored densely); else as stored.
   bool restore = true;
   /// A delta gives the state that it stands for, its bases are opened too; else it is refused.
   bool resolve_deltas = true;
@@ -139,6 +142,12 @@ struct BrainLoadOptions {
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
   ReadOptions read{.limits = {.max_file_bytes = kDefaultMaxBrainBytes}};
+};
+
+/// What of a file a state that was loaded does not have.
+struct BrainLoadReport {
+  /// "SOURCE->TARGET" of connections with an end that BrainLoadOptions::regions left out.
+  std::vector<std::string> connections_left_out;
 };
 
 struct BrainInfo {
@@ -194,10 +203,12 @@ class BrainCheckpoint {
                                      const SavedBrain& base, const BrainDeltaOptions& options = {});
 
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
-  /// file's mapping, which the state keeps open.
+  /// file's mapping, which the state keeps open. Saved again, a state that was loaded without some
+  /// regions is a checkpoint without them and their connections.
   /// @throws as Reader::open(); UsageError (not_found) for a region that the file does not have;
   /// FormatError (limit_exceeded) for a file larger than the limit.
-  static BrainState load(const std::filesystem::path& path, const BrainLoadOptions& options = {});
+  static BrainState load(const std::filesystem::path& path, const BrainLoadOptions& options = {},
+                         BrainLoadReport* report = nullptr);
 
   /// Reads header, names and metadata, no payload. @throws as Reader::open().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});

@@ -132,15 +132,20 @@ SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brai
   return saver.save_async(model::declared_writer(stored, target, save_options(options, packing)));
 }
 
-BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options) {
+BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
+                                 BrainLoadReport* report) {
+  BrainLoadReport of_no_use;
+  BrainLoadReport& told = report == nullptr ? of_no_use : *report;
+  told = {};
   const std::optional<Reader> opened = open_unless_v01(source, options.read);
-  if (!opened) return interop::load_v01_brain(source, options);
+  if (!opened) return interop::load_v01_brain(source, options, told);
   const Reader& reader = *opened;
   model::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .limits = options.read.limits,
-                                         .threads = options.read.threads}};
+                                         .threads = options.read.threads},
+                               .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header(), options);
   if ((reader.header().flags & format::kFlagDelta) == 0) return model::read_brain(reader, read);
   if (!options.resolve_deltas) {

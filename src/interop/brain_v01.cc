@@ -26,7 +26,7 @@ void keep_only(RegionSet& set, std::string_view prefix, const std::vector<std::s
 }
 
 // Connections whose ends were left out go too.
-void keep_only(BrainState& brain, const std::vector<std::string>& wanted) {
+void keep_only(BrainState& brain, const std::vector<std::string>& wanted, BrainLoadReport& report) {
   for (const std::string& name : wanted) {
     const bool known = name.starts_with(kPathwayPrefix)
                            ? brain.pathways.contains(name.substr(kPathwayPrefix.size()))
@@ -37,8 +37,11 @@ void keep_only(BrainState& brain, const std::vector<std::string>& wanted) {
   keep_only(brain.regions, "", wanted);
   keep_only(brain.pathways, kPathwayPrefix, wanted);
   std::erase_if(brain.connectivity.all(), [&](const BrainConnection& connection) {
-    return std::ranges::find(wanted, connection.source) == wanted.end() ||
-           std::ranges::find(wanted, connection.target) == wanted.end();
+    const bool is_whole = std::ranges::find(wanted, connection.source) != wanted.end() &&
+                          std::ranges::find(wanted, connection.target) != wanted.end();
+    if (!is_whole)
+      report.connections_left_out.push_back(connection.source + "->" + connection.target);
+    return !is_whole;
   });
 }
 
@@ -73,13 +76,14 @@ bool is_v01(const path& source) {
   return version && version->major == 0;
 }
 
-BrainState load_v01_brain(const path& source, const BrainLoadOptions& options) {
+BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
+                          BrainLoadReport& report) {
   const V01File file = read_v01(source, options.read);
   if (options.on_warning) {
     for (const std::string& warning : file.warnings) options.on_warning(warning);
   }
   BrainState brain = from_v01(file.document);
-  if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions);
+  if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) restore(brain, options.read.threads);
   return brain;
 }

@@ -12,7 +12,8 @@ namespace thalia::interop {
 bool is_v01(const std::filesystem::path& path);
 
 /// All regions are read at once. @throws as read_v01(); UsageError (not_found).
-BrainState load_v01_brain(const std::filesystem::path& path, const BrainLoadOptions& options);
+BrainState load_v01_brain(const std::filesystem::path& path, const BrainLoadOptions& options,
+                          BrainLoadReport& report);
 
 BrainInfo describe_v01_brain(const std::filesystem::path& path, const ReadOptions& options);
 

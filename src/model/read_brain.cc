@@ -37,6 +37,7 @@ class Reading {
           return read_connections(reader, wanted, origins, context);
         });
     if (!options_.lazy) brain.connectivity.all();
+    if (options_.connections_left_out != nullptr && !wanted_.everything) name_left_out();
     return brain;
   }
 
@@ -66,6 +67,27 @@ class Reading {
   bool is_read_now(std::string_view name) const {
     if (!options_.lazy) return true;
     return name == kBrainRegion || wanted_.at_once.contains(std::string(name));
+  }
+
+  // Connections with an end that was not read.
+  void name_left_out() const {
+    std::map<std::string, std::string> all_names;
+    std::unordered_set<std::string> there;
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const std::string name(reader_.region(i).name());
+      all_names.emplace(container::short_name_string(name), name);
+    }
+    for (const std::uint32_t i : wanted_.regions)
+      there.insert(container::short_name_string(reader_.region(i).name()));
+    const auto full = [&](const std::string& name) {
+      const auto found = all_names.find(name);
+      return found == all_names.end() ? name : found->second;
+    };
+    for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
+      const ConnectionView view = reader_.connection(i);
+      if (there.contains(view.source) && there.contains(view.target)) continue;
+      options_.connections_left_out->push_back(full(view.source) + "->" + full(view.target));
+    }
   }
 
   // What the metadata of the brain's own region says of the connections comes in `origins`.

@@ -53,6 +53,8 @@ struct BrainReadOptions {
   /// of them are. So are the connections.
   bool lazy = false;
   StateLoadOptions state{};
+  /// Gets "SOURCE->TARGET" of connections that were left out, an end of theirs not being there.
+  std::vector<std::string>* connections_left_out = nullptr;
   /// As LoadContext's; called by any thread, as long as the state lives.
   std::function<Tensor(const TensorView&)> fetch{};
 };

@@ -7,7 +7,9 @@
 #include "model/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/async_save.h"
 #include "thalia/checkpoint_metadata.h"
+#include "thalia/migrate.h"
 #include "thalia/reader.h"
 #include "thalia/version.h"
 
@@ -232,6 +234,57 @@ BOOST_AUTO_TEST_CASE(files_of_version_0_1_are_loaded_as_the_original_program_doe
   expect<UsageError>(
       [] { BrainCheckpoint::load(v01_data() / "full.thalia", {.regions = {"cortx"}}); },
       ErrorCode::not_found);
+}
+
+BOOST_AUTO_TEST_CASE(connections_that_are_left_out_are_named) {
+  const TemporaryFolder folder;
+  BrainState brain;
+  for (const char* name : {"cortex", "striatum", "a region with a name of more than 31 bytes"})
+    brain.regions.add(name, {.n_neurons = 2});
+  for (const char* source : {"cortex", "striatum"}) {
+    for (const std::string& target : brain.regions.names())
+      brain.connectivity.add({source, target, floats({2, 2})});
+  }
+  const std::vector<std::string> wanted{
+      "cortex->striatum", "cortex->a region with a name of more than 31 bytes", "striatum->cortex",
+      "striatum->striatum", "striatum->a region with a name of more than 31 bytes"};
+  const auto file = folder / "brain.thalia", old = folder / "old.thalia";
+  BrainCheckpoint::save(brain, file);
+  migrate(file, old, {0, 1}, {.across_major = true});
+  for (const auto& path : {file, old}) {
+    BrainLoadReport report{{"of an earlier load"}};
+    const BrainState some = BrainCheckpoint::load(path, {.regions = {"cortex"}}, &report);
+    // 0.1 has short names only.
+    if (path == file)
+      BOOST_TEST(report.connections_left_out == wanted, boost::test_tools::per_element());
+    BOOST_TEST(report.connections_left_out.size() == wanted.size());
+    BOOST_TEST(report.connections_left_out.front() == wanted.front());
+    BOOST_TEST(some.connectivity.size() == 1);
+    BOOST_TEST(some.connectivity.find("cortex", "cortex") != nullptr);
+    for (const BrainLoadOptions& options :
+         {BrainLoadOptions{}, BrainLoadOptions{.regions = {"cortex"}, .lazy = true}}) {
+      BOOST_TEST(BrainCheckpoint::load(path, options, &report).connectivity.size() == 6);
+      BOOST_TEST(report.connections_left_out.empty());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_save_refuses_shapes_that_contradict_the_region) {
+  const TemporaryFolder folder;
+  BrainState brain;
+  brain.regions.add("r", {.n_neurons = 10}).homeostatic()["thresholds"] = floats({5});
+  const auto path = folder / "brain.thalia";
+  const auto is_refused =
+      says(ErrorCode::size_mismatch, "'r'", "homeostatic.thresholds", "[5]", "[10]");
+  BOOST_CHECK_EXCEPTION(BrainCheckpoint::save(brain, path), UsageError, is_refused);
+  AsyncSaver saver;
+  BOOST_CHECK_EXCEPTION(BrainCheckpoint::save_async(saver, brain, path), UsageError, is_refused);
+  BOOST_TEST(std::filesystem::is_empty(folder.path()));
+  BrainState good;
+  good.regions.add("r", {.n_neurons = 10});
+  BrainCheckpoint::save(good, path);
+  BOOST_CHECK_EXCEPTION(BrainCheckpoint::save_delta(brain, folder / "d.thalia", path), UsageError,
+                        is_refused);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_odd_about_a_file_is_told) {
