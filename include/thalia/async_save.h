@@ -2,9 +2,9 @@
 //
 //   thalia::AsyncSaver saver;
 //   thalia::Writer writer("run.thalia");
-//   …                                            // declare regions and tensors
+//   // Declare regions and tensors.
 //   auto save = saver.save_async(std::move(writer));  // back after one copy of the state
-//   …                                            // change the tensors
+//   // Change the tensors.
 //   save.wait();                                 // or never: the file gets there
 //
 // docs/design.md, "Saving beside the training".

@@ -2,7 +2,7 @@
 //
 //   thalia::BrainState brain;
 //   thalia::BrainRegion& cortex = brain.regions.add("cortex");
-//   ...
+//   // Fill the region; see thalia/brain_region.h.
 //   brain.connectivity.add({"cortex", "striatum", weights, delays});
 //   brain.state["scheduler"]["current_time"] = 12.0;
 //   brain.training_steps = 1000;

@@ -1,7 +1,7 @@
 // What differs between two checkpoints: from tables and content hashes, or value by value.
 //
 //   thalia::Diff diff = thalia::diff(thalia::Reader::open(a), thalia::Reader::open(b));
-//   for (const thalia::RegionDiff& region : diff.regions) ...
+//   for (const thalia::RegionDiff& region : diff.regions) report(region.name);
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // first bytes, and allocates nothing in proportion to regions or tensors.
 //
 //   thalia::Reader reader = thalia::Reader::open("run.thalia");
-//   std::span<const float> w = reader.region("cortex").at("w_rec").as<float>();   // a view into
-//   the file
+//   // A view into the file:
+//   std::span<const float> w = reader.region("cortex").at("w_rec").as<float>();
 //
 // docs/format.md, "Reading".
 #pragma once

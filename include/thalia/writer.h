@@ -2,8 +2,8 @@
 //
 //   thalia::Writer writer("run.thalia");
 //   auto cortex = writer.add_region({.name = "cortex"});
-//   writer.add_tensor(cortex, {.name = "w", .dtype = thalia::DType::f32, .shape = {n, n}},
-//   thalia::as_byte_span(weights)); writer.commit();
+//   writer.add_tensor(cortex, {.name = "w", .shape = {n, n}}, thalia::as_byte_span(weights));
+//   writer.commit();
 //
 // docs/format.md, "Writing".
 #pragma once

@@ -1,0 +1,77 @@
+"""Writes the examples at the top of the public headers to one source file, each in a function.
+
+Code is what stands three spaces in from the comment's marks. The names that an example uses
+without declaring them are declared before it: NAMES.
+"""
+
+import sys
+from pathlib import Path
+
+INDENT = "//   "
+WEIGHTS = "const std::vector<float> weights(n * n);"
+READER = 'const auto reader = thalia::Reader::open("run.thalia");'
+BRAIN = "thalia::BrainState brain;"
+NAMES = {
+    "append.h": WEIGHTS,
+    "brain_checkpoint.h": BRAIN,
+    "brain_region.h": "const thalia::ByteSpan bytes;",
+    "brain_state.h": "const thalia::Tensor weights, delays;",
+    "capacity.h": BRAIN,
+    "checkpoint_compressor.h": "const thalia::Checkpoint checkpoint;",
+    "checkpoint_metadata.h": BRAIN,
+    "delta.h": "const thalia::DeltaState state;",
+    "diff.h": "const char *a, *b;",
+    "grow_file.h": 'const char* path = "";',
+    "json_writer.h": "const std::vector<std::string> names;",
+    "load_into.h": "const int larger_config = 0;"
+    " const auto build_brain = [](int) { return thalia::BrainState(); };",
+    "mckp.h": "const thalia::Tensor tensor;",
+    "precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
+    "prune.h": BRAIN + " const bool accuracy_fell = true;",
+    "storage.h": "const thalia::ByteSpan bytes;",
+    "stream.h": "const auto upload = [](std::string_view, thalia::ByteSpan) {};",
+    "tensor_value.h": READER,
+    "writer.h": WEIGHTS,
+}
+HEAD = """#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/thalia.h"
+
+namespace {
+constexpr std::uint32_t n = 4, m = 3;
+[[maybe_unused]] void report(std::string_view, double = 0) {}
+}  // namespace
+"""
+
+
+def example(text):
+    """The first line's number and the lines of the example of one header, if it has one."""
+    code = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("//"):
+            break
+        if line.startswith(INDENT):
+            code.append((number, line[len(INDENT) :]))
+    return code if any("thalia::" in line for _, line in code) else []
+
+
+def main():
+    *headers, target = map(Path, sys.argv[1:])
+    parts = [HEAD]
+    for header in headers:
+        code = example(header.read_text(encoding="utf-8"))
+        if not code:
+            continue
+        parts.append(f"void example_{header.stem}();\nvoid example_{header.stem}() {{")
+        parts.append(NAMES.get(header.name, ""))
+        for number, line in code:
+            parts.append(f'#line {number} "{header.as_posix()}"\n{line}')
+        parts.append("}")
+    target.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+main()
