@@ -1,14 +1,20 @@
 // Compressed checkpoints beside raw ones of the same weights: saving to the disk, synced on both
-// sides, and loading, warm and cold, into memory of the caller's.
+// sides, and loading, warm and cold, into memory of the caller's. And CheckpointCompressor, in
+// memory, beside files of the same codec.
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "floors.h"
 #include "samples.h"
 #include "scratch.h"
 #include "subject.h"
+#include "thalia/checkpoint_compressor.h"
 #include "thalia/reader.h"
 
 namespace thalia::bench {
@@ -146,6 +152,45 @@ void add_codec(const Settings& settings, PairedSuite& suite,
       [](const Files& files) { files.drop(); });
 }
 
+Checkpoint checkpoint_of(const Weights& weights) {
+  Checkpoint checkpoint;
+  const std::uint64_t width = dtype_bits(weights.dtype) / 8;
+  for (ByteSpan left = weights.bytes; !left.empty();) {
+    const ByteSpan part = left.first(std::min<std::size_t>(left.size(), kTensorBytes));
+    left = left.subspan(part.size());
+    checkpoint.tensors["tensor_" + std::to_string(checkpoint.tensors.size())] =
+        Tensor::borrow(weights.dtype, {part.size() / width}, part);
+  }
+  return checkpoint;
+}
+
+// Both sides end in memory, and code the same bytes; ours hash them with SHA-256, too.
+void add_compressor(const Settings& settings, PairedSuite& suite,
+                    const std::shared_ptr<const Weights>& weights, Codec codec) {
+  const std::string what = std::string(", ") + std::string(dtype_name(weights->dtype)) +
+                           " weights, " + std::string(codec_name(codec));
+  suite.add("compress a checkpoint" + what + " beside a save in memory", [=] {
+    const auto files = std::make_shared<Files>(settings.memory, weights, codec);
+    const Side ours{
+        "CheckpointCompressor::compress", [=, checkpoint = checkpoint_of(*weights)] {
+          static_cast<void>(CheckpointCompressor({.codec = codec}).compress(checkpoint));
+        }};
+    return Comparison{.ours = ours,
+                      .floor = files->save(codec, Durability::none),
+                      .bytes = files->bytes(),
+                      .prepare = [=] { files->clear(); }};
+  });
+  suite.add("decompress a checkpoint" + what + " beside a load from memory", [=] {
+    const auto files = std::make_shared<Files>(settings.memory, weights, codec);
+    const CheckpointCompressor compressor({.codec = codec});
+    const auto compressed =
+        std::make_shared<const CompressedCheckpoint>(compressor.compress(checkpoint_of(*weights)));
+    const Side ours{"CheckpointCompressor::decompress",
+                    [=] { static_cast<void>(compressor.decompress(*compressed)); }};
+    return Comparison{.ours = ours, .floor = files->load(codec), .bytes = files->bytes()};
+  });
+}
+
 }  // namespace
 
 const bool kMeasuresAlone = false;
@@ -153,7 +198,10 @@ const bool kMeasuresAlone = false;
 void add_subject(const Settings& settings, PairedSuite& suite) {
   for (const DType dtype : {DType::bf16, DType::f32}) {
     const auto weights = normal_weights(dtype, settings.bytes());
-    for (const Codec codec : kCodecs) add_codec(settings, suite, weights, codec);
+    for (const Codec codec : kCodecs) {
+      add_codec(settings, suite, weights, codec);
+      add_compressor(settings, suite, weights, codec);
+    }
   }
 }
 
