@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/base_policy.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
@@ -79,6 +80,10 @@ struct MckpReadOptions {
   ReadLimits limits{};
   bool verify = false;   ///< check the whole file's checksum before open() returns
   unsigned threads = 0;  ///< that decode one tensor; 0: one a core
+  /// Of a chain that is opened by a path: folders in which previous checkpoints are looked for when
+  /// they are not where their delta is.
+  std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< of such a chain: which files a delta may name
 };
 
 /// An open file, mapped. Header, index and layout are checked at opening, block header and payload
@@ -129,8 +134,8 @@ class MckpChain {
   /// The same of a file that is not stored.
   static MckpChain open(const StorageBackend& storage, const MckpFile& newest,
                         const MckpReadOptions& options = {});
-  /// Previous checkpoints are regular files in the file's own folder: KEY or KEY.mckp from there,
-  /// or the last name of the key in the same two ways.
+  /// Previous checkpoints are regular files in the file's own folder, or one to search: KEY or
+  /// KEY.mckp from there, or the last name of the key in the same two ways.
   static MckpChain open(const std::filesystem::path& path, const MckpReadOptions& options = {});
 
   const std::vector<MckpFile>& files() const noexcept { return files_; }

@@ -3,6 +3,7 @@
 
 #include "thalia/append.h"
 #include "thalia/async_save.h"
+#include "thalia/base_policy.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/brain_state.h"
 #include "thalia/capacity.h"

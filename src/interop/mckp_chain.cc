@@ -16,6 +16,7 @@
 #include "interop/mckp_format.h"
 #include "interop/mckp_impl.h"
 #include "io/mapped_file.h"
+#include "io/real_path.h"
 
 namespace thalia {
 namespace {
@@ -97,19 +98,25 @@ Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options)
   };
 }
 
-// By the whole key, as one storage has it, or by its last name, as files lie side by side.
-std::optional<MckpFile> in_folder(const std::filesystem::path& folder, const MckpPrevious& wanted,
-                                  const MckpReadOptions& options) {
+// By the whole key, as one storage has it, or by its last name, as files lie side by side. A key
+// holds no "..", and is no absolute path: links alone could lead out of a folder.
+std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& folders,
+                                   const MckpPrevious& wanted, const MckpReadOptions& options) {
   const std::string last = wanted.key.substr(wanted.key.rfind('/') + 1);
   std::optional<std::string> wrong;
-  for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
-    const std::filesystem::path place = folder / name;
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(place, ignored)) continue;
-    const auto bytes = io::MappedFile::open(place);
-    if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
-      return file;
-    if (!wrong) wrong = place.string();
+  for (const std::filesystem::path& folder : folders) {
+    for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
+      const std::filesystem::path place = folder / name;
+      std::error_code ignored;
+      if (!std::filesystem::is_regular_file(place, ignored)) continue;
+      const std::filesystem::path real = io::real_path(place);
+      if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
+        continue;
+      const auto bytes = io::MappedFile::open(real);
+      if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
+        return file;
+      if (!wrong) wrong = place.string();
+    }
   }
   if (wrong) fail_wrong(wanted, *wrong);
   return std::nullopt;
@@ -137,9 +144,10 @@ MckpChain MckpChain::open(const StorageBackend& storage, const MckpFile& newest,
 MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptions& options) {
   MckpChain chain;
   chain.files_.push_back(MckpFile::open(path, options));
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
+  folders.insert(folders.end(), options.search.begin(), options.search.end());
   follow(chain.files_, {}, path.string(),
-         [&](const MckpPrevious& wanted) { return in_folder(folder, wanted, options); });
+         [&](const MckpPrevious& wanted) { return in_folders(folders, wanted, options); });
   return chain;
 }
 

@@ -211,4 +211,32 @@ BOOST_AUTO_TEST_CASE(nothing_is_told_of_a_named_file_that_is_something_else) {
   BOOST_CHECK_THROW(MckpChain::open(folder / "delta"), MissingBaseError);
 }
 
+BOOST_AUTO_TEST_CASE(previous_files_are_looked_for_where_the_caller_says) {
+  const test::TemporaryFolder folder;
+  const auto here = folder / "here", there = folder / "there";
+  std::filesystem::create_directories(here);
+  std::filesystem::create_directories(there / "run");
+  MckpWriteResult result;
+  const std::string base = mckp_bytes({{"w", test::normal_f32({100}, 1)}}, {}, {}, &result);
+  write_delta_of(here / "delta", "run/base", result.content_hash);
+  test::write_file(there / "run" / "base.mckp", base);
+  BOOST_CHECK_THROW(MckpChain::open(here / "delta"), MissingBaseError);
+  BOOST_TEST(MckpChain::open(here / "delta", {.search = {there}}).files().size() == 2u);
+  BOOST_TEST(MckpChain::open(here / "delta", {.search = {here, there / "run"}}).files().size() ==
+             2u);
+  // Another file of that name, found before, does not hide it.
+  test::write_file(here / "base", mckp_bytes({{"w", test::normal_f32({100}, 7)}}));
+  BOOST_TEST(MckpChain::open(here / "delta", {.search = {there}}).files().size() == 2u);
+  // Those who read files of strangers say where bases may lie; links do not lead out.
+  const MckpReadOptions server{.search = {there}, .bases = within(here)};
+  BOOST_CHECK_THROW(MckpChain::open(here / "delta", server), IntegrityError);
+  std::filesystem::remove(here / "base");
+  std::filesystem::create_symlink(there / "run" / "base.mckp", here / "base");
+  BOOST_CHECK_THROW(MckpChain::open(here / "delta", server), MissingBaseError);
+  BOOST_TEST(MckpChain::open(here / "delta").files().size() == 2u);
+  std::filesystem::remove(here / "base");
+  test::write_file(here / "base", base);
+  BOOST_TEST(MckpChain::open(here / "delta", server).files().size() == 2u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

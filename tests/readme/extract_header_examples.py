@@ -13,6 +13,7 @@ READER = 'const auto reader = thalia::Reader::open("run.thalia");'
 BRAIN = "thalia::BrainState brain;"
 NAMES = {
     "append.h": WEIGHTS,
+    "base_policy.h": 'const char* upload = "";',
     "brain_checkpoint.h": BRAIN,
     "brain_region.h": "const thalia::ByteSpan bytes;",
     "brain_state.h": "const thalia::Tensor weights, delays;",

@@ -31,6 +31,7 @@ PUBLIC_LAYERS = {
     "shape.h": "base",
     "version.h": "base",
     "options.h": "format",
+    "base_policy.h": "io",
     "storage.h": "io",
     "json_writer.h": "json",
     "tensor.h": "container",
