@@ -128,7 +128,9 @@ void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& par
     } else if (key == "metadata") {
       members.once(key);
       require_kind(value, json::Kind::object, key);
+      KnownMembers texts;
       value.for_each_member([&](std::string_view name, json::Value& member) {
+        texts.once(name);
         parsed.metadata.emplace_back(name, read_text(member, "metadata"));
       });
     }
