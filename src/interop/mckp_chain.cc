@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +21,8 @@
 
 namespace thalia {
 namespace {
+
+constexpr std::string_view kStorage = "the storage";
 
 // The file that was wanted; nullopt where nothing is there.
 using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)>;
@@ -49,8 +52,9 @@ std::optional<MckpFile> if_wanted(StoredBytes bytes, const std::string& name,
   return std::nullopt;
 }
 
+// `place` is where previous files should be, for messages.
 void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std::string& path,
-            const Lookup& look_up) {
+            std::string_view place, const Lookup& look_up) {
   while (const auto previous = files.back().header().previous) {
     if (files.size() == interop::kMckpMaxChain)
       fail_limit("header", "length of a chain", files.size() + 1, interop::kMckpMaxChain);
@@ -74,7 +78,9 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
       auto file = look_up(*previous);
       if (!file) {
         throw MissingBaseError(previous->key,
-                               {.field = "previous_key", .value = printable(previous->key)});
+                               {.field = "previous_key",
+                                .value = printable(previous->key),
+                                .bound = "a file of that key in " + std::string(place)});
       }
       files.push_back(*std::move(file));
     } catch (Error& error) {
@@ -129,7 +135,7 @@ MckpChain MckpChain::open(const StorageBackend& storage, std::string_view key,
   MckpChain chain;
   const std::string name(key);
   chain.files_.push_back(MckpFile::from_bytes(storage.view(key), name, options));
-  follow(chain.files_, {name}, name, in_storage(storage, options));
+  follow(chain.files_, {name}, name, kStorage, in_storage(storage, options));
   return chain;
 }
 
@@ -137,7 +143,7 @@ MckpChain MckpChain::open(const StorageBackend& storage, const MckpFile& newest,
                           const MckpReadOptions& options) {
   MckpChain chain;
   chain.files_.push_back(newest);
-  follow(chain.files_, {}, newest.impl_->name, in_storage(storage, options));
+  follow(chain.files_, {}, newest.impl_->name, kStorage, in_storage(storage, options));
   return chain;
 }
 
@@ -146,7 +152,7 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptio
   chain.files_.push_back(MckpFile::open(path, options));
   std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
   folders.insert(folders.end(), options.search.begin(), options.search.end());
-  follow(chain.files_, {}, path.string(),
+  follow(chain.files_, {}, path.string(), "its folder, or one to search",
          [&](const MckpPrevious& wanted) { return in_folders(folders, wanted, options); });
   return chain;
 }

@@ -169,6 +169,7 @@ BOOST_AUTO_TEST_CASE(a_file_names_no_file_outside_its_own_folder) {
   const auto missing =
       test::expect<MissingBaseError>([&] { MckpChain::open(deep / "delta.mckp"); }, ErrorCode::io);
   BOOST_TEST(missing.base() == "private/models/run");
+  BOOST_TEST(missing.context().bound == "a file of that key in its folder, or one to search");
   // By its last name beside the delta, and below it by its whole key.
   test::write_file(deep / "run", base);
   BOOST_TEST(MckpChain::open(deep / "delta.mckp").files().size() == 2u);
