@@ -8,8 +8,8 @@
 
 #include "base/fail.h"
 #include "container/chunk_reader.h"
-#include "container/short_name.h"
 #include "container/tensor_reading.h"
+#include "format/fixed_name.h"
 #include "integrity/crc32.h"
 #include "thalia/format/constants.h"
 #include "thalia/reader.h"
@@ -173,8 +173,8 @@ StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i
                fmt::format("'{}.weights'", i));
   }
   const auto delays = file.find_tensor(matrices, fmt::format("{}.delays", i));
-  return {.source = std::string(short_name_text(entry.source_region)),
-          .target = std::string(short_name_text(entry.target_region)),
+  return {.source = std::string(format::fixed_name(entry.source_region)),
+          .target = std::string(format::fixed_name(entry.target_region)),
           .weights = *weights,
           .delays = delays.value_or(DraftConnection::kNone)};
 }

@@ -402,8 +402,10 @@ std::uint32_t OpenFile::connection_count() const {
 }
 
 const format::ConnectionEntry& OpenFile::connection_entry(std::uint32_t i) const {
-  return table_entry<format::ConnectionEntry>(
-      header_.connectivity_offset + sizeof(format::ConnectivityHeader), i);
+  const std::uint64_t table = header_.connectivity_offset + sizeof(format::ConnectivityHeader);
+  const auto& entry = table_entry<format::ConnectionEntry>(table, i);
+  named([&] { format::validate_connection_entry(entry, table + i * sizeof entry); });
+  return entry;
 }
 
 }  // namespace thalia::detail

@@ -29,9 +29,4 @@ std::string short_name_string(std::string_view full_name) {
   return {text, strnlen(text, bytes.size())};
 }
 
-std::string_view short_name_text(const std::uint8_t (&bytes)[32]) noexcept {
-  const auto* text = reinterpret_cast<const char*>(bytes);
-  return {text, strnlen(text, sizeof bytes)};
-}
-
 }  // namespace thalia::container

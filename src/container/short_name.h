@@ -17,7 +17,4 @@ ShortName short_name(std::string_view full_name);
 /// The same as text: what connections know a region by.
 std::string short_name_string(std::string_view full_name);
 
-/// The text before the first NUL of 32 bytes.
-std::string_view short_name_text(const std::uint8_t (&bytes)[32]) noexcept;
-
 }  // namespace thalia::container

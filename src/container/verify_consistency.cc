@@ -1,15 +1,16 @@
 #include "container/verify_consistency.h"
 
 #include <set>
-#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/region_facts.h"
-#include "container/short_name.h"
 #include "container/tensor_reading.h"
 #include "container/verify_region.h"
+#include "format/fixed_name.h"
 #include "thalia/format/connectivity.h"
 
 namespace thalia::container {
@@ -120,34 +121,28 @@ class ConsistencyCheck {
     place.equal(AT(ConnectivityHeader, zero_04), header.zero_04, 0);
     place.zero(AT(ConnectivityHeader, zero_08), header.zero_08);
     const std::uint32_t connections = file_.connection_count();
-    std::set<std::string> names;
+    std::set<std::string_view> names;
     for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
-      names.insert(short_name_key(file_.region_index_entry(r).region_name));
+      names.insert(format::fixed_name(file_.region_index_entry(r).region_name));
     }
-    std::set<std::string> pairs;
+    std::set<std::pair<std::string_view, std::string_view>> pairs;
     for (std::uint32_t i = 0; i < connections; ++i) {
       const format::ConnectionEntry& entry = file_.connection_entry(i);
       const Place at("connectivity", start + sizeof header + i * sizeof entry);
-      const std::string source = short_name_key(entry.source_region);
-      const std::string target = short_name_key(entry.target_region);
+      const std::string_view source = format::fixed_name(entry.source_region);
+      const std::string_view target = format::fixed_name(entry.target_region);
       if (!names.contains(source)) {
         at.fail(AT(ConnectionEntry, source_region), printable(source), "the name of a region");
       }
       if (!names.contains(target)) {
         at.fail(AT(ConnectionEntry, target_region), printable(target), "the name of a region");
       }
-      if (!pairs.insert(source + target).second) {
+      if (!pairs.emplace(source, target).second) {
         at.fail(AT(ConnectionEntry, source_region),
-                fmt::format("{} to {}", printable(short_name_text(entry.source_region)),
-                            printable(short_name_text(entry.target_region))),
+                fmt::format("{} to {}", printable(source), printable(target)),
                 "one connection a pair of regions");
       }
     }
-  }
-
-  // All 32 bytes, so that what stands behind the first NUL counts.
-  static std::string short_name_key(const std::uint8_t (&bytes)[32]) {
-    return {reinterpret_cast<const char*>(bytes), sizeof bytes};
   }
 
   const detail::OpenFile& file_;

@@ -10,6 +10,7 @@
 #include "container/draft.h"
 #include "container/short_name.h"
 #include "container/tensor_reading.h"
+#include "format/fixed_name.h"
 #include "format/validate_directory.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
@@ -130,7 +131,7 @@ class StructureCheck {
           const ShortName expected = short_name(name);
           if (std::memcmp(entry.region_name, expected.data(), expected.size()) != 0) {
             fail_field(ErrorCode::inconsistent, "region_index", "region_name", at,
-                       "'" + printable(short_name_text(entry.region_name)) + "'",
+                       "'" + printable(format::fixed_name(entry.region_name)) + "'",
                        "'" + printable({reinterpret_cast<const char*>(expected.data()), 31}) + "'");
           }
         },

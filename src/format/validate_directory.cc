@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/fixed_name.h"
 #include "format/payload.h"
 #include "thalia/format/constants.h"
 #include "thalia/format/low_rank.h"
@@ -40,6 +41,12 @@ class StructChecks {
     if (!lies_within(extent, begin, end)) {
       fail(field, at, fmt::format("[{}, +{})", extent.offset, extent.length),
            fmt::format("within [{}, {})", begin, end), ErrorCode::out_of_bounds);
+    }
+  }
+  void fixed_name(const char* field, std::size_t at, const std::uint8_t (&name)[32]) const {
+    if (!is_fixed_name(name)) {
+      fail(field, at, "'" + printable({reinterpret_cast<const char*>(name), sizeof name}) + "'",
+           "at most 31 bytes, then NUL to the end of the field", ErrorCode::bad_name);
     }
   }
 
@@ -107,6 +114,13 @@ void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,
     check.fail(AT(RegionIndexEntry, data_length), std::to_string(entry.data_length),
                fmt::format("at least {}", sizeof(RegionHeader) + sizeof(RegionExtension)));
   }
+  check.fixed_name(AT(RegionIndexEntry, region_name), entry.region_name);
+}
+
+void validate_connection_entry(const ConnectionEntry& entry, std::uint64_t entry_offset) {
+  const StructChecks check("connectivity", entry_offset);
+  check.fixed_name(AT(ConnectionEntry, source_region), entry.source_region);
+  check.fixed_name(AT(ConnectionEntry, target_region), entry.target_region);
 }
 
 void validate_directory_region(const DirectoryRegion& region, std::uint32_t k,

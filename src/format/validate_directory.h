@@ -6,6 +6,7 @@
 
 #include "format/extent.h"
 #include "thalia/format/chunk.h"
+#include "thalia/format/connectivity.h"
 #include "thalia/format/delta.h"
 #include "thalia/format/directory.h"
 #include "thalia/format/header.h"
@@ -21,14 +22,17 @@ namespace thalia::format {
 void validate_directory_header(const DirectoryHeader& directory, const Header& header,
                                const ReadLimits& limits);
 
-/// Region k's extent: aligned, large enough for its headers, behind the metadata and before the
-/// directory.
+/// Region k's name, and its extent: aligned, large enough for its headers, behind the metadata and
+/// before the directory.
 void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,
                                  const Header& header);
 
 /// Region k's record: its run inside the tensor table, its name inside the names.
 void validate_directory_region(const DirectoryRegion& region, std::uint32_t k,
                                const DirectoryHeader& directory, const Header& header);
+
+/// The names of a connection's two regions. @param entry_offset of the entry in the file.
+void validate_connection_entry(const ConnectionEntry& entry, std::uint64_t entry_offset);
 
 /// The section offsets of a region's header and extension, inside the region's `length`.
 void validate_region_header(const RegionHeader& region, const RegionExtension& extension,

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/fixed_name.h"
 #include "thalia/format/header.h"
 
 namespace thalia {
@@ -62,11 +63,6 @@ void warn_of_unused_fields(const V01Header& header, Sentences& warnings) {
     warnings.push_back("a connectivity section that no program wrote is not read");
   if (std::ranges::any_of(header.reserved, [](std::uint8_t byte) { return byte != 0; }))
     warnings.push_back("reserved bytes of the header are not zero");
-}
-
-std::string_view name_text(const V01RegionEntry& entry) {
-  const std::string_view field(reinterpret_cast<const char*>(entry.name), kNameField);
-  return field.substr(0, field.find('\0'));
 }
 
 // The original program cut names of more than 31 bytes, in the middle of a character too, which it
@@ -168,13 +164,18 @@ std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const V01Header& header
       throw FormatError(ErrorCode::out_of_bounds, {},
                         {.section = "region_index",
                          .field = "data_offset",
-                         .region = printable(name_text(entry)),
+                         .region = printable(format::fixed_name(entry.name)),
                          .offset = offset + offsetof(V01RegionEntry, data_offset),
                          .value = fmt::format("{} and a length of {}", json.offset, json.length),
                          .bound = fmt::format("{} to {}, where the checksum begins", sizeof header,
                                               body.size())});
     }
-    std::string name = whole_characters(name_text(entry), offset, warnings);
+    if (!format::is_fixed_name(entry.name)) {
+      fail_field(ErrorCode::bad_name, "region_index", "name", offset,
+                 printable({reinterpret_cast<const char*>(entry.name), kNameField}),
+                 "at most 31 bytes, then NUL to the end of the field");
+    }
+    std::string name = whole_characters(format::fixed_name(entry.name), offset, warnings);
     if (!names.insert(name).second) {
       warnings.push_back(
           fmt::format("two regions are called '{}': the last one counts", printable(name)));

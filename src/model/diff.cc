@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -93,7 +94,16 @@ std::map<Names, std::uint32_t> connection_numbers(const Reader& reader) {
   return numbers;
 }
 
-void diff_all_connections(const Reader& before, const Reader& after, Diff& diff) {
+// A connection of Diff::connections and its numbers in the two files.
+struct ChangedConnection {
+  std::size_t place;
+  std::uint32_t before;
+  std::uint32_t after;
+};
+
+std::vector<ChangedConnection> diff_all_connections(const Reader& before, const Reader& after,
+                                                    Diff& diff) {
+  std::vector<ChangedConnection> both;
   const auto old = connection_numbers(before);
   const auto fresh = connection_numbers(after);
   for (const auto& [names, number] : old) {
@@ -103,6 +113,7 @@ void diff_all_connections(const Reader& before, const Reader& after, Diff& diff)
           {.source = names.first, .target = names.second, .change = Change::removed});
     } else if (auto changed = model::diff_connections(before.connection(number),
                                                       after.connection(found->second))) {
+      both.push_back({diff.connections.size(), number, found->second});
       diff.connections.push_back(*std::move(changed));
     } else {
       ++diff.same_connections;
@@ -113,6 +124,14 @@ void diff_all_connections(const Reader& before, const Reader& after, Diff& diff)
       diff.connections.push_back(
           {.source = names.first, .target = names.second, .change = Change::added});
   }
+  return both;
+}
+
+// A matrix that diff_connections() called changed, and both sides have.
+const TensorView& matrix_of(const ConnectionView& connection, std::string_view name) {
+  if (name == "weights") return connection.weights;
+  assert(name == "delays" && connection.delays);
+  return *connection.delays;
 }
 
 // Compares the elements of the tensors that differ, all of them in one queue of pieces, so that
@@ -131,14 +150,12 @@ class ValueComparisons {
     }
   }
 
-  void add(ConnectionDiff& connection) {
-    if (connection.change != Change::changed) return;
-    const auto old = before_.find_connection(connection.source, connection.target);
-    const auto fresh = after_.find_connection(connection.source, connection.target);
+  void add(ConnectionDiff& connection, const ChangedConnection& numbers) {
+    const ConnectionView old = before_.connection(numbers.before);
+    const ConnectionView fresh = after_.connection(numbers.after);
     for (TensorDiff& matrix : connection.matrices) {
-      if (matrix.change != Change::changed) continue;
-      const bool weights = matrix.name == "weights";
-      add(matrix, weights ? old->weights : *old->delays, weights ? fresh->weights : *fresh->delays);
+      if (matrix.change == Change::changed)
+        add(matrix, matrix_of(old, matrix.name), matrix_of(fresh, matrix.name));
     }
   }
 
@@ -220,11 +237,11 @@ Diff diff(const Reader& before, const Reader& after, const DiffOptions& options)
   result.metadata =
       model::diff_objects(before.metadata_json(), after.metadata_json(), options.limits);
   diff_all_regions(before, after, options, result);
-  diff_all_connections(before, after, result);
+  const auto both = diff_all_connections(before, after, result);
   if (options.values) {
     ValueComparisons comparisons(before, after, options);
     for (RegionDiff& region : result.regions) comparisons.add(region);
-    for (ConnectionDiff& connection : result.connections) comparisons.add(connection);
+    for (const ChangedConnection& one : both) comparisons.add(result.connections[one.place], one);
     comparisons.run();
   }
   return result;

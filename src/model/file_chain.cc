@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/delta_prefix.h"
-#include "container/short_name.h"
+#include "format/fixed_name.h"
 
 namespace thalia::model {
 namespace {
@@ -114,9 +114,9 @@ std::optional<TensorPlace> ChainLink::find(const TensorKey& key) const {
     std::unordered_map<std::string, std::uint32_t> found;
     for (std::uint32_t i = 0; i < file.connection_count(); ++i) {
       const format::ConnectionEntry& entry = file.connection_entry(i);
-      found.emplace(pair_of(container::short_name_text(entry.source_region),
-                            container::short_name_text(entry.target_region)),
-                    i);
+      found.emplace(
+          pair_of(format::fixed_name(entry.source_region), format::fixed_name(entry.target_region)),
+          i);
     }
     connections_ = std::move(found);
   });
@@ -192,8 +192,8 @@ TensorKey tensor_key(const detail::OpenFile& file, std::string_view region, std:
                        .tensor = printable(name)});
   }
   const format::ConnectionEntry& entry = file.connection_entry(connection);
-  key.source = container::short_name_text(entry.source_region);
-  key.target = container::short_name_text(entry.target_region);
+  key.source = format::fixed_name(entry.source_region);
+  key.target = format::fixed_name(entry.target_region);
   key.delays = what == ".delays";
   return key;
 }

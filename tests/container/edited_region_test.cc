@@ -143,6 +143,12 @@ BOOST_AUTO_TEST_CASE(broken_connections_are_refused_or_reported) {
                                    {"zero_04", [](H& h) { h.zero_04 = 1; }},
                                    {"zero_08", [](H& h) { h.zero_08[23] = 1; }}}));
   using C = format::ConnectionEntry;
+  check_edits(varied_bytes(), Readers::refuse,
+              edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
+                          {{"source_region", [](C& c) { c.source_region[31] = 'x'; }},
+                           {"source_region", [](C& c) { c.source_region[30] = 'x'; }},
+                           {"target_region", [](C& c) { c.target_region[31] = 'x'; }},
+                           {"target_region", [](C& c) { c.target_region[30] = 'x'; }}}));
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
                           {{"source_region", [](C& c) { c.source_region[0] = 'C'; }},

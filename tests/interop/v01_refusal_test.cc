@@ -126,6 +126,8 @@ BOOST_AUTO_TEST_CASE(index_entries_are_checked) {
   refuses(edited_entry([](V01RegionEntry& e) { e.data_length = ~std::uint64_t{0}; }),
           ErrorCode::out_of_bounds, "region 'striatum'");
   refuses(edited_entry([](V01RegionEntry& e) { e.name[2] = 0xFF; }), ErrorCode::bad_name, "UTF-8");
+  for (const std::size_t at : {30u, 31u})
+    refuses(edited_entry([&](V01RegionEntry& e) { e.name[at] = 'x'; }), ErrorCode::bad_name, "NUL");
   refuses(edited_entry([](V01RegionEntry& e) { e.data_length = e.data_length - 1; }),
           ErrorCode::bad_json, "striatum");
 }

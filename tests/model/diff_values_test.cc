@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/sample.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
 #include "thalia/writer.h"
@@ -108,6 +110,37 @@ void check(const ValueDiff& diff, std::uint64_t elements, std::uint64_t differin
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(diff_values)
+
+BOOST_AUTO_TEST_CASE(connections_whose_names_hide_bytes_are_refused) {
+  const TemporaryFolder folder;
+  const auto saved = [&](const char* name, std::uint64_t seed) {
+    Sample sample = small_sample();
+    sample.connections[0].weights = dense_tensor("", DType::f32, {2, 2}, Role::weights, seed);
+    sample.connections[0].delays = dense_tensor("", DType::f32, {2, 2}, Role::other, seed);
+    save(folder / name, sample);
+    return Reader::open(folder / name);
+  };
+  const Reader before = saved("a", 1);
+  const Diff sound = thalia::diff(before, saved("b", 2), {.values = true});
+  BOOST_REQUIRE(sound.connections.size() == 1u);
+  for (const TensorDiff& matrix : sound.connections[0].matrices)
+    BOOST_TEST(matrix.values.value().differing > 0u);
+  // Behind the NUL, and a name without one: what compares equal up to the NUL alone is no name.
+  for (const std::size_t at : {30u, 31u}) {
+    for (const bool source : {false, true}) {
+      EditableFile file(read_file(folder / "b"));
+      (source ? file.connection(0).source_region : file.connection(0).target_region)[at] = 'x';
+      file.reseal();
+      write_file(folder / "c", file.bytes());
+      const Reader edited = Reader::open(folder / "c");
+      for (const bool later : {false, true}) {
+        BOOST_CHECK_EXCEPTION(
+            thalia::diff(later ? before : edited, later ? edited : before, {.values = true}),
+            FormatError, says(ErrorCode::bad_name, source ? "source_region" : "target_region"));
+      }
+    }
+  }
+}
 
 BOOST_AUTO_TEST_CASE(differences_are_counted_and_measured) {
   check(compare(dense<float>({1, 2, 3, 4}), dense<float>({1, 2.5f, 3, 1})), 4, 2, 0, 3,
