@@ -1,3 +1,19 @@
 // Entry point of every Boost.Test executable.
 #define BOOST_TEST_MODULE thalia
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <locale>
+
+namespace {
+
+// Programs that use the library run in the user's locale, where a number may have a comma.
+struct Locale {
+  Locale() {
+    if (const char* name = std::getenv("THALIA_TEST_LOCALE"))
+      std::locale::global(std::locale(name));
+  }
+};
+
+}  // namespace
+
+BOOST_TEST_GLOBAL_CONFIGURATION(Locale);

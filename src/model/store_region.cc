@@ -1,4 +1,4 @@
-#include <cstdlib>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -21,7 +21,8 @@ constexpr std::string_view kTreeMember = "thalia_state";
 std::optional<Tensor> scalar_tensor(const Value& number) {
   const std::string& text = number.number_text();
   if (text.find_first_not_of("-0123456789") == std::string::npos) {
-    const std::int64_t integer = std::strtoll(text.c_str(), nullptr, 10);
+    std::int64_t integer = 0;
+    std::from_chars(text.data(), text.data() + text.size(), integer);
     if (std::to_string(integer) != text) return std::nullopt;
     return Tensor::copy_of<std::int64_t>({}, std::span(&integer, 1));
   }

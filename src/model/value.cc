@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "json/number.h"
 #include "json/reader.h"
 
 namespace thalia {
@@ -28,7 +29,9 @@ std::string python_repr(double number) {
                                         std::chars_format::scientific);
   std::string text(buffer.data(), scientific.ptr);
   const std::size_t e = text.find('e');
-  const int exponent = std::atoi(text.c_str() + e + 1);
+  int exponent = 0;
+  std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(),
+                  exponent);
   if (number == 0) return std::signbit(number) ? "-0.0" : "0.0";
   if (exponent < -4 || exponent >= 16) return text;
   const auto fixed =
@@ -88,9 +91,7 @@ const std::string& Value::number_text() const {
 double Value::as_double() const {
   const std::string& text = number_text();
   if (text == "NaN") return std::nan("");
-  // Beyond the range of a double strtod gives an infinity or zero, as a JSON reader of doubles
-  // does.
-  return std::strtod(text.c_str(), nullptr);
+  return json::to_double(text);
 }
 
 std::int64_t Value::as_int64() const {

@@ -56,6 +56,15 @@ BOOST_AUTO_TEST_CASE(doubles_are_written_as_python_writes_them) {
   BOOST_TEST(text(-std::numeric_limits<double>::infinity()) == "-Infinity");
 }
 
+// Also in a locale that writes them with a comma: "model with commas" runs this again.
+BOOST_AUTO_TEST_CASE(numbers_are_read_with_a_point) {
+  BOOST_TEST(Value::number("0.5").as_double() == 0.5);
+  BOOST_TEST(Value::number("-1234.5e-1").as_double() == -123.45);
+  BOOST_TEST(Value::number("1e400").as_double() == std::numeric_limits<double>::infinity());
+  BOOST_TEST(Value(0.5).number_text() == "0.5");
+  BOOST_TEST(parse_json(R"({"a":2.25})").at("a").as_double() == 2.25);
+}
+
 BOOST_AUTO_TEST_CASE(numbers_keep_their_digits) {
   const Value large = Value::number("123456789012345678901234567890");
   BOOST_TEST(large.number_text() == "123456789012345678901234567890");
