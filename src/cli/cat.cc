@@ -57,7 +57,7 @@ void print_text(Output& out, const TensorSource& source, const Slice& slice,
 }
 
 void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
-  out.write(npy_header(source.dtype, slice.shape));
+  out.write(as_byte_span(npy_header(source.dtype, slice.shape)));
   BlockCursor blocks(slice.ranges, source.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
@@ -66,7 +66,7 @@ void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
     source.read(*ranges, bytes);
     std::string converted;
     append_npy(converted, source.dtype, bytes, elements);
-    out.write(converted);
+    out.write(as_byte_span(converted));
     if (out.closed()) return;
   }
 }

@@ -38,6 +38,12 @@ bool is_unsafe(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
+// Of those, what a JSON string may hold as it is. All begin with one of a few bytes.
+bool is_unsafe_in_json(char32_t c) {
+  return c >= 0x7F && is_unsafe(c);
+}
+constexpr std::string_view kFirstBytesOfUnsafe = "\x7F\xC2\xD8\xE2\xEF";
+
 std::string escape_with(std::string_view text, bool double_backslash) {
   std::string out;
   out.reserve(text.size());
@@ -110,6 +116,33 @@ std::string escape(std::string_view text) {
 }
 std::string escape_name(std::string_view name) {
   return escape_with(name, true);
+}
+
+bool has_unsafe(std::string_view text) noexcept {
+  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
+    text.remove_prefix(at);
+    const auto [character, length] = decode(text);
+    if (is_unsafe_in_json(character)) return true;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return false;
+}
+
+std::string escape_unsafe(std::string_view text) {
+  std::string out;
+  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
+    out += text.substr(0, at);
+    text.remove_prefix(at);
+    const auto [character, length] = decode(text);
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (is_unsafe_in_json(character)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
+    } else {
+      out += text.substr(0, taken);
+    }
+    text.remove_prefix(taken);
+  }
+  return out.append(text);
 }
 
 std::string unescape_name(std::string_view text) {

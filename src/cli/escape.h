@@ -15,6 +15,12 @@ std::string escape_name(std::string_view name);
 /// Undoes escape_name. What is no escape stays as it is.
 std::string unescape_name(std::string_view text);
 
+/// The characters that escape() writes as \u202e and the like, written so, and nothing else
+/// changed: of a JSON text another spelling of the same strings.
+std::string escape_unsafe(std::string_view text);
+/// True where escape_unsafe(text) is another text.
+bool has_unsafe(std::string_view text) noexcept;
+
 /// For JSON, which can hold nothing but UTF-8: the text itself, or escape(text) where it is none.
 std::string as_utf8(std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "cli/escape.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -15,6 +16,15 @@ Output::Output(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
 
 void Output::write(std::string_view text) {
+  if (has_unsafe(text)) return put(escape_unsafe(text));
+  put(text);
+}
+
+void Output::write(ByteSpan bytes) {
+  put(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void Output::put(std::string_view text) {
   if (closed_) return;
   if (buffer_.size() + text.size() > kBufferBytes) flush();
   if (text.size() >= kBufferBytes) {
@@ -22,10 +32,6 @@ void Output::write(std::string_view text) {
   } else {
     buffer_.append(text);
   }
-}
-
-void Output::write(ByteSpan bytes) {
-  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
 void Output::flush() {

@@ -20,8 +20,11 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  /// Text or JSON in whole characters: those that would move the cursor or reorder a line on a
+  /// terminal go out as \u0085, whoever wrote them, so that no command can forget to.
   /// @throws IoError naming the output where it cannot take the bytes (a full disk).
   void write(std::string_view text);
+  /// Bytes as they are.
   void write(ByteSpan bytes);
   template <typename... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
@@ -34,6 +37,7 @@ class Output {
   bool is_terminal() const noexcept;
 
  private:
+  void put(std::string_view text);
   void send(const char* data, std::size_t length);
 
   int descriptor_;

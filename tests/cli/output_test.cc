@@ -40,4 +40,26 @@ BOOST_AUTO_TEST_CASE(output_to_a_reader_that_left_is_dropped) {
   ::close(ends[1]);
 }
 
+BOOST_AUTO_TEST_CASE(text_and_json_move_no_cursor_and_bytes_stay_as_they_are) {
+  int ends[2];
+  BOOST_TEST_REQUIRE(::pipe(ends) == 0);
+  Output out(ends[1]);
+  // C1, separators and what reorders a line; a name that has none of these.
+  const std::string unsafe =
+      "\x7f \xc2\x80 \xc2\x9f \xd8\x9c \xe2\x80\x8e \xe2\x80\xa8 \xe2\x80\xae "
+      "\xe2\x81\xa6 \xe2\x81\xa9 \xef\xbb\xbf";
+  const std::string safe =
+      "\xc2\xa0 \xd8\x9b caf\xc3\xa9 \xe2\x80\x93 \xef\xbb\xbe \xf0\x9f\x98\x80 \n";
+  out.write(unsafe + safe);
+  out.write(as_byte_span(unsafe));
+  out.flush();
+  char text[400];
+  const auto length = ::read(ends[0], text, sizeof text);
+  BOOST_TEST(std::string(text, static_cast<std::size_t>(length)) ==
+             "\\u007f \\u0080 \\u009f \\u061c \\u200e \\u2028 \\u202e \\u2066 \\u2069 \\ufeff" +
+                 safe + unsafe);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
