@@ -103,11 +103,7 @@ void print_metadata(Output& out, std::string_view metadata) {
     return;
   }
   out.write("metadata\n  ");
-  // Line by line: escape would take the line ends for control characters.
-  std::string text = pretty_json(metadata, "  ");
-  for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
-    out.write(escape(text.substr(0, end)) + "\n");
-  out.write(escape(text) + "\n");
+  print_pretty_json(out, metadata, "  ");
 }
 
 std::string wrapper_text(const WrapperInfo& wrapper) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/escape.h"
+
 namespace thalia::cli {
 namespace {
 
@@ -82,6 +84,15 @@ std::string pretty_json(std::string_view json, std::string_view margin) {
     }
   }
   return out;
+}
+
+void print_pretty_json(Output& out, std::string_view json, std::string_view margin) {
+  const std::string text = pretty_json(json, margin);
+  for (std::size_t begin = 0; begin <= text.size() && !out.closed();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out.write(escape(std::string_view(text).substr(begin, end - begin)) + "\n");
+    begin = end + 1;
+  }
 }
 
 std::string compact_json(std::string_view json) {

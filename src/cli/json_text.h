@@ -6,11 +6,17 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/output.h"
+
 namespace thalia::cli {
 
 /// The text indented by two spaces a level, its tokens as they are. `margin` stands in front of
 /// every line but the first.
 std::string pretty_json(std::string_view json, std::string_view margin = "");
+
+/// pretty_json() on an output, line by line: made safe as a whole, its line ends would be taken for
+/// control characters.
+void print_pretty_json(Output& out, std::string_view json, std::string_view margin);
 
 /// The text without white space between its tokens.
 std::string compact_json(std::string_view json);

@@ -66,10 +66,7 @@ std::string json_of(const Value& value) {
 
 void print_metadata(Output& out, const Value& metadata) {
   out.write("metadata\n  ");
-  std::string text = pretty_json(json_of(metadata), "  ");
-  for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
-    out.write(escape(text.substr(0, end)) + "\n");
-  out.write(escape(text) + "\n");
+  print_pretty_json(out, json_of(metadata), "  ");
 }
 
 std::string version_of(const format::V01Header& header) {

@@ -121,10 +121,7 @@ void line(Output& out, std::string_view label, std::string_view text) {
 void print_metadata(Output& out, std::string_view metadata) {
   if (metadata == "{}") return line(out, "metadata", "none");
   out.write("metadata\n  ");
-  std::string text = pretty_json(metadata, "  ");
-  for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
-    out.write(escape(text.substr(0, end)) + "\n");
-  out.write(escape(text) + "\n");
+  print_pretty_json(out, metadata, "  ");
 }
 
 }  // namespace

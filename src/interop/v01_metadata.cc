@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "interop/v01_json.h"
@@ -50,30 +52,49 @@ bool is_rewritten(const Value& history) {
   return to_value(checkpoint_metadata(metadata)).at(kHistory) != history;
 }
 
+// For objects of as many members as a file likes.
+using MembersByName = std::unordered_map<std::string_view, const Value*>;
+
+MembersByName members_by_name(const Value* object) {
+  MembersByName members;
+  if (object == nullptr || !object->is_object()) return members;
+  for (const auto& [name, value] : object->members()) members.emplace(name, &value);
+  return members;
+}
+
+const Value* found(const MembersByName& members, std::string_view name) {
+  const auto place = members.find(name);
+  return place == members.end() ? nullptr : place->second;
+}
+
 // What stood there in the file that was read, where it still says the same.
-const Value* noted_value(const BrainState& brain, const Value& note, std::string_view name) {
-  const Value* values = note.find(kValues);
-  const Value* noted = values == nullptr ? nullptr : values->find(name);
+const Value* noted_value(const MembersByName& metadata, const MembersByName& values,
+                         std::string_view name) {
+  const Value* noted = found(values, name);
   if (noted == nullptr || name != kHistory) return noted;
-  const Value* current = brain.metadata.find(name);
+  const Value* current = found(metadata, name);
   return current != nullptr && events_of(*current) == events_of(*noted) ? noted : nullptr;
 }
 
 // In the order in which they were read; what came since, behind.
 Value noted_metadata(const BrainState& brain, const Value& note) {
   Value out = Value::object();
+  const MembersByName metadata = members_by_name(&brain.metadata);
+  const MembersByName values = members_by_name(note.find(kValues));
+  std::unordered_set<std::string_view> known;
   for (const Value& key : note.at(kKeys).elements()) {
-    if (key.kind() != Value::Kind::string || out.find(key.as_string()) != nullptr) continue;
+    if (key.kind() != Value::Kind::string || known.contains(key.as_string())) continue;
     const std::string& name = key.as_string();
-    const Value* value = noted_value(brain, note, name);
+    const Value* value = noted_value(metadata, values, name);
     if (value == nullptr)
-      value =
-          is_v01_metadata_component(name) ? component_of(brain, name) : brain.metadata.find(name);
-    if (value != nullptr) out.add(name, *value);
+      value = is_v01_metadata_component(name) ? component_of(brain, name) : found(metadata, name);
+    if (value == nullptr) continue;
+    out.add(name, *value);
+    known.insert(name);
   }
   for (const auto& [name, value] : brain.metadata.members()) {
     if (name == kV01Note || is_one_of(kWrittenAnew, name) || is_empty_member(value)) continue;
-    if (out.find(name) == nullptr) out.add(name, value);
+    if (known.insert(name).second) out.add(name, value);
   }
   for (const std::string_view name : kComponents) {
     const Value* value = component_of(brain, name);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/utf8.h"
 #include "integrity/sha256.h"
 #include "thalia/error.h"
@@ -47,9 +45,7 @@ std::string V01Names::pathway(std::string_view name) {
 
 std::string V01Names::give(const std::string& name) {
   std::string given = fitted(name);
-  const bool taken =
-      std::ranges::any_of(given_, [&](const auto& known) { return known.second == given; });
-  if (taken) refuse(name, "a 0.1 file has one region of each name");
+  if (!taken_.insert(given).second) refuse(name, "a 0.1 file has one region of each name");
   given_.emplace(name, given);
   return given;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace thalia::interop {
@@ -29,6 +30,7 @@ class V01Names {
   std::string give(const std::string& name);
 
   std::map<std::string, std::string, std::less<>> given_;  ///< by whole name
+  std::unordered_set<std::string> taken_;                  ///< what was given
 };
 
 }  // namespace thalia::interop

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -76,11 +77,12 @@ BrainConnection connection_from(const Value& value) {
 void take_connections(const Value& state, Connectivity& connectivity) {
   const Value* connections = state.find("connections");
   if (connections == nullptr || !connections->is_array()) fail_connectivity("connections", "array");
+  std::set<std::pair<std::string, std::string>> pairs;
   for (const Value& value : connections->elements()) {
     BrainConnection connection = connection_from(value);
-    if (connectivity.find(connection.source, connection.target) != nullptr)
+    if (!pairs.emplace(connection.source, connection.target).second)
       fail_connectivity("connections", "each pair of regions once");
-    connectivity.add(std::move(connection));
+    connectivity.all().push_back(std::move(connection));
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 
@@ -19,10 +21,8 @@ class Replacer {
     } else if (value.is_array()) {
       for (Value& element : value.elements()) replace(element);
     } else if (value.is_object()) {
-      for (auto& [name, member] : value.members()) {
-        if (!is_valid_utf8(name)) name = unused_name(value, replaced(name));
-        replace(member);
-      }
+      rename(value.members());
+      for (auto& [name, member] : value.members()) replace(member);
     }
   }
   std::uint64_t count() const noexcept { return count_; }
@@ -40,10 +40,20 @@ class Replacer {
     return out.append(text);
   }
 
-  static std::string unused_name(const Value& object, const std::string& wanted) {
-    std::string name = wanted;
-    for (unsigned i = 2; object.find(name) != nullptr; ++i) name = fmt::format("{}~{}", wanted, i);
-    return name;
+  // Names that become equal are numbered, in one pass however many they are.
+  void rename(std::vector<Value::Member>& members) {
+    std::unordered_set<std::string> taken;
+    for (const auto& [name, member] : members) taken.insert(name);
+    std::unordered_map<std::string, unsigned> numbers;
+    for (auto& [name, member] : members) {
+      if (is_valid_utf8(name)) continue;
+      const std::string wanted = replaced(name);
+      std::string unused = wanted;
+      for (unsigned& i = numbers.try_emplace(wanted, 1).first->second;
+           !taken.insert(unused).second;)
+        unused = fmt::format("{}~{}", wanted, ++i);
+      name = std::move(unused);
+    }
   }
 
   std::uint64_t count_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "base/fail.h"
 #include "json/copy.h"
@@ -54,9 +55,7 @@ class EventWriter {
   void add_json(std::string_view key, const std::string& json) {
     if (!json.empty()) start(key).raw(json);
   }
-  bool has(std::string_view key) const {
-    return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
-  }
+  bool has(std::string_view key) const { return keys_.contains(key); }
   void write(const GrowthEvent& event) {
     json_.begin_object();
     add("step", event.step);
@@ -84,12 +83,12 @@ class EventWriter {
 
  private:
   JsonWriter& start(std::string_view key) {
-    keys_.push_back(key);
+    keys_.insert(key);
     return json_.key(key);
   }
 
   JsonWriter json_;
-  std::vector<std::string_view> keys_;
+  std::unordered_set<std::string_view> keys_;
 };
 
 }  // namespace

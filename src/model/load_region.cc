@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -114,14 +115,16 @@ class Loading {
   }
 
   void add_unnamed_tensors() {
+    FreeNames names;
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       if (named_.contains(view.name())) continue;
       Tensor tensor = load_tensor(view, {}, context_);
       Value& component = component_for(view.role());
       // Names are unique in a region: only a tree can have used one already.
-      component.add(has_tree_ ? free_name(component, view.name()) : std::string(view.name()),
-                    std::move(tensor));
+      component.add(
+          has_tree_ ? names.take(component, view.role(), view.name()) : std::string(view.name()),
+          std::move(tensor));
     }
   }
 
@@ -136,11 +139,22 @@ class Loading {
     return region_.component(name).make();
   }
 
-  static std::string free_name(const Value& object, std::string_view wanted) {
-    std::string name(wanted);
-    for (int n = 2; object.find(name) != nullptr; ++n) name = fmt::format("{}~{}", wanted, n);
-    return name;
-  }
+  // Names that the members of a component do not have yet. Each component is looked through once.
+  class FreeNames {
+   public:
+    std::string take(const Value& component, Role role, std::string_view wanted) {
+      const auto [place, is_new] = taken_.try_emplace(role);
+      if (is_new)
+        for (const auto& [name, member] : component.members()) place->second.insert(name);
+      std::string name(wanted);
+      for (int n = 2; !place->second.insert(name).second; ++n)
+        name = fmt::format("{}~{}", wanted, n);
+      return name;
+    }
+
+   private:
+    std::map<Role, std::unordered_set<std::string>> taken_;
+  };
 
   const RegionView& view_;
   const LoadContext& context_;

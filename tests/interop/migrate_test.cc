@@ -1,9 +1,11 @@
 #include "thalia/migrate.h"
 
+#include <set>
 #include <string>
 
 #include "boost_test.h"
 #include "interop/v01_files.h"
+#include "interop/v01_text.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"
@@ -151,6 +153,28 @@ BOOST_AUTO_TEST_CASE(to_the_same_version_is_a_copy) {
   migrate(folder / "one.thalia", folder / "two.thalia", kCurrent, quick());
   BOOST_TEST((BrainCheckpoint::load(folder / "one.thalia") ==
               BrainCheckpoint::load(folder / "two.thalia")));
+}
+
+// All of these names become one, and each looks for a number that is free.
+BOOST_AUTO_TEST_CASE(names_that_become_equal_are_numbered_in_one_pass) {
+  V01Document document;
+  document.metadata = Value::object();
+  std::string name = "\xED\xA0\x80";
+  for (int i = 0; i < 1024; ++i) {
+    name[1] = static_cast<char>(0xA0 + i / 64);
+    name[2] = static_cast<char>(0x80 + i % 64);
+    for (int j = 0; j < 64; ++j) document.metadata.add(name + std::string(1, char('0' + j)), i);
+  }
+  BOOST_TEST(interop::replace_lone_surrogates(document) == 65'536u);
+  std::set<std::string> names;
+  for (const auto& member : document.metadata.members()) names.insert(member.name);
+  BOOST_TEST(names.size() == 65'536u);
+  BOOST_TEST(
+      names.contains("\xEF\xBF\xBD"
+                     "0"));
+  BOOST_TEST(
+      names.contains("\xEF\xBF\xBD"
+                     "0~1024"));
 }
 
 BOOST_AUTO_TEST_CASE(lone_surrogates_become_replacement_characters) {

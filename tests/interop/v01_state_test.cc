@@ -6,6 +6,7 @@
 
 #include "boost_test.h"
 #include "interop/v01_files.h"
+#include "interop/v01_names.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"
@@ -58,6 +59,14 @@ std::vector<std::string> keys(const Value& object) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(v01_state)
+
+// Comparing each name with all others would take 10^11 steps.
+BOOST_AUTO_TEST_CASE(names_are_given_in_one_pass) {
+  interop::V01Names names;
+  for (int i = 0; i < 300'000; ++i) names.region("region " + std::to_string(i));
+  BOOST_TEST(names.known("region 299999") == "region 299999");
+  BOOST_CHECK_THROW(names.region("region 7"), UnsupportedError);
+}
 
 BOOST_AUTO_TEST_CASE(files_of_the_original_come_back_through_a_state) {
   const auto files = untouched_files();

@@ -211,6 +211,15 @@ BOOST_AUTO_TEST_CASE(limits_are_kept) {
   BOOST_CHECK_EXCEPTION(append_growth_event(metadata_with(many + "]"), {}), FormatError, exceeded);
 }
 
+// Looking through the members written so far for each would take 10^11 steps.
+BOOST_AUTO_TEST_CASE(an_event_may_have_as_many_members_as_it_likes) {
+  GrowthEvent event{.step = 1, .region = "r"};
+  for (int i = 0; i < 500'000; ++i) event.other.emplace_back(std::to_string(i), "0");
+  const auto events = parse_growth_history(metadata_with("[" + growth_event_json(event) + "]"));
+  BOOST_TEST_REQUIRE(events.size() == 1u);
+  BOOST_TEST(events[0].other.size() == event.other.size());
+}
+
 BOOST_AUTO_TEST_CASE(appending_leaves_the_rest_of_the_metadata_alone) {
   const GrowthEvent event{.step = 2, .region = "b", .reason = "r", .neurons_added = 1};
   const std::string written = growth_event_json(event);
