@@ -56,16 +56,17 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
     report.bytes_checked = file.mapping().resident_bytes();
     return;
   }
-  const container::Structure structure = container::verify_structure(file, findings);
-  container::verify_consistency(file, structure, findings);
-  container::verify_padding(file, structure, !options.quick, findings);
+  container::Structure structure;
+  findings.check([&] { structure = container::verify_structure(file, findings); });
+  findings.check([&] { container::verify_consistency(file, structure, findings); });
+  findings.check([&] { container::verify_padding(file, structure, !options.quick, findings); });
   if (options.quick) {
     const format::Header& header = file.header();
     report.bytes_checked = 2 * sizeof(format::Header) + header.metadata_length +
                            header.directory_length + header.region_index_length;
     return;
   }
-  container::verify_payloads(file, structure, options, findings);
+  findings.check([&] { container::verify_payloads(file, structure, options, findings); });
   report.bytes_checked = file.header().file_length;
 }
 

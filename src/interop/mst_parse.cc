@@ -92,6 +92,7 @@ void read_compression(json::Value& value, ParsedMst& parsed) {
       }
     } else if (key == "level") {
       members.once(key);
+      require_kind(member, json::Kind::number, key);
       const std::optional<std::uint64_t> level = member.unsigned_integer();
       parsed.level = level && *level <= 22 ? static_cast<int>(*level) : 0;
     } else if (key == "byte_grouping") {
@@ -172,6 +173,8 @@ unsigned mst_plane_width(DType dtype) noexcept {
 }
 
 ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
+  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
+    fail_limit("prelude", "max_file_bytes", file.size(), limits.max_file_bytes);
   if (file.size() < sizeof(MstPrelude)) {
     throw FormatError(ErrorCode::truncated, "no room for the prelude",
                       {.section = "prelude",

@@ -230,7 +230,7 @@ Value::Value(Walk& walk, void* parsed, unsigned depth)
 }
 
 std::optional<std::uint64_t> Value::unsigned_integer() const noexcept {
-  assert(kind_ == Kind::number);
+  if (kind_ != Kind::number) return std::nullopt;
   std::uint64_t value = 0;
   const char* end = token_.data() + token_.size();
   const auto [stopped, error] = std::from_chars(token_.data(), end, value);
@@ -238,24 +238,30 @@ std::optional<std::uint64_t> Value::unsigned_integer() const noexcept {
   return value;
 }
 
-std::string_view Value::string() {
-  assert(kind_ == Kind::string && !taken_);
+// What kind a value is the text decides: taken for another, it is the text that is at fault.
+void Value::take(Kind wanted) {
+  assert(!taken_);
+  if (kind_ != wanted)
+    walk_.fail(fmt::format("a value of kind {} where {} was expected", kind_name(kind_),
+                           kind_name(wanted)));
   taken_ = true;
+}
+
+std::string_view Value::string() {
+  take(Kind::string);
   auto& value = *static_cast<simdjson::ondemand::value*>(parsed_);
   if (walk_.is_python()) return walk_.decoded(value.get_raw_json_string());
   return walk_.checked(value.get_string());
 }
 
 void Value::for_each_member(const MemberVisitor& visit) {
-  assert(kind_ == Kind::object && !taken_);
-  taken_ = true;
+  take(Kind::object);
   walk_.check_depth(depth_ + 1);
   walk_.members(static_cast<simdjson::ondemand::value*>(parsed_)->get_object(), depth_ + 1, visit);
 }
 
 void Value::for_each_element(const ElementVisitor& visit) {
-  assert(kind_ == Kind::array && !taken_);
-  taken_ = true;
+  take(Kind::array);
   walk_.check_depth(depth_ + 1);
   walk_.elements(static_cast<simdjson::ondemand::value*>(parsed_)->get_array(), depth_ + 1, visit);
 }

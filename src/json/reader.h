@@ -37,8 +37,9 @@ class Value;
 using MemberVisitor = std::function<void(std::string_view key, Value& value)>;
 using ElementVisitor = std::function<void(Value& value)>;
 
-/// One value while a text is walked, in the order of the text. A value can be taken once; what a
-/// visitor leaves untaken is checked all the same.
+/// One value while a text is walked, in the order of the text. A value can be taken once, as the
+/// kind that it is: string(), for_each_member() and for_each_element() throw FormatError (bad_json)
+/// for a value of another. What a visitor leaves untaken is checked all the same.
 class Value {
  public:
   Value(const Value&) = delete;
@@ -47,7 +48,8 @@ class Value {
   Kind kind() const noexcept { return kind_; }
   /// The token of a number, boolean or null as it stands in the text, else empty.
   std::string_view token() const noexcept { return token_; }
-  /// Of a number; nullopt where it is negative, has a fraction or an exponent, or passes 2^64 - 1.
+  /// nullopt of another kind, and where the number is negative, has a fraction or an exponent, or
+  /// passes 2^64 - 1.
   std::optional<std::uint64_t> unsigned_integer() const noexcept;
   /// Of a string, decoded. Valid until the walk returns.
   std::string_view string();
@@ -57,6 +59,7 @@ class Value {
  private:
   friend class Walk;
   Value(class Walk& walk, void* parsed, unsigned depth);
+  void take(Kind wanted);
   void finish();
 
   class Walk& walk_;

@@ -207,6 +207,11 @@ BOOST_AUTO_TEST_CASE(hostile_headers_are_refused) {
     BOOST_CHECK_EXCEPTION(from_text(replaced(good, one.from, one.to)), Error,
                           test::says(one.code, one.says, "test.mst"));
   }
+  for (const char* const level : {"\"x\"", "true", "null", "[3]", "{}"}) {
+    const std::string text = replaced(good, "\"level\":3", std::string("\"level\":") + level);
+    BOOST_CHECK_EXCEPTION(from_text(text), FormatError,
+                          test::says(ErrorCode::bad_value, "level", "number"));
+  }
   std::string other = good;
   other[4] = 2;
   BOOST_CHECK_THROW(from_text(other), UnsupportedError);

@@ -174,6 +174,23 @@ BOOST_AUTO_TEST_CASE(values_left_untaken_are_checked) {
   BOOST_CHECK_THROW(json::walk_object(R"({"a":[[[]]]})", 3, ignore), FormatError);
 }
 
+BOOST_AUTO_TEST_CASE(a_value_taken_for_another_kind_is_the_fault_of_the_text) {
+  const auto takes = [](const char* text, const auto& take) {
+    json::walk_object(text, 8, [&](std::string_view, json::Value& value) { take(value); });
+  };
+  for (const char* text : {R"({"a":1})", R"({"a":true})", R"({"a":null})", R"({"a":[[]]})"}) {
+    BOOST_CHECK_THROW(takes(text, [](json::Value& value) { value.string(); }), FormatError);
+    BOOST_CHECK_THROW(takes(text, [](json::Value& value) { value.for_each_member({}); }),
+                      FormatError);
+  }
+  for (const char* text : {R"({"a":1})", R"({"a":"1"})", R"({"a":{}})"}) {
+    BOOST_CHECK_THROW(takes(text, [](json::Value& value) { value.for_each_element({}); }),
+                      FormatError);
+  }
+  takes(R"({"a":"1","b":[1],"c":{},"d":true})",
+        [](json::Value& value) { BOOST_TEST(!value.unsigned_integer().has_value()); });
+}
+
 BOOST_AUTO_TEST_CASE(exception_of_the_visitor_passes_through) {
   BOOST_CHECK_THROW(json::walk_object(R"({"a":1})", 8,
                                       [](std::string_view, json::Value&) {
