@@ -14,65 +14,79 @@ RegionView::RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32
 }
 
 std::uint32_t RegionView::n_neurons() const {
-  return file_->region_headers(index_).header.n_neurons;
+  return file_->named(
+      [&]() -> std::uint32_t { return file_->region_headers(index_).header.n_neurons; });
 }
 std::uint32_t RegionView::n_inputs() const {
-  return file_->region_headers(index_).header.n_inputs;
+  return file_->named(
+      [&]() -> std::uint32_t { return file_->region_headers(index_).header.n_inputs; });
 }
 NeuronType RegionView::neuron_type() const {
-  return static_cast<NeuronType>(std::uint32_t{file_->region_headers(index_).header.neuron_type});
+  return file_->named([&] {
+    return static_cast<NeuronType>(std::uint32_t{file_->region_headers(index_).header.neuron_type});
+  });
 }
 
 std::string_view RegionView::config_json() const {
-  const auto region = file_->region_headers(index_);
-  if (region.header.config_length == 0) return {};
-  return file_->json({region.offset + region.header.config_offset, region.header.config_length},
-                     "region.config");
+  return file_->named([&]() -> std::string_view {
+    const auto region = file_->region_headers(index_);
+    if (region.header.config_length == 0) return {};
+    return file_->json({region.offset + region.header.config_offset, region.header.config_length},
+                       "region.config");
+  });
 }
 
 std::string_view RegionView::metadata_json() const {
-  const auto region = file_->region_headers(index_);
-  if (region.extension.region_metadata_length == 0) return {};
-  return file_->json({region.offset + region.extension.region_metadata_offset,
-                      region.extension.region_metadata_length},
-                     "region.metadata");
+  return file_->named([&]() -> std::string_view {
+    const auto region = file_->region_headers(index_);
+    if (region.extension.region_metadata_length == 0) return {};
+    return file_->json({region.offset + region.extension.region_metadata_offset,
+                        region.extension.region_metadata_length},
+                       "region.metadata");
+  });
 }
 
 std::optional<std::uint64_t> RegionView::homeostatic_updated() const {
-  const auto region = file_->region_headers(index_);
-  if (region.header.homeostatic_length == 0) return std::nullopt;
-  const ByteSpan bytes = file_->verified(region.offset + region.header.homeostatic_offset,
-                                         sizeof(format::HomeostaticHeader));
-  return reinterpret_cast<const format::HomeostaticHeader*>(bytes.data())->timestamp_updated;
+  return file_->named([&]() -> std::optional<std::uint64_t> {
+    const auto region = file_->region_headers(index_);
+    if (region.header.homeostatic_length == 0) return std::nullopt;
+    const ByteSpan bytes = file_->verified(region.offset + region.header.homeostatic_offset,
+                                           sizeof(format::HomeostaticHeader));
+    return reinterpret_cast<const format::HomeostaticHeader*>(bytes.data())->timestamp_updated;
+  });
 }
 
 TensorView RegionView::tensor(std::uint32_t i) const {
-  if (i >= tensor_count()) {
-    fail_argument(ErrorCode::not_found, "tensor", std::to_string(i),
-                  fmt::format("below {} in region '{}'", tensor_count(), printable(name_)));
-  }
-  return file_->tensor_view(index_, record_->first_tensor + i);
+  return file_->named([&] {
+    if (i >= tensor_count()) {
+      fail_argument(ErrorCode::not_found, "tensor", std::to_string(i),
+                    fmt::format("below {} in region '{}'", tensor_count(), printable(name_)));
+    }
+    return file_->tensor_view(index_, record_->first_tensor + i);
+  });
 }
 
 std::optional<TensorView> RegionView::find(std::string_view tensor_name) const {
-  const auto number = file_->find_tensor(index_, tensor_name);
-  if (!number) return std::nullopt;
-  return file_->tensor_view(index_, *number);
+  return file_->named([&]() -> std::optional<TensorView> {
+    const auto number = file_->find_tensor(index_, tensor_name);
+    if (!number) return std::nullopt;
+    return file_->tensor_view(index_, *number);
+  });
 }
 
 TensorView RegionView::at(std::string_view tensor_name) const {
-  if (auto found = find(tensor_name)) return *std::move(found);
-  throw UsageError(ErrorCode::not_found, "no such tensor",
-                   {.path = file_->mapping().path().string(),
-                    .region = printable(name_),
-                    .tensor = printable(tensor_name)});
+  return file_->named([&]() -> TensorView {
+    if (auto found = find(tensor_name)) return *std::move(found);
+    throw UsageError(ErrorCode::not_found, "no such tensor",
+                     {.region = printable(name_), .tensor = printable(tensor_name)});
+  });
 }
 
 void RegionView::prefetch() const {
   file_->mapping().advise(offset_, length_, io::Advice::will_need);
 }
 void RegionView::populate() const {
-  file_->populate(offset_, length_);
+  return file_->named([&] { file_->populate(offset_, length_); });
 }
 void RegionView::release() const {
   file_->mapping().advise(offset_, length_, io::Advice::dont_need);

@@ -227,6 +227,30 @@ def dependencies_without_wrap(root):
     return sorted(asked - provided)
 
 
+# What readers and their views do goes through a call that puts the file's path into its errors.
+VIEW_FILES = ("reader", "region_view", "tensor_view", "tensor_slice", "sparse_view")
+VIEW_CALL = re.compile(
+    r"^\S[^\n]*\b(Reader|RegionView|TensorView)::(\w+)\([^{;]*\) const \{\n(.*?)^\}",
+    re.MULTILINE | re.DOTALL,
+)
+NAMING = re.compile(r"\b(named|with_names)\(")
+CALLS_THAT_THROW_NOTHING_OF_THEIR_OWN = {"prefetch", "release", "populate", "dense_bytes"}
+
+
+def calls_without_path(root):
+    """Const calls of readers and views whose errors would not name the file."""
+    found = []
+    for name in VIEW_FILES:
+        path = root / "src/container" / f"{name}.cc"
+        if not path.exists():
+            continue
+        for call in VIEW_CALL.finditer(path.read_text(encoding="utf-8")):
+            if call[2] in CALLS_THAT_THROW_NOTHING_OF_THEIR_OWN or NAMING.search(call[3]):
+                continue
+            found.append(f"{path.name}: {call[1]}::{call[2]}() has no named() or with_names()")
+    return found
+
+
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 

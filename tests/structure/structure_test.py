@@ -28,6 +28,9 @@ class ThisTree(unittest.TestCase):
             if "/" not in name:
                 self.assertIn(name, rules.PUBLIC_LAYERS)
 
+    def test_errors_of_readers_name_the_file(self):
+        self.assertEqual(rules.calls_without_path(ROOT), [])
+
     def test_every_dependency_has_a_wrap(self):
         self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
 
@@ -120,6 +123,19 @@ class BrokenTrees(unittest.TestCase):
                 file.write_text("\n" * lines, encoding="utf-8")
             found = rules.file_lengths(Path(folder))
             self.assertEqual(found, [("src/io/long.cc", 351), ("src/io/too_long.cc", 501)])
+
+    def test_calls_of_readers_without_the_path_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "src/container").mkdir(parents=True)
+            (root / "src/container/reader.cc").write_text(
+                "int Reader::good() const {\n  return file_->named([&] { return 1; });\n}\n"
+                "int Reader::safe() const noexcept {\n  return 1;\n}\n"
+                "int Reader::bad(std::uint32_t i) const {\n  return file_->count(i);\n}\n",
+                encoding="utf-8",
+            )
+            self.assertEqual(len(rules.calls_without_path(root)), 1)
+            self.assertIn("Reader::bad()", rules.calls_without_path(root)[0])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

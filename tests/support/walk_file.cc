@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "support/damage.h"
@@ -36,6 +37,8 @@ class Walker {
     } catch (const IoError&) {
       throw;
     } catch (const Error& error) {
+      if (error.context().path.empty())
+        throw std::logic_error(std::string("an error without the file's path: ") + error.what());
       if (walk_.errors++ == 0) walk_.first_error = error.what();
       if (dynamic_cast<const UnsupportedError*>(&error) != nullptr) ++walk_.unsupported;
     }
