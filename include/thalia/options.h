@@ -79,8 +79,12 @@ enum class Verification {
   off,             ///< never; structure is still checked before it is used
   on_first_touch,  ///< each block of the block tree once, before its bytes are first handed out.
                    ///< Files with another checksum type are checked tensor by tensor against the
-                   ///< directory's CRC-32
+                   ///< directory's CRC-32. A tensor in a damaged block is had all the same where
+                   ///< its entry is verified and its CRC-32 and content hash hold; not in a stream
   at_open,         ///< the whole file, before open returns
+  by_tensor,       ///< each tensor, or chunk of one, on its own instead of the blocks, against its
+                   ///< CRC-32: to get what is sound out of a damaged file. Names, tables and texts
+                   ///< are not verified
 };
 
 /// How a reader gets at a file's bytes. Views, look-ups and checks are the same.

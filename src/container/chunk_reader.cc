@@ -61,7 +61,7 @@ void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   if (file_.options().access == Access::copied && chunk.stored_length > most)
     fail_limit("payload", "max_allocation_bytes", chunk.stored_length, most);
   std::vector<std::byte> buffer;
-  decode_stored(chunk, file_.verified_once(chunk.offset, chunk.stored_length, buffer), out);
+  decode_stored(chunk, file_.chunk_bytes(chunk, buffer), out);
 }
 
 void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out) {

@@ -8,16 +8,12 @@
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/checked_headers.h"
-#include "container/closing_checksum.h"
 #include "container/commit_records.h"
 #include "container/delta_prefix.h"
-#include "container/fail_payload.h"
 #include "container/open_bytes.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
-#include "integrity/block_tree.h"
-#include "integrity/content_hash.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -131,62 +127,6 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
   for_extents(offset, length, [&](auto at, auto count) { mapping_->populate(at, count); });
 }
 
-ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
-  // Blocks are smaller than frames: several threads would wait for one that decodes.
-  if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
-  if (blocks_ && options_.verification == Verification::on_first_touch) {
-    named([&] { blocks_->ensure(offset, length); });
-  } else {
-    touch(offset, length);
-  }
-  return bytes_.subspan(offset, length);
-}
-
-ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
-                                 std::vector<std::byte>& buffer) const {
-  if (options_.access == Access::mapped || options_.verification != Verification::off)
-    return verified(offset, length);
-  buffer.resize(length);
-  mapping_->read(offset, buffer);
-  return buffer;
-}
-
-void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
-  if (options_.access == Access::copied) {
-    if (options_.verification == Verification::off) return mapping_->read(offset, out);
-    if (blocks_ && options_.verification == Verification::on_first_touch)
-      return named([&] { blocks_->read(offset, out); });
-  }
-  std::memcpy(out.data(), verified(offset, out.size()).data(), out.size());
-}
-
-ByteSpan OpenFile::verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
-                                    std::uint64_t length) const {
-  if (!blocks_ && options_.verification == Verification::on_first_touch) {
-    named([&] { verify_tensor_once(entry); });
-  }
-  return verified(offset, length);
-}
-
-// A file without leaves: the directory's CRC-32 of the tensor, or of its chunks, is what there is
-// to check against.
-void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
-  if (entry.chunk_count != 0) return;  // each chunk is checked when it is decoded
-  std::call_once(tensors_once_, [&] {
-    tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count);
-  });
-  const auto* table = reinterpret_cast<const format::TensorEntry*>(
-      bytes_.data() + header_.directory_offset + directory_->tensors_offset);
-  std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
-  if (done.load(std::memory_order_acquire)) return;
-  const integrity::ContentDigest digest = integrity::content_digest(
-      unverified(entry.stored_offset, entry.stored_length), options_.threads);
-  if (digest.crc32 != entry.crc32) {
-    container::fail_payload_crc(entry.stored_offset, digest.crc32, entry.crc32);
-  }
-  done.store(true, std::memory_order_release);
-}
-
 std::string_view OpenFile::json(format::Extent extent, std::string_view section) const {
   const ByteSpan text = verified(extent.offset, extent.length);
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
@@ -199,28 +139,6 @@ std::string_view OpenFile::json(format::Extent extent, std::string_view section)
     }
   });
   return view;
-}
-
-void OpenFile::verify_all() const {
-  if (blocks_) {
-    blocks_->ensure(0, header_.integrity_offset);
-  } else {
-    verify_whole_checksum();
-  }
-}
-
-void OpenFile::verify_for_append() const {
-  if (!blocks_) return verify_whole_checksum();
-  blocks_->ensure_leaves();
-  const std::uint64_t end = header_.integrity_offset;
-  const std::uint64_t last = end >> header_.integrity_block_log2 << header_.integrity_block_log2;
-  blocks_->ensure(last, end - last);
-}
-
-void OpenFile::verify_whole_checksum() const {
-  const std::uint64_t covered = header_.file_length - format::kChecksumLength;
-  const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
-  container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) { visit(rest); });
 }
 
 template <typename T>
@@ -322,50 +240,54 @@ const format::DeltaTensor& OpenFile::delta_tensor(std::uint32_t number) const {
 }
 
 std::optional<std::uint32_t> OpenFile::find_region(std::string_view wanted) const {
-  const std::uint64_t order = header_.directory_offset + directory_->region_order_offset;
-  std::uint32_t low = 0;
-  std::uint32_t high = directory_->region_count;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    const std::uint32_t region = table_entry<format::le32>(order, middle);
-    if (region >= directory_->region_count) {
-      fail_field(ErrorCode::out_of_bounds, "directory", "region_order", order + middle * 4ull,
-                 std::to_string(region),
-                 fmt::format("below {}", std::uint32_t{directory_->region_count}));
+  return named([&]() -> std::optional<std::uint32_t> {
+    const std::uint64_t order = header_.directory_offset + directory_->region_order_offset;
+    std::uint32_t low = 0;
+    std::uint32_t high = directory_->region_count;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      const std::uint32_t region = table_entry<format::le32>(order, middle);
+      if (region >= directory_->region_count) {
+        fail_field(ErrorCode::out_of_bounds, "directory", "region_order", order + middle * 4ull,
+                   std::to_string(region),
+                   fmt::format("below {}", std::uint32_t{directory_->region_count}));
+      }
+      const format::DirectoryRegion& record = directory_region(region);
+      const std::string_view found = name(record.name_offset, record.name_length);
+      if (found == wanted) {
+        if (region == region_count())
+          return std::nullopt;  // the connectivity section has no name to ask for
+        return region;
+      }
+      if (found < wanted) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
     }
-    const format::DirectoryRegion& record = directory_region(region);
-    const std::string_view found = name(record.name_offset, record.name_length);
-    if (found == wanted) {
-      if (region == region_count())
-        return std::nullopt;  // the connectivity section has no name to ask for
-      return region;
-    }
-    if (found < wanted) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return std::nullopt;
+    return std::nullopt;
+  });
 }
 
 std::optional<std::uint32_t> OpenFile::find_tensor(std::uint32_t region,
                                                    std::string_view wanted) const {
-  const format::DirectoryRegion& record = directory_region(region);
-  std::uint32_t low = record.first_tensor;
-  std::uint32_t high = record.first_tensor + record.tensor_count;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    const format::TensorEntry& entry = tensor_entry(middle);
-    const std::string_view found = name(entry.name_offset, entry.name_length);
-    if (found == wanted) return middle;
-    if (found < wanted) {
-      low = middle + 1;
-    } else {
-      high = middle;
+  return named([&]() -> std::optional<std::uint32_t> {
+    const format::DirectoryRegion& record = directory_region(region);
+    std::uint32_t low = record.first_tensor;
+    std::uint32_t high = record.first_tensor + record.tensor_count;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      const format::TensorEntry& entry = tensor_entry(middle);
+      const std::string_view found = name(entry.name_offset, entry.name_length);
+      if (found == wanted) return middle;
+      if (found < wanted) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
     }
-  }
-  return std::nullopt;
+    return std::nullopt;
+  });
 }
 
 TensorView OpenFile::tensor_view(std::uint32_t region, std::uint32_t number) const {
@@ -383,22 +305,26 @@ RegionView OpenFile::region_view(std::uint32_t region) const {
 }
 
 std::uint32_t OpenFile::connection_count() const {
-  if (header_.connectivity_length == 0) return 0;
-  if (header_.connectivity_length < sizeof(format::ConnectivityHeader)) {
-    fail_field(ErrorCode::truncated, "connectivity", "num_connections", header_.connectivity_offset,
-               fmt::format("{} bytes", std::uint64_t{header_.connectivity_length}),
-               "32 bytes of header");
-  }
-  const ByteSpan start = verified(header_.connectivity_offset, sizeof(format::ConnectivityHeader));
-  const auto& connectivity = *reinterpret_cast<const format::ConnectivityHeader*>(start.data());
-  const std::uint64_t room = (header_.connectivity_length - sizeof(format::ConnectivityHeader)) /
-                             sizeof(format::ConnectionEntry);
-  if (connectivity.num_connections > room) {
-    fail_field(ErrorCode::out_of_bounds, "connectivity", "num_connections",
-               header_.connectivity_offset, std::to_string(connectivity.num_connections),
-               std::to_string(room));
-  }
-  return connectivity.num_connections;
+  return named([&]() -> std::uint32_t {
+    if (header_.connectivity_length == 0) return 0;
+    if (header_.connectivity_length < sizeof(format::ConnectivityHeader)) {
+      fail_field(ErrorCode::truncated, "connectivity", "num_connections",
+                 header_.connectivity_offset,
+                 fmt::format("{} bytes", std::uint64_t{header_.connectivity_length}),
+                 "32 bytes of header");
+    }
+    const ByteSpan start =
+        verified(header_.connectivity_offset, sizeof(format::ConnectivityHeader));
+    const auto& connectivity = *reinterpret_cast<const format::ConnectivityHeader*>(start.data());
+    const std::uint64_t room = (header_.connectivity_length - sizeof(format::ConnectivityHeader)) /
+                               sizeof(format::ConnectionEntry);
+    if (connectivity.num_connections > room) {
+      fail_field(ErrorCode::out_of_bounds, "connectivity", "num_connections",
+                 header_.connectivity_offset, std::to_string(connectivity.num_connections),
+                 std::to_string(room));
+    }
+    return connectivity.num_connections;
+  });
 }
 
 const format::ConnectionEntry& OpenFile::connection_entry(std::uint32_t i) const {

@@ -58,9 +58,11 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   template <typename T>
   std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
                                 std::string_view section) const {
-    const auto found = format::overlay_array<T>(bytes_, offset, count, section);
-    touch(offset, count * sizeof(T));
-    return found;
+    return named([&] {
+      const auto found = format::overlay_array<T>(bytes_, offset, count, section);
+      touch(offset, count * sizeof(T));
+      return found;
+    });
   }
   template <typename T>
   const T& structure(std::uint64_t offset, std::string_view section) const {
@@ -87,8 +89,15 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Part of a tensor's payload, verified as the options and the checksum type say.
   ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
                             std::uint64_t length) const;
-  /// What is known of the block tree; null where the file has none.
-  container::VerifiedBlocks* blocks() const noexcept { return blocks_ ? &*blocks_ : nullptr; }
+  /// Reads a raw tensor of which a block is damaged. False, and `out` as it comes, unless it has
+  /// the entry's CRC-32 and content hash all the same, and the options let that count.
+  bool read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const;
+  /// A chunk's stored bytes, verified by their block or not: the chunk has a CRC-32 of its own.
+  ByteSpan chunk_bytes(const format::ChunkEntry& chunk, std::vector<std::byte>& buffer) const;
+  /// What is known of the block tree; null where the file has none, or tensors are checked instead.
+  container::VerifiedBlocks* blocks() const noexcept {
+    return blocks_ && options_.verification != Verification::by_tensor ? &*blocks_ : nullptr;
+  }
   /// Brings an extent into memory, on several threads. @throws IoError, FormatError.
   void populate(std::uint64_t offset, std::uint64_t length) const;
   /// A JSON text, checked once more each time it is asked for.
@@ -160,7 +169,16 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void for_extents(std::uint64_t offset, std::uint64_t length, Action action) const;
   template <typename T>
   const T& table_entry(std::uint64_t table, std::uint64_t i) const;
+  bool checks_blocks() const noexcept {
+    return blocks_ && options_.verification == Verification::on_first_touch;
+  }
+  // Leaves of SHA-256 are there to find intent, which CRC-32 and content hash do not.
+  bool may_do_without_blocks() const noexcept {
+    return checks_blocks() &&
+           header_.leaf_algorithm == static_cast<std::uint8_t>(format::LeafAlgorithm::xxh3_128);
+  }
   void verify_tensor_once(const format::TensorEntry& entry) const;
+  bool is_sound(const format::TensorEntry& entry) const;
   void verify_whole_checksum() const;
 
   std::shared_ptr<const io::FileBytes> mapping_;

@@ -1,4 +1,6 @@
 // When a reader finds a flipped byte: never, when the byte is first handed out, or at open.
+#include <algorithm>
+
 #include "boost_test.h"
 #include "container/damage_check.h"
 #include "support/damage.h"
@@ -6,6 +8,8 @@
 #include "support/files.h"
 #include "support/sample.h"
 #include "thalia/reader.h"
+#include "thalia/stream.h"
+#include "thalia/verify.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -31,6 +35,30 @@ std::string saved_with(ChecksumType checksum) {
 
 Reader open(const DamagedFile& file, Verification verification) {
   return Reader::open(file.path(), {.verification = verification});
+}
+
+// In blocks of 64 KiB the first three share one, and the directory lies in a later one.
+Sample sharing_a_block() {
+  return {.regions = {{{.name = "r"},
+                       {dense_tensor("damaged", DType::u8, {16, 1024}),
+                        dense_tensor("sound", DType::u8, {16, 1024}),
+                        csr_tensor("sparse", DType::f32, {20, 30}),
+                        dense_tensor("filler", DType::f32, {16, 4096})}}},
+          .connections = {}};
+}
+
+std::string damaged_beside_sound(const Sample& sample, bool compressed,
+                                 format::LeafAlgorithm leaves) {
+  const TemporaryFolder folder;
+  SaveOptions options = steady_options();
+  options.block_log2 = 16;
+  options.leaves = leaves;
+  if (compressed) options.compression = format::Codec::zstd;
+  options.chunk_bytes = 4096;
+  save(folder / "f", sample, options);
+  std::string bytes = read_file(folder / "f");
+  bytes.at(Reader::open(folder / "f").tensor("damaged").stored_offset() + 100) ^= 0x04;
+  return bytes;
 }
 
 const auto kDamaged = says(ErrorCode::checksum_mismatch, "damaged", "'r'");
@@ -86,6 +114,80 @@ BOOST_AUTO_TEST_CASE(a_block_tree_verifies_only_the_rows_that_are_asked_for) {
   damaged.read_slice(first, out);
   const SliceRange eighth[] = {{8, 9}, {0, 1024}};
   BOOST_CHECK_EXCEPTION(damaged.read_slice(eighth, out), IntegrityError, kDamaged);
+}
+
+BOOST_AUTO_TEST_CASE(a_sound_tensor_in_a_damaged_block_is_handed_out) {
+  for (const bool compressed : {false, true}) {
+    BOOST_TEST_CONTEXT("compressed " << compressed) {
+      const Sample sample = sharing_a_block();
+      const DamagedFile file(
+          damaged_beside_sound(sample, compressed, format::LeafAlgorithm::xxh3_128));
+      for (const Access access : {Access::mapped, Access::copied}) {
+        const Reader reader = Reader::open(file.path(), {.access = access});
+        std::vector<std::byte> out(16'384);
+        for (int round = 0; round < 2; ++round) {
+          reader.tensor("sound").read(out);
+          BOOST_TEST((out == sample.regions[0].tensors[1].payload));
+          std::vector<std::byte> dense(20 * 30 * 4);
+          reader.tensor("sparse").read_dense(dense);
+          BOOST_TEST((dense == densified(sample.regions[0].tensors[2])));
+          if (!compressed) {
+            const ByteSpan view = reader.tensor("sound").bytes();
+            BOOST_TEST(std::equal(view.begin(), view.end(), out.begin(), out.end()));
+            BOOST_TEST(reader.tensor("sound").rows(3, 5).size() == 2048u);
+            BOOST_CHECK_EXCEPTION(reader.tensor("damaged").bytes(), IntegrityError, kDamaged);
+          }
+          BOOST_CHECK_EXCEPTION(reader.tensor("damaged").read(out), IntegrityError, kDamaged);
+        }
+        BOOST_CHECK_EXCEPTION(reader.verify_all(), IntegrityError,
+                              says(ErrorCode::checksum_mismatch, file.path().string()));
+      }
+      BOOST_TEST(!verify(file.path()).ok());
+    }
+  }
+}
+
+// Who can forge a content hash must not get past leaves of SHA-256.
+BOOST_AUTO_TEST_CASE(leaves_of_sha256_have_the_last_word) {
+  for (const bool compressed : {false, true}) {
+    const DamagedFile file(
+        damaged_beside_sound(sharing_a_block(), compressed, format::LeafAlgorithm::sha256));
+    const TensorView sound = open(file, Verification::on_first_touch).tensor("sound");
+    std::vector<std::byte> out(16'384);
+    BOOST_CHECK_EXCEPTION(sound.read(out), IntegrityError, has_code(ErrorCode::checksum_mismatch));
+    if (!compressed) BOOST_CHECK_THROW(sound.bytes(), IntegrityError);
+  }
+}
+
+// One block holds the whole file, tables and all.
+BOOST_AUTO_TEST_CASE(sound_tensors_of_a_damaged_small_file_are_had_where_asked_for) {
+  for (const bool compressed : {false, true}) {
+    const Sample sample = two_tensors();
+    SaveOptions options = steady_options();
+    options.block_log2 = 20;
+    if (compressed) options.compression = format::Codec::zstd;
+    const TemporaryFolder folder;
+    save(folder / "f", sample, options);
+    DamagedFile file(read_file(folder / "f"));
+    file.flip(open(file, Verification::off).tensor("damaged").stored_offset() + 100, 0x04);
+    BOOST_CHECK_EXCEPTION(open(file, Verification::on_first_touch).tensor("whole"), IntegrityError,
+                          says(ErrorCode::checksum_mismatch, file.path().string()));
+    for (const Access access : {Access::mapped, Access::copied}) {
+      const Reader reader =
+          Reader::open(file.path(), {.access = access, .verification = Verification::by_tensor});
+      std::vector<std::byte> out(16'384);
+      reader.tensor("whole").read(out);
+      BOOST_TEST((out == sample.regions[0].tensors[0].payload));
+      BOOST_CHECK_EXCEPTION(reader.tensor("damaged").read(out), IntegrityError, kDamaged);
+      const TensorView whole = reader.tensor("whole");
+      std::size_t streamed = 0;
+      for (const StreamedTensor& tensor : StreamReader(reader, {&whole, 1}))
+        streamed += tensor.bytes.size();
+      BOOST_TEST(streamed == 16'384u);
+      BOOST_CHECK_EXCEPTION(reader.verify_all(), IntegrityError,
+                            says(ErrorCode::checksum_mismatch, file.path().string()));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_directory_is_found_at_the_entry) {
