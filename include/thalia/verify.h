@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "thalia/error.h"
 #include "thalia/options.h"
 
 namespace thalia {
@@ -19,9 +20,11 @@ enum class Severity {
 /// One thing found. Strings are empty, and length is 0, where they do not apply.
 struct Finding {
   Severity severity = Severity::error;
+  ErrorCode code = ErrorCode::bad_value;  ///< that of the error a reader would meet
   std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
                         ///< commit_record, integrity, checksum, padding, payload, delta, file,
                         ///< wrapper, side_file
+  std::string field;    ///< as in docs/format.md, or a part of a payload
   std::string region;
   std::string tensor;
   std::uint64_t offset = 0;  ///< absolute, of the first byte concerned

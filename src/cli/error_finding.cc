@@ -16,7 +16,9 @@ Finding finding_of(const Error& error) {
   add(": ", context.value.empty() ? "" : "got " + context.value);
   add(", ", context.bound.empty() ? "" : "bound " + context.bound);
   return {.severity = Severity::error,
+          .code = error.code(),
           .section = context.section.empty() ? "file" : context.section,
+          .field = context.field,
           .region = context.region,
           .tensor = context.tensor,
           .offset = context.offset.value_or(0),

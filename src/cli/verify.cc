@@ -62,7 +62,9 @@ VerifyReport verify_original(const std::string& path) {
       for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
     for (const std::string& warning : file.warnings) {
       report.findings.push_back({.severity = Severity::warning,
+                                 .code = ErrorCode::bad_value,
                                  .section = "file",
+                                 .field = {},
                                  .region = {},
                                  .tensor = {},
                                  .offset = 0,
@@ -175,7 +177,9 @@ void add_json(JsonWriter& json, const std::string& path, FileFormat format,
   json.key("findings").begin_array();
   for (const Finding& finding : report.findings) {
     json.begin_object().member("severity", severity_name(finding.severity));
-    json.member("section", finding.section).member("region", as_utf8(finding.region));
+    json.member("code", error_code_name(finding.code));
+    json.member("section", finding.section).member("field", finding.field);
+    json.member("region", as_utf8(finding.region));
     json.member("tensor", as_utf8(finding.tensor)).member("offset", finding.offset);
     json.member("length", finding.length).member("message", as_utf8(finding.message)).end_object();
   }

@@ -66,6 +66,7 @@ void check_reference(const DeltaReference& reference, std::uint64_t file_size) {
   if (reference.container_offset != container)
     refuse(REFERENCE_AT(container_offset), reference.container_offset, std::to_string(container));
   if (reference.depth == 0) refuse(REFERENCE_AT(depth), 0, "1 or more");
+  if (reference.base_generation == 0) refuse(REFERENCE_AT(base_generation), 0, "1 or more");
   check_zero(REFERENCE_AT(zero_38), reference.zero_38);
   if (container > file_size) {
     fail_field(ErrorCode::truncated, "delta", "container_offset", file_size,
@@ -131,6 +132,10 @@ void check_delta_header(ByteSpan prefix, const format::Header& header) {
   if ((header.flags & format::kFlagDelta) == 0) {
     fail_field(ErrorCode::inconsistent, "header", "flags", offsetof(format::Header, flags),
                std::to_string(header.flags), "bit 6 set, in a delta");
+  }
+  if (header.generation != 1) {
+    fail_field(ErrorCode::bad_value, "header", "generation", offsetof(format::Header, generation),
+               std::to_string(header.generation), "1, in a delta");
   }
   if (std::memcmp(found.header.base_checkpoint_hash, header.base_checksum,
                   sizeof header.base_checksum) != 0)

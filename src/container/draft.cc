@@ -64,14 +64,8 @@ std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTens
   const auto length =
       format::payload_length(spec.encoding, spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
   if (!length) refuse("csr: rank 2, coo: rank 1 or more, no packed dtype");
-  if (sparse && !spec.wide_indices) {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-    if (spec.encoding == Encoding::csr && spec.nnz > kMost)
-      refuse("wide_indices for that many stored elements");
-    for (const std::uint64_t extent : spec.shape.extents()) {
-      if (extent > kMost) refuse("wide_indices for an extent of 2^32 or more");
-    }
-  }
+  if (!spec.wide_indices && !format::narrow_indices_fit(spec.encoding, spec.shape, spec.nnz))
+    refuse("wide_indices for an extent, or stored elements of csr, of 2^32 or more");
   return *length;
 }
 

@@ -29,7 +29,9 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
   if (!context.field.empty()) message = context.field + (message.empty() ? "" : ": " + message);
   if (!context.value.empty()) message += ": got " + context.value;
   if (!context.bound.empty()) message += ", bound " + context.bound;
-  add({.section = context.section,
+  add({.code = error.code(),
+       .section = context.section,
+       .field = context.field,
        .region = context.region.empty() ? printable(region) : context.region,
        .tensor = context.tensor.empty() ? printable(tensor) : context.tensor,
        .offset = context.offset.value_or(0),

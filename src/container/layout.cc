@@ -189,7 +189,7 @@ std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
     if (section_start_ == 0) {
       section_start_ = header;
       if (section_ == Section::weights)
-        regions_[region_].header.encoding_type = draft.spec.encoding == Encoding::csr;
+        regions_[region_].header.encoding_type = draft.result_encoding() == Encoding::csr;
     }
     note_first_tensor(draft.spec.role, header);
   }

@@ -64,12 +64,13 @@ class Reading {
     if (header_.lossy_generation == 0 || header_.lossy_generation > header_.max_lossy_generations)
       fail("lossy_generation", header_.lossy_generation,
            fmt::format("1 to {}", std::uint16_t{header_.max_lossy_generations}));
-    for (const std::uint64_t bits :
-         {std::uint64_t{header_.max_error}, std::uint64_t{header_.rms_error},
-          std::uint64_t{header_.relative_error}}) {
+    const auto check_error = [&](const char* field, std::uint64_t bits) {
       const double error = std::bit_cast<double>(bits);
-      if (!(std::isfinite(error) && error >= 0)) fail("max_error", bits, "0 or more, and finite");
-    }
+      if (!(std::isfinite(error) && error >= 0)) fail(field, bits, "0 or more, and finite");
+    };
+    check_error("max_error", header_.max_error);
+    check_error("rms_error", header_.rms_error);
+    check_error("relative_error", header_.relative_error);
     if (std::any_of(std::begin(header_.zero_28), std::end(header_.zero_28),
                     [](std::uint8_t byte) { return byte != 0; }))
       fail("zero_28", 1, "zero");
@@ -96,10 +97,14 @@ class Reading {
     if (left != 0) fail("code_length", header_.code_length, "what the widths ask for");
   }
 
-  static void restore(unsigned bits, codec::UniformScale scale, ByteSpan& rest,
-                      std::span<double> out) {
+  void restore(unsigned bits, codec::UniformScale scale, ByteSpan& rest,
+               std::span<double> out) const {
     std::vector<std::uint8_t> codes(out.size());
     const std::uint64_t bytes = codec::packed_bytes(out.size(), bits);
+    const unsigned used = static_cast<unsigned>(out.size() % 8 * bits % 8);
+    if (const auto last = std::to_integer<unsigned>(rest[bytes - 1]);
+        used != 0 && last >> used != 0)
+      fail("codes", last, fmt::format("{} bits in use, the others zero", used));
     codec::unpack_codes(bits, rest.first(bytes), codes);
     codec::dequantize(DType::f64, codes, scale, std::as_writable_bytes(out));
     rest = rest.subspan(bytes);

@@ -127,15 +127,20 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
   for_extents(offset, length, [&](auto at, auto count) { mapping_->populate(at, count); });
 }
 
-std::string_view OpenFile::json(format::Extent extent, std::string_view section) const {
+std::string_view OpenFile::json(format::Extent extent, std::string_view section,
+                                std::string_view field) const {
   const ByteSpan text = verified(extent.offset, extent.length);
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
   named([&] {
     try {
       json::check_object(view, options_.limits.max_json_depth);
-    } catch (Error& error) {
-      error.add_section(section);
-      throw;
+    } catch (const Error& error) {
+      throw FormatError(error.code(), error.message(),
+                        {.section = std::string(section),
+                         .field = std::string(field),
+                         .offset = extent.offset,
+                         .value = error.context().value,
+                         .bound = error.context().bound});
     }
   });
   return view;
@@ -307,12 +312,6 @@ RegionView OpenFile::region_view(std::uint32_t region) const {
 std::uint32_t OpenFile::connection_count() const {
   return named([&]() -> std::uint32_t {
     if (header_.connectivity_length == 0) return 0;
-    if (header_.connectivity_length < sizeof(format::ConnectivityHeader)) {
-      fail_field(ErrorCode::truncated, "connectivity", "num_connections",
-                 header_.connectivity_offset,
-                 fmt::format("{} bytes", std::uint64_t{header_.connectivity_length}),
-                 "32 bytes of header");
-    }
     const ByteSpan start =
         verified(header_.connectivity_offset, sizeof(format::ConnectivityHeader));
     const auto& connectivity = *reinterpret_cast<const format::ConnectivityHeader*>(start.data());

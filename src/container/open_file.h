@@ -101,7 +101,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Brings an extent into memory, on several threads. @throws IoError, FormatError.
   void populate(std::uint64_t offset, std::uint64_t length) const;
   /// A JSON text, checked once more each time it is asked for.
-  std::string_view json(format::Extent extent, std::string_view section) const;
+  /// @param field of the section that it is, for messages.
+  std::string_view json(format::Extent extent, std::string_view section,
+                        std::string_view field = {}) const;
   /// Checks every byte. @throws IntegrityError.
   void verify_all() const;
   /// What an append carries over without reading it again: leaves against the closing checksum, and

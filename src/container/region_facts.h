@@ -37,13 +37,12 @@ struct RegionFacts {
   std::uint64_t stored_bytes = 0;
   std::uint64_t synapses = 0;
 
-  /// @param elements that count as stored: stored_elements(entry), or those of what a delta's
+  /// @param encoding and elements that count as stored: those of the entry, or of what a delta's
   /// tensor becomes.
-  void add(const format::TensorEntry& entry, std::uint64_t elements) {
+  void add(const format::TensorEntry& entry, Encoding encoding, std::uint64_t elements) {
     const Stretch own{entry.stored_offset - sizeof(format::TensorHeader),
                       entry.stored_offset + entry.stored_length};
     Stretch& role = roles[entry.role];
-    const auto encoding = static_cast<Encoding>(entry.encoding);
     if (entry.role == static_cast<std::uint8_t>(Role::weights)) {
       if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
       synapses += elements;

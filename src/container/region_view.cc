@@ -32,7 +32,7 @@ std::string_view RegionView::config_json() const {
     const auto region = file_->region_headers(index_);
     if (region.header.config_length == 0) return {};
     return file_->json({region.offset + region.header.config_offset, region.header.config_length},
-                       "region.config");
+                       "region", "config");
   });
 }
 
@@ -42,7 +42,7 @@ std::string_view RegionView::metadata_json() const {
     if (region.extension.region_metadata_length == 0) return {};
     return file_->json({region.offset + region.extension.region_metadata_offset,
                         region.extension.region_metadata_length},
-                       "region.metadata");
+                       "region", "metadata");
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "container/zero_padding.h"
 #include "format/payload.h"
 #include "thalia/dtype.h"
 #include "thalia/format/delta.h"
@@ -89,6 +90,12 @@ SparseDelta check_sparse_delta(const format::TensorEntry& entry, ByteSpan logica
     check_positions(entry, b, out.positions.subspan(at, out.pointers[b + 1] - at));
   }
   return out;
+}
+
+void check_sparse_delta_padding(const format::TensorEntry& entry, ByteSpan logical) {
+  const auto parts =
+      *format::sparse_delta_parts(static_cast<DType>(entry.dtype), shape_of(entry), entry.nnz);
+  require_zero_padding(logical, entry.stored_offset, parts.positions, parts.values);
 }
 
 void put_listed(std::span<const std::uint16_t> positions, ByteSpan values, unsigned width,

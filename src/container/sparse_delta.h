@@ -21,7 +21,10 @@ struct SparseDelta {
 /// is checked. @throws FormatError.
 SparseDelta check_sparse_delta(const format::TensorEntry& entry, ByteSpan logical);
 
-/// The same in parts: all pointers, which have to be as many as the shape asks for; and the
+/// What a verifier asks besides: the padding in front of the values. @throws FormatError.
+void check_sparse_delta_padding(const format::TensorEntry& entry, ByteSpan logical);
+
+/// Its checks in parts: all pointers, which have to be as many as the shape asks for; and the
 /// positions of one block. @throws FormatError.
 void check_block_pointers(const format::TensorEntry& entry,
                           std::span<const std::uint64_t> pointers);

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "container/sparse_check.h"
 #include "container/tensor_reading.h"
+#include "container/zero_padding.h"
 #include "format/payload.h"
 #include "thalia/tensor.h"
 
@@ -76,17 +77,6 @@ void scatter_coo(const TensorView& tensor, ByteSpan payload, MutableByteSpan out
   }
 }
 
-// The zeros between the index arrays and the values.
-void check_padding(ByteSpan payload, std::uint64_t stored_offset, format::Extent indices,
-                   format::Extent values) {
-  const std::uint64_t begin = indices.offset + indices.length;
-  for (std::uint64_t at = begin; at < values.offset; ++at) {
-    if (payload[at] == std::byte{0}) continue;
-    throw FormatError(ErrorCode::bad_value, "the padding in front of the values is not zero",
-                      {.section = "payload", .field = "values", .offset = stored_offset + begin});
-  }
-}
-
 void require_encoding(const TensorView& tensor, Encoding wanted) {
   if (tensor.encoding() != wanted) {
     fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(tensor.encoding())),
@@ -104,19 +94,20 @@ void require_aligned(MutableByteSpan storage) {
 
 }  // namespace
 
-void container::check_sparse_payload(const TensorView& tensor, ByteSpan payload) {
+ByteSpan container::check_sparse_payload(const TensorView& tensor, ByteSpan payload) {
   const bool wide = tensor.wide_indices();
+  format::SparseParts parts;
   if (tensor.encoding() == Encoding::csr) {
     wide ? static_cast<void>(csr_arrays<std::uint64_t>(tensor, payload))
          : static_cast<void>(csr_arrays<std::uint32_t>(tensor, payload));
-    const auto parts = *format::csr_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
-    check_padding(payload, tensor.stored_offset(), parts.indices, parts.values);
+    parts = *format::csr_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
   } else {
     wide ? static_cast<void>(coo_arrays<std::uint64_t>(tensor, payload))
          : static_cast<void>(coo_arrays<std::uint32_t>(tensor, payload));
-    const auto parts = *format::coo_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
-    check_padding(payload, tensor.stored_offset(), parts.indices, parts.values);
+    parts = *format::coo_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
   }
+  require_zero_padding(payload, tensor.stored_offset(), parts.indices, parts.values);
+  return payload.subspan(parts.values.offset, parts.values.length);
 }
 
 CsrView TensorView::csr() const {

@@ -27,9 +27,9 @@ inline bool needs_base(Encoding encoding) {
 void read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
                     MutableByteSpan out);
 
-/// Every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind them.
-/// @throws FormatError.
-void check_sparse_payload(const TensorView& tensor, ByteSpan payload);
+/// Checks every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind
+/// them. @return the values. @throws FormatError.
+ByteSpan check_sparse_payload(const TensorView& tensor, ByteSpan payload);
 
 /// Runs `action`; an error that passes gets the names of file, region and tensor.
 template <typename Action>

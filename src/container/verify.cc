@@ -8,6 +8,7 @@
 #include "container/open_file.h"
 #include "container/verify_consistency.h"
 #include "container/verify_payloads.h"
+#include "container/verify_side_file.h"
 #include "container/verify_structure.h"
 #include "io/file_bytes.h"
 #include "thalia/format/constants.h"
@@ -15,21 +16,27 @@
 namespace thalia {
 namespace {
 
+void note_debris(const detail::OpenFile& file, container::Findings& findings) {
+  const std::uint64_t end = file.header().file_length;
+  const std::uint64_t size = file.mapping().bytes().size();
+  if (size <= end) return;
+  findings.add(
+      {.severity = Severity::warning,
+       .code = ErrorCode::out_of_bounds,
+       .section = "file",
+       .offset = end,
+       .length = size - end,
+       .message = "bytes behind the end, the debris of an interrupted append; they are ignored"});
+}
+
 void note_oddities(const detail::OpenFile& file, container::Findings& findings) {
   const format::Header& header = file.header();
-  const std::uint64_t size = file.mapping().bytes().size();
-  if (size > header.file_length) {
-    findings.add(
-        {.severity = Severity::warning,
-         .section = "file",
-         .offset = header.file_length,
-         .length = size - header.file_length,
-         .message = "bytes behind the end, the debris of an interrupted append; they are ignored"});
-  }
   if (header.compatible_features != 0) {
     findings.add(
         {.severity = Severity::warning,
+         .code = ErrorCode::unsupported_feature,
          .section = "header",
+         .field = "compatible_features",
          .offset = offsetof(format::Header, compatible_features),
          .message = fmt::format("compatible_features {:#010x}: what they mean is not known",
                                 std::uint32_t{header.compatible_features})});
@@ -37,12 +44,23 @@ void note_oddities(const detail::OpenFile& file, container::Findings& findings) 
   if (header.minor_version > format::kMinorVersion) {
     findings.add(
         {.severity = Severity::warning,
+         .code = ErrorCode::unsupported_version,
          .section = "header",
+         .field = "minor_version",
          .offset = offsetof(format::Header, minor_version),
          .message = fmt::format(
              "format version {}.{} is newer than this library's {}.{}; what it added is not seen",
              std::uint16_t{header.major_version}, std::uint16_t{header.minor_version},
              format::kMajorVersion, format::kMinorVersion)});
+  }
+  if ((header.flags & format::kFlagDelta) != 0 &&
+      file.mapping().backing() != io::Backing::partial && file.mapping().before().empty()) {
+    findings.add({.severity = Severity::warning,
+                  .code = ErrorCode::inconsistent,
+                  .section = "header",
+                  .field = "flags",
+                  .offset = offsetof(format::Header, flags),
+                  .message = "a delta's container without the delta around it"});
   }
 }
 
@@ -50,9 +68,11 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
                       container::Findings& findings, VerifyReport& report) {
   report.regions = file.region_count();
   report.tensors = file.directory().tensor_count;
+  if (file.mapping().backing() != io::Backing::partial) note_debris(file, findings);
   note_oddities(file, findings);
-  // Of a side file there is no more to check than what opening it did.
+  // A side file was checked as a whole when it was opened.
   if (file.mapping().backing() == io::Backing::partial) {
+    container::verify_side_file(file, findings);
     report.bytes_checked = file.mapping().resident_bytes();
     return;
   }
@@ -67,6 +87,9 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
     return;
   }
   findings.check([&] { container::verify_payloads(file, structure, options, findings); });
+  // Frames that hold dead bytes or debris alone.
+  if (file.mapping().backing() == io::Backing::decoded)
+    findings.check([&] { file.mapping().touch(0, file.mapping().bytes().size()); });
   report.bytes_checked = file.header().file_length;
 }
 

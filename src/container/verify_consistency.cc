@@ -1,7 +1,7 @@
 #include "container/verify_consistency.h"
 
-#include <set>
-#include <string_view>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,9 +9,10 @@
 #include "base/utf8.h"
 #include "container/region_facts.h"
 #include "container/tensor_reading.h"
+#include "container/verify_connections.h"
 #include "container/verify_region.h"
-#include "format/fixed_name.h"
-#include "thalia/format/connectivity.h"
+#include "thalia/format/chunk.h"
+#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {
@@ -19,12 +20,47 @@ namespace {
 // Field and offset of a struct's member, for messages.
 #define AT(Type, field) #field, offsetof(format::Type, field)
 
+// Bits of the header's flags that follow from the directory.
+constexpr unsigned kDerivedFlags = format::kFlagCompressed | format::kFlagLz4 |
+                                   format::kFlagHomeostatic | format::kFlagNeuromodulators |
+                                   format::kFlagSparse | format::kFlagMixedPrecision;
+
+// What they would be of the tensors seen.
+class FlagFacts {
+ public:
+  /// @param encoding of the tensor that a reader gets.
+  void add(const detail::OpenFile& file, const format::TensorEntry& entry, Encoding encoding) {
+    if (entry.chunk_count != 0) flags_ |= format::kFlagCompressed;
+    for (std::uint32_t i = 0; i < entry.chunk_count; ++i) {
+      if (file.chunk_entry(entry.first_chunk + i).codec ==
+          static_cast<std::uint8_t>(format::Codec::lz4))
+        flags_ |= format::kFlagLz4;
+    }
+    const auto role = static_cast<Role>(entry.role);
+    if (role == Role::homeostatic) flags_ |= format::kFlagHomeostatic;
+    if (role == Role::neuromodulator) flags_ |= format::kFlagNeuromodulators;
+    if (encoding == Encoding::csr || encoding == Encoding::coo) flags_ |= format::kFlagSparse;
+    const auto dtype = static_cast<DType>(entry.dtype);
+    half_ |= dtype == DType::f16 || dtype == DType::bf16;
+    full_ |= dtype == DType::f32;
+  }
+  unsigned value() const { return half_ && full_ ? flags_ | format::kFlagMixedPrecision : flags_; }
+
+ private:
+  unsigned flags_ = 0;
+  bool half_ = false;
+  bool full_ = false;
+};
+
 class ConsistencyCheck {
  public:
   ConsistencyCheck(const detail::OpenFile& file, const Structure& structure, Findings& findings)
       : file_(file), findings_(findings), facts_(file.directory().region_count) {
     for (const SoundTensor& tensor : structure.tensors) {
-      facts_[tensor.region].add(file.tensor_entry(tensor.number), elements(tensor.number));
+      const format::TensorEntry& entry = file.tensor_entry(tensor.number);
+      const auto [encoding, elements] = result(tensor.number);
+      facts_[tensor.region].add(entry, encoding, elements);
+      flags_.add(file, entry, encoding);
     }
   }
 
@@ -45,17 +81,20 @@ class ConsistencyCheck {
     }
     findings_.check([&] { check_header(complete, neurons, synapses); });
     check_encodings(structure);
-    if (file_.header().connectivity_length != 0) findings_.check([&] { check_connections(); });
+    check_short_names();
+    verify_connections(file_, findings_);
   }
 
  private:
-  std::uint64_t elements(std::uint32_t number) const {
+  // Encoding and stored elements of the tensor that a reader gets.
+  std::pair<Encoding, std::uint64_t> result(std::uint32_t number) const {
     const format::TensorEntry& entry = file_.tensor_entry(number);
-    if (is_delta() && needs_base(static_cast<Encoding>(entry.encoding))) {
-      const format::DeltaTensor& result = file_.delta_tensor(number);
-      if (result.encoding != static_cast<std::uint8_t>(Encoding::dense)) return result.nnz;
-    }
-    return RegionFacts::stored_elements(entry);
+    const auto stored = static_cast<Encoding>(entry.encoding);
+    if (!is_delta() || !needs_base(stored)) return {stored, RegionFacts::stored_elements(entry)};
+    const format::DeltaTensor& made = file_.delta_tensor(number);
+    const auto encoding = static_cast<Encoding>(made.encoding);
+    if (encoding == Encoding::dense) return {encoding, RegionFacts::stored_elements(entry)};
+    return {encoding, made.nnz};
   }
 
   bool is_delta() const { return (file_.header().flags & format::kFlagDelta) != 0; }
@@ -73,6 +112,27 @@ class ConsistencyCheck {
                       "0 to 3 in a file that is no delta");
           },
           name(tensor.region), file_.name(entry.name_offset, entry.name_length));
+    }
+  }
+
+  // Connections know regions by these alone.
+  void check_short_names() const {
+    std::map<std::string, std::uint32_t> seen;
+    for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
+      const auto [found, added] = seen.emplace(short_name_string(name(r)), r);
+      if (added) continue;
+      findings_.add(
+          {.severity = Severity::warning,
+           .code = ErrorCode::duplicate,
+           .section = "region_index",
+           .field = "region_name",
+           .region = printable(name(r)),
+           .tensor = {},
+           .offset = file_.header().region_index_offset +
+                     r * std::uint64_t{sizeof(format::RegionIndexEntry)},
+           .length = 0,
+           .message = fmt::format("'{}', as of region {}: no connection can tell them apart",
+                                  printable(found->first), found->second)});
     }
   }
 
@@ -105,6 +165,7 @@ class ConsistencyCheck {
     const format::Header& header = file_.header();
     const Place place("header", 0);
     if (complete) {
+      place.equal(AT(Header, flags), header.flags & kDerivedFlags, flags_.value());
       place.equal(AT(Header, total_neurons), header.total_neurons, neurons);
       place.equal(AT(Header, total_synapses), header.total_synapses, synapses);
     }
@@ -114,40 +175,10 @@ class ConsistencyCheck {
     }
   }
 
-  void check_connections() const {
-    const std::uint64_t start = file_.header().connectivity_offset;
-    const auto& header = file_.structure<format::ConnectivityHeader>(start, "connectivity");
-    const Place place("connectivity", start);
-    place.equal(AT(ConnectivityHeader, zero_04), header.zero_04, 0);
-    place.zero(AT(ConnectivityHeader, zero_08), header.zero_08);
-    const std::uint32_t connections = file_.connection_count();
-    std::set<std::string_view> names;
-    for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
-      names.insert(format::fixed_name(file_.region_index_entry(r).region_name));
-    }
-    std::set<std::pair<std::string_view, std::string_view>> pairs;
-    for (std::uint32_t i = 0; i < connections; ++i) {
-      const format::ConnectionEntry& entry = file_.connection_entry(i);
-      const Place at("connectivity", start + sizeof header + i * sizeof entry);
-      const std::string_view source = format::fixed_name(entry.source_region);
-      const std::string_view target = format::fixed_name(entry.target_region);
-      if (!names.contains(source)) {
-        at.fail(AT(ConnectionEntry, source_region), printable(source), "the name of a region");
-      }
-      if (!names.contains(target)) {
-        at.fail(AT(ConnectionEntry, target_region), printable(target), "the name of a region");
-      }
-      if (!pairs.emplace(source, target).second) {
-        at.fail(AT(ConnectionEntry, source_region),
-                fmt::format("{} to {}", printable(source), printable(target)),
-                "one connection a pair of regions");
-      }
-    }
-  }
-
   const detail::OpenFile& file_;
   Findings& findings_;
   std::vector<RegionFacts> facts_;
+  FlagFacts flags_;
 };
 
 #undef AT

@@ -13,6 +13,7 @@
 #include "container/quantized_arrays.h"
 #include "container/sparse_delta.h"
 #include "container/tensor_reading.h"
+#include "container/verify_elements.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
@@ -105,8 +106,9 @@ class PayloadCheck {
                             .offset = std::uint64_t{entry.stored_offset}});
     }
     if (encoding == Encoding::sparse_delta) {
-      check_sparse_delta(entry, logical);
-      return;
+      const SparseDelta list = check_sparse_delta(entry, logical);
+      check_sparse_delta_padding(entry, logical);
+      return check_elements(entry, list.values);
     }
     if (encoding == Encoding::low_rank_delta) {
       read_low_rank(entry, logical, options_.limits.max_allocation_bytes);
@@ -116,17 +118,21 @@ class PayloadCheck {
     if (delta) return;
     if (encoding != Encoding::dense) {
       const SoundTensor& tensor = structure_.tensors[i];
-      return check_sparse_payload(file_.tensor_view(tensor.region, tensor.number), logical);
+      const TensorView view = file_.tensor_view(tensor.region, tensor.number);
+      return check_elements(entry, check_sparse_payload(view, logical));
     }
-    if (entry.chunk_count != 0) return check_values(entry, logical);
-    if (static_cast<DType>(entry.dtype) == DType::boolean) {
+    if (entry.chunk_count != 0) {
+      check_elements(entry, logical);
+      return check_unused_bits(entry, logical);
+    }
+    if (has_illegal_codes(static_cast<DType>(entry.dtype))) {
       file_.pass_over(entry.stored_offset, entry.stored_length,
-                      [&](std::uint64_t, ByteSpan part) { check_values(entry, part); });
-    } else if (entry.stored_length != 0) {
-      std::vector<std::byte> last;
-      check_values(entry,
-                   file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
+                      [&](std::uint64_t, ByteSpan part) { check_elements(entry, part); });
     }
+    if (entry.stored_length == 0) return;
+    std::vector<std::byte> last;
+    check_unused_bits(entry,
+                      file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
   }
 
   // What comes out of the codes is what came out when they were made.
@@ -143,14 +149,15 @@ class PayloadCheck {
       hasher.update(piece);
     }
     const Digest128 hash = hasher.content_hash();
-    if (hasher.crc32() != side.crc32 ||
-        std::memcmp(hash.bytes, side.content_hash, sizeof side.content_hash) != 0) {
-      throw IntegrityError(ErrorCode::checksum_mismatch,
-                           "other elements come out than when the tensor was quantized",
-                           {.section = "payload",
-                            .field = "content_hash",
-                            .offset = std::uint64_t{entry.stored_offset}});
-    }
+    const auto fail = [&](const char* field) {
+      throw IntegrityError(
+          ErrorCode::checksum_mismatch,
+          "other elements come out than when the tensor was quantized",
+          {.section = "payload", .field = field, .offset = std::uint64_t{entry.stored_offset}});
+    };
+    if (hasher.crc32() != side.crc32) fail("crc32");
+    if (std::memcmp(hash.bytes, side.content_hash, sizeof side.content_hash) != 0)
+      fail("content_hash");
   }
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
@@ -179,30 +186,6 @@ class PayloadCheck {
     file_.pass_over(entry.stored_offset, entry.stored_length,
                     [&](std::uint64_t, ByteSpan part) { hasher.update(part); });
     return {hasher.crc32(), hasher.content_hash()};
-  }
-
-  // `logical` holds all values, or of booleans a part, or of others at least the last byte.
-  static void check_values(const format::TensorEntry& entry, ByteSpan logical) {
-    const auto dtype = static_cast<DType>(entry.dtype);
-    if (dtype == DType::boolean) {
-      const auto bad = std::find_if(logical.begin(), logical.end(),
-                                    [](std::byte b) { return b > std::byte{1}; });
-      if (bad != logical.end()) {
-        fail_field(ErrorCode::bad_value, "payload", "bool", entry.stored_offset,
-                   std::to_string(std::to_integer<int>(*bad)), "0 or 1");
-      }
-    }
-    if (dtype_is_packed(dtype) && !logical.empty()) {
-      std::uint64_t elements = 1;
-      for (unsigned d = 0; d < entry.ndim; ++d) elements *= entry.shape[d];
-      const unsigned used = static_cast<unsigned>(elements % 8 * dtype_bits(dtype) % 8);
-      if (used != 0 && std::to_integer<unsigned>(logical.back()) >> used != 0) {
-        fail_field(ErrorCode::bad_value, "payload", "padding bits",
-                   entry.stored_offset + entry.stored_length - 1,
-                   std::to_string(std::to_integer<unsigned>(logical.back())),
-                   fmt::format("{} bits in use", used));
-      }
-    }
   }
 
   // The part of `extent` that lies in its first bad block; all of it where no block tells.
@@ -239,7 +222,8 @@ class PayloadCheck {
         holds += (holds.empty() ? "" : ", ") + std::string(covered.section);
       }
       findings_.add(
-          {.section = "integrity",
+          {.code = ErrorCode::checksum_mismatch,
+           .section = "integrity",
            .offset = begin,
            .length = end - begin,
            .message = fmt::format(
@@ -265,7 +249,8 @@ void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
     const Digest256 expected = integrity::closing_checksum(header, leaves);
     if (std::memcmp(expected.bytes, file.closing_checksum().data(), sizeof expected.bytes) == 0)
       return;
-    findings.add({.section = "checksum",
+    findings.add({.code = ErrorCode::checksum_mismatch,
+                  .section = "checksum",
                   .offset = header.file_length - format::kChecksumLength,
                   .length = format::kChecksumLength,
                   .message = "header and integrity table do not match the closing checksum"});

@@ -26,10 +26,9 @@ class RegionCheck {
     const Place place("region", start_);
     const Place extended("region", start_ + sizeof header);
 
-    if (header.config_length != 0) {
-      place.equal(AT(RegionHeader, config_offset), header.config_offset, end_);
-      end_ += header.config_length;
-    }
+    place.equal(AT(RegionHeader, config_offset), header.config_offset,
+                header.config_length != 0 ? end_ : 0);
+    end_ += header.config_length;
     const Stretch& weights = facts_.of(Role::weights);
     place.equal(AT(RegionHeader, weights_offset), header.weights_offset, relative(weights.begin));
     place.equal(AT(RegionHeader, weights_length), header.weights_length,
@@ -63,11 +62,22 @@ class RegionCheck {
                    relative(other.begin));
     extended.equal(AT(RegionExtension, other_length), extension.other_length,
                    length(other, other.begin));
+    check_metadata_place(extended, extension);
     return std::max<std::uint64_t>(
         end_, extension.region_metadata_offset + extension.region_metadata_length);
   }
 
  private:
+  static void check_metadata_place(const Place& place, const format::RegionExtension& extension) {
+    const std::uint64_t offset = extension.region_metadata_offset;
+    if (extension.region_metadata_length == 0)
+      return place.equal(AT(RegionExtension, region_metadata_offset), offset, 0);
+    if (offset % format::kAlignment != 0) {
+      place.fail(AT(RegionExtension, region_metadata_offset), std::to_string(offset),
+                 fmt::format("a multiple of {}", format::kAlignment));
+    }
+  }
+
   // As headers store an absolute address; 0 for what is not there.
   std::uint64_t relative(std::uint64_t absolute) const {
     return absolute == Stretch::kNowhere ? 0 : absolute - start_;
@@ -127,7 +137,8 @@ class RegionCheck {
       const Stretch& stretch = facts_.of(role);
       if (stretch.empty()) continue;
       if (stretch.begin < behind) {
-        place.fail("dynamic state", 0, fmt::format("{} at {}", role_name(role), stretch.begin),
+        place.fail("dynamic_state_offset", 0,
+                   fmt::format("{} at {}", role_name(role), stretch.begin),
                    fmt::format("behind the role before it, which ends at {}", behind));
       }
       behind = stretch.end;

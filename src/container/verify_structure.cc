@@ -6,10 +6,10 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/chunk_reader.h"
-#include "container/directory_builder.h"
 #include "container/draft.h"
 #include "container/short_name.h"
 #include "container/tensor_reading.h"
+#include "container/verify_payload_header.h"
 #include "format/fixed_name.h"
 #include "format/validate_directory.h"
 #include "json/reader.h"
@@ -27,6 +27,8 @@ class StructureCheck {
   Structure run() {
     const format::Header& header = file_.header();
     cover(0, sizeof header, "header");
+    add_section(header.metadata_offset, header.metadata_length, "metadata");
+    add_section(header.connectivity_offset, header.connectivity_length, "connectivity");
     cover(header.metadata_offset, header.metadata_length, "metadata");
     if (header.metadata_length != 0)
       check_json("metadata", "", {header.metadata_offset, header.metadata_length}, kNoRegion);
@@ -35,11 +37,14 @@ class StructureCheck {
     for (std::uint32_t r = 0; r < file_.region_count(); ++r) check_region(r);
     check_connectivity();
     cover(header.directory_offset, header.directory_length, "directory");
-    check_directory_padding();
     cover(header.region_index_offset, header.region_index_length, "region_index");
     check_commit_record();
-    std::sort(out_.covered.begin(), out_.covered.end(),
-              [](const Covered& a, const Covered& b) { return a.extent.offset < b.extent.offset; });
+    add_section(header.directory_offset, header.file_length - header.directory_offset, "directory");
+    for (std::vector<Covered>* list : {&out_.covered, &out_.sections}) {
+      std::sort(list->begin(), list->end(), [](const Covered& a, const Covered& b) {
+        return a.extent.offset < b.extent.offset;
+      });
+    }
     return std::move(out_);
   }
 
@@ -51,19 +56,15 @@ class StructureCheck {
     if (length != 0) out_.covered.push_back({{offset, length}, section, region});
   }
 
+  void add_section(std::uint64_t offset, std::uint64_t length, const char* name,
+                   std::uint32_t region = kNoRegion) {
+    if (length != 0) out_.sections.push_back({{offset, length}, name, region});
+  }
+
   void check_json(const char* section, const char* field, format::Extent extent,
                   std::uint32_t region) {
-    findings_.check(
-        [&] {
-          try {
-            file_.json(extent, section);
-          } catch (Error& error) {
-            if (error.code() == ErrorCode::limit_exceeded) throw;
-            throw FormatError(error.code(), error.message(),
-                              {.section = section, .field = field, .offset = extent.offset});
-          }
-        },
-        region == kNoRegion ? std::string_view() : region_name(region));
+    findings_.check([&] { file_.json(extent, section, field); },
+                    region == kNoRegion ? std::string_view() : region_name(region));
   }
 
   std::string_view region_name(std::uint32_t r) const {
@@ -94,9 +95,11 @@ class StructureCheck {
     }
     if (expected != file_.directory().tensor_count) {
       findings_.add(
-          {.section = "directory",
+          {.code = ErrorCode::inconsistent,
+           .section = "directory",
+           .field = "tensor_count",
            .offset = file_.header().directory_offset,
-           .message = fmt::format("tensor_count: got {}, bound {} as the regions have",
+           .message = fmt::format("tensor_count: got {}, expected {} as the regions have",
                                   std::uint32_t{file_.directory().tensor_count}, expected)});
     }
   }
@@ -125,8 +128,8 @@ class StructureCheck {
           const format::RegionIndexEntry& entry = file_.region_index_entry(r);
           const std::uint64_t at = file_.header().region_index_offset + r * sizeof entry;
           if (!is_valid_utf8(name) || name.find('\0') != std::string_view::npos) {
-            fail_field(ErrorCode::bad_name, "directory", "name", at, "'" + printable(name) + "'",
-                       "UTF-8 without NUL");
+            fail_field(ErrorCode::bad_name, "directory", "name_offset", at,
+                       "'" + printable(name) + "'", "UTF-8 without NUL");
           }
           const ShortName expected = short_name(name);
           if (std::memcmp(entry.region_name, expected.data(), expected.size()) != 0) {
@@ -143,6 +146,7 @@ class StructureCheck {
 
   void check_region_sections(std::uint32_t r) {
     const auto [header, extension, start] = file_.region_headers(r);
+    add_section(start, file_.region_index_entry(r).data_length, "region", r);
     cover(start, sizeof header + sizeof extension, "region", r);
     if (header.config_length != 0) {
       cover(start + header.config_offset, header.config_length, "region", r);
@@ -197,12 +201,12 @@ class StructureCheck {
                          bool first) {
     const std::uint64_t at = file_.tensor_entry_offset(number);
     if (!is_valid_utf8(name)) {
-      fail_field(ErrorCode::bad_name, "directory", "name", at, "'" + printable(name) + "'",
+      fail_field(ErrorCode::bad_name, "directory", "name_offset", at, "'" + printable(name) + "'",
                  "valid UTF-8");
     }
     if (!first && !(before < name)) {
-      fail_field(ErrorCode::inconsistent, "directory", "name", at, "'" + printable(name) + "'",
-                 "behind '" + printable(before) + "' in byte order");
+      fail_field(ErrorCode::inconsistent, "directory", "name_offset", at,
+                 "'" + printable(name) + "'", "behind '" + printable(before) + "' in byte order");
     }
   }
 
@@ -216,7 +220,7 @@ class StructureCheck {
     }
     cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
-    check_payload_header(entry, header_at);
+    verify_payload_header(file_, entry, header_at);
   }
 
   // In a file that is no delta the encoding itself is a finding.
@@ -225,23 +229,6 @@ class StructureCheck {
     if (encoding == Encoding::quantized) file_.quantized_tensor(file_.tensor_entry(number));
     if ((file_.header().flags & format::kFlagDelta) != 0 && needs_base(encoding))
       file_.delta_tensor(number);
-  }
-
-  void check_payload_header(const format::TensorEntry& entry, std::uint64_t header_at) {
-    const auto& header = file_.structure<format::TensorHeader>(header_at, "payload");
-    DraftTensor expected;
-    std::uint64_t extents[Shape::kMaxRank];
-    for (unsigned d = 0; d < entry.ndim; ++d) extents[d] = entry.shape[d];
-    expected.spec.shape = Shape(std::span<const std::uint64_t>(extents, entry.ndim));
-    expected.spec.dtype = static_cast<DType>(entry.dtype);
-    expected.spec.encoding = static_cast<Encoding>(entry.encoding);
-    expected.spec.nnz = entry.nnz;
-    expected.digest.crc32 = entry.crc32;
-    const format::TensorHeader wanted = payload_header(expected);
-    if (std::memcmp(&header, &wanted, sizeof wanted) != 0) {
-      fail_field(ErrorCode::inconsistent, "payload", "tensor header", header_at,
-                 "bytes that differ", "what the directory's entry says");
-    }
   }
 
   void check_connectivity() {
@@ -258,65 +245,18 @@ class StructureCheck {
       cover(header.connectivity_offset,
             sizeof(format::ConnectivityHeader) + count * sizeof(format::ConnectionEntry),
             "connectivity");
-      const std::uint32_t matrices = file_.region_count();
-      check_tensors(matrices, "");
-      for (std::uint32_t i = 0; i < count; ++i) check_connection(i, matrices);
+      check_tensors(file_.region_count(), "");
     });
-  }
-
-  void check_connection(std::uint32_t i, std::uint32_t matrices) {
-    const format::ConnectionEntry& entry = file_.connection_entry(i);
-    const std::uint64_t start = file_.header().connectivity_offset;
-    const std::uint64_t at = start + sizeof(format::ConnectivityHeader) + i * sizeof entry;
-    const auto matrix = [&](const char* field, std::uint64_t offset, std::uint64_t length,
-                            const std::string& name) {
-      const auto number = file_.find_tensor(matrices, name);
-      if (!number && offset == 0 && length == 0 && std::strcmp(field, "delay_offset") == 0) return;
-      if (!number) {
-        fail_field(ErrorCode::inconsistent, "connectivity", field, at, std::to_string(offset),
-                   "'" + name + "' in the directory");
-      }
-      const format::TensorEntry& tensor = file_.tensor_entry(*number);
-      const std::uint64_t expected = tensor.stored_offset - sizeof(format::TensorHeader) - start;
-      if (offset != expected || length != tensor.stored_length + sizeof(format::TensorHeader)) {
-        fail_field(ErrorCode::inconsistent, "connectivity", field, at,
-                   fmt::format("[{}, +{})", offset, length),
-                   fmt::format("[{}, +{})", expected,
-                               tensor.stored_length + sizeof(format::TensorHeader)));
-      }
-    };
-    matrix("weight_offset", entry.weight_offset, entry.weight_length, fmt::format("{}.weights", i));
-    matrix("delay_offset", entry.delay_offset, entry.delay_length, fmt::format("{}.delays", i));
-  }
-
-  // Between the directory's arrays, each of which starts on a multiple of 8.
-  void check_directory_padding() {
-    const format::DirectoryHeader& d = file_.directory();
-    const std::uint64_t ends[] = {
-        d.regions_offset + std::uint64_t{d.region_count} * sizeof(format::DirectoryRegion),
-        d.region_order_offset + std::uint64_t{d.region_count} * sizeof(format::le32),
-        d.names_offset + d.names_length};
-    for (const std::uint64_t end : ends) {
-      for (std::uint64_t at = end;
-           at < format::align_up(end, 8) && at < file_.header().directory_length; ++at) {
-        const std::uint64_t absolute = file_.header().directory_offset + at;
-        if (file_.unverified(absolute, 1).front() != std::byte{0}) {
-          findings_.add({.section = "padding",
-                         .offset = absolute,
-                         .length = 1,
-                         .message = "padding is not zero"});
-        }
-      }
-    }
   }
 
   void check_commit_record() {
     const format::Header& header = file_.header();
     const std::uint64_t at = header.integrity_offset - sizeof header;
-    cover(at, sizeof header, "header");
-    const auto& record = file_.structure<format::Header>(at, "header");
+    cover(at, sizeof header, "commit_record");
+    const auto& record = file_.structure<format::Header>(at, "commit_record");
     if (std::memcmp(&record, &header, sizeof header) != 0) {
-      findings_.add({.section = "header",
+      findings_.add({.code = ErrorCode::checksum_mismatch,
+                     .section = "commit_record",
                      .offset = at,
                      .length = sizeof header,
                      .message = "the commit record differs from the header"});

@@ -26,15 +26,16 @@ struct SoundTensor {
 
 struct Structure {
   std::vector<Covered> covered;      ///< by offset
+  std::vector<Covered> sections;     ///< what the covered stretches lie in; by offset
   std::vector<SoundTensor> tensors;  ///< in the order of the directory
 };
 
 /// Checks tables, names, order, placement and JSON texts; what is wrong goes to `findings`.
 Structure verify_structure(const detail::OpenFile& file, Findings& findings);
 
-/// Bytes that nothing accounts for must be zero (but for files that were appended to, which hold
-/// older generations), and no two stretches may overlap. @param read_padding false: only the
-/// overlaps.
+/// Bytes that nothing accounts for must be zero, but between the sections of a file that was
+/// appended to, where older generations lie; and no two stretches may overlap. @param read_padding
+/// false: only the overlaps, and the directory.
 void verify_padding(const detail::OpenFile& file, const Structure& structure, bool read_padding,
                     Findings& findings);
 

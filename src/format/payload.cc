@@ -1,5 +1,8 @@
 #include "format/payload.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "thalia/format/constants.h"
 #include "thalia/format/delta.h"
 
@@ -56,6 +59,15 @@ std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, cons
   if (encoding == Encoding::coo) parts = coo_parts(dtype, shape, nnz, wide);
   if (!parts) return std::nullopt;
   return parts->length;
+}
+
+bool narrow_indices_fit(Encoding encoding, const Shape& shape, std::uint64_t nnz) noexcept {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (encoding != Encoding::csr && encoding != Encoding::coo) return true;
+  if (encoding == Encoding::csr && nnz > kMost) return false;
+  const auto extents = shape.extents();
+  return std::all_of(extents.begin(), extents.end(),
+                     [](std::uint64_t extent) { return extent <= kMost; });
 }
 
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,

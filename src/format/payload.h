@@ -32,6 +32,9 @@ std::optional<SparseParts> coo_parts(DType dtype, const Shape& shape, std::uint6
 std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, const Shape& shape,
                                             std::uint64_t nnz, bool wide) noexcept;
 
+/// False where 4 bytes are too few for the indices of a csr or coo tensor; true of other encodings.
+bool narrow_indices_fit(Encoding encoding, const Shape& shape, std::uint64_t nnz) noexcept;
+
 /// The arrays of a sparse_delta payload; extents count from the payload's first byte.
 struct SparseDeltaParts {
   std::uint64_t blocks = 0;

@@ -57,6 +57,8 @@ class StructChecks {
 
 #define AT(Type, field) #field, offsetof(Type, field)
 
+constexpr const char* kWideIndices = "u64 indices, for an extent or an nnz of 2^32 or more";
+
 }  // namespace
 
 void validate_directory_header(const DirectoryHeader& directory, const Header& header,
@@ -235,6 +237,8 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
                       dtype_name(dtype), shape.to_string(), std::uint64_t{entry.nnz}));
     }
     check.equal(AT(TensorEntry, logical_length), entry.logical_length, *expected);
+    if (!wide && !narrow_indices_fit(encoding, shape, entry.nnz))
+      check.fail(AT(TensorEntry, flags), std::to_string(entry.flags), kWideIndices);
     check.equal(AT(TensorEntry, side_data_length), entry.side_data_length, 0);
   }
   check.within(AT(TensorEntry, stored_offset), {entry.stored_offset, entry.stored_length},
@@ -251,6 +255,8 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   }
   check.within(AT(TensorEntry, first_chunk), {entry.first_chunk, entry.chunk_count}, 0,
                directory.chunk_count);
+  if (entry.side_data_length == 0)
+    check.equal(AT(TensorEntry, side_data_offset), entry.side_data_offset, 0);
   check.within(AT(TensorEntry, side_data_offset), {entry.side_data_offset, entry.side_data_length},
                0, directory.side_data_length);
   return shape;
@@ -303,6 +309,8 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
                fmt::format("an encoding that a {} tensor of shape {} can have", dtype_name(dtype),
                            shape.to_string()));
   }
+  if (side.flags == 0 && !narrow_indices_fit(result, shape, side.nnz))
+    check.fail(AT(DeltaTensor, flags), std::to_string(side.flags), kWideIndices);
   check.equal(AT(DeltaTensor, logical_length), side.logical_length, *length);
 
   std::uint64_t expected = 0;

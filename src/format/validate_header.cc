@@ -7,7 +7,9 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/extent.h"
+#include "thalia/format/connectivity.h"
 #include "thalia/format/constants.h"
+#include "thalia/format/directory.h"
 #include "thalia/format/region.h"
 
 namespace thalia::format {
@@ -30,7 +32,10 @@ class SectionWalk {
   SectionWalk(std::uint64_t begin, std::uint64_t end) : behind_(begin), end_(end) {}
 
   void optional(const char* field, std::size_t at, Extent section) {
-    if (section.offset != 0 || section.length != 0) required(field, at, section);
+    if (section.length != 0) return required(field, at, section);
+    if (section.offset == 0) return;
+    fail_field(ErrorCode::bad_value, "header", field, at, std::to_string(section.offset),
+               "0 of a section that is absent");
   }
   void required(const char* field, std::size_t at, Extent section) {
     if (section.offset % kAlignment != 0) {
@@ -105,6 +110,11 @@ void validate_tail(const Header& header) {
 void validate_data_sections(const Header& header) {
   const Extent metadata{header.metadata_offset, header.metadata_length};
   const Extent connectivity{header.connectivity_offset, header.connectivity_length};
+  if (connectivity.length != 0 && connectivity.length < sizeof(ConnectivityHeader)) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(connectivity_length),
+               std::to_string(connectivity.length),
+               fmt::format("0, or {} or more", sizeof(ConnectivityHeader)));
+  }
   SectionWalk(sizeof(Header), header.directory_offset)
       .optional("metadata_offset", offsetof(Header, metadata_offset), metadata);
   SectionWalk(sizeof(Header), header.directory_offset)
@@ -118,6 +128,11 @@ void validate_data_sections(const Header& header) {
 }
 
 void validate_sections(const Header& header) {
+  if (header.directory_length < sizeof(DirectoryHeader)) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(directory_length),
+               std::to_string(header.directory_length),
+               fmt::format("{} or more", sizeof(DirectoryHeader)));
+  }
   SectionWalk walk(sizeof(Header), header.integrity_offset - sizeof(Header));
   walk.required("directory_offset", offsetof(Header, directory_offset),
                 {header.directory_offset, header.directory_length});

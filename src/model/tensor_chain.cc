@@ -58,6 +58,14 @@ void check_base(const Description& base, const Description& upper, Encoding chan
                          "the base's tensor is not the one that the delta was taken against",
                          {.section = "directory", .field = "base_content_hash"});
   }
+  if (change == Encoding::same_as_base && base.crc32 != upper.crc32) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "unchanged, with another CRC-32 than its base",
+                         {.section = "directory",
+                          .field = "crc32",
+                          .value = fmt::format("{:#010x}", upper.crc32),
+                          .bound = fmt::format("{:#010x}", base.crc32)});
+  }
   const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta;
   const bool fits =
       whole || result.encoding != Encoding::dense ? own == result : can_be_fitted(own, result);
@@ -167,11 +175,14 @@ void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) co
     read(begin, out.subspan(begin, std::min<std::uint64_t>(piece, out.size() - begin)));
   });
   if (!check || (stages_.empty() && whole_)) return;
-  if (integrity::content_digest(out, threads).hash != result_.content_hash) {
+  const integrity::ContentDigest made = integrity::content_digest(out, threads);
+  const auto fail = [](const char* field) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "what the chain makes of the tensor is not what was saved",
-                         {.section = "payload", .field = "content_hash"});
-  }
+                         {.section = "payload", .field = field});
+  };
+  if (made.hash != result_.content_hash) fail("content_hash");
+  if (made.crc32 != crc32_) fail("crc32");
 }
 
 }  // namespace thalia::model

@@ -156,11 +156,20 @@ BOOST_AUTO_TEST_CASE(wrong_digests_in_an_entry_are_reported) {
   using T = format::TensorEntry;
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<T>(entry_of("w_in"),
-                          {{"tensor header", [](T& t) { t.crc32 = 0; }},
+                          {{"checksum", [](T& t) { t.crc32 = 0; }},
                            {"content_hash", [](T& t) { t.content_hash[15] ^= 1; }},
                            // Another type of the same width: only the payload header tells.
-                           {"tensor header", [](T& t) { t.dtype = 6; }},
-                           {"tensor header", [](T& t) { std::swap(t.shape[0], t.shape[1]); }}}));
+                           {"dtype", [](T& t) { t.dtype = 6; }},
+                           {"shape", [](T& t) { std::swap(t.shape[0], t.shape[1]); }}}));
+}
+
+BOOST_AUTO_TEST_CASE(bytes_that_no_entry_owns_are_reported) {
+  // The name that stands last gets shorter by a byte, which stays.
+  check_edits(varied_bytes(), Readers::need_not,
+              {{"a byte of no name", "padding", [](EditableFile& file) {
+                  format::TensorEntry& last = file.tensor("layer.0.weight");
+                  last.name_length = last.name_length - 1;
+                }}});
 }
 
 BOOST_AUTO_TEST_CASE(names_that_break_a_rule_are_reported) {

@@ -73,6 +73,8 @@ BOOST_AUTO_TEST_CASE(broken_fields_are_refused) {
           {"metadata_offset", [](H& h) { h.metadata_offset = kAll - 63; }},
           {"max_json_bytes", [](H& h) { h.metadata_length = kAll; }},
           {"metadata_offset", [](H& h) { h.metadata_length = 1 << 20; }},
+          {"metadata_offset", [](H& h) { h.metadata_length = 0; }},
+          {"connectivity_offset", [](H& h) { h.connectivity_length = 0; }},
           {"region_index_length", [](H& h) { h.region_index_length = 0; }},
           {"region_index_length", [](H& h) { h.num_regions = 0; }},
           {"max_regions", [](H& h) { h.num_regions = 0xFFFFFFFF; }},
@@ -127,6 +129,16 @@ BOOST_AUTO_TEST_CASE(wrong_totals_are_reported) {
                   {"total_neurons", [](H& h) { h.total_neurons = 0; }},
                   {"total_synapses", [](H& h) { h.total_synapses = h.total_synapses - 1; }},
               }));
+}
+
+BOOST_AUTO_TEST_CASE(flags_that_contradict_the_directory_are_reported) {
+  std::vector<std::pair<std::string, Apply>> fields;
+  for (unsigned bit = 0; bit < 6; ++bit)
+    fields.emplace_back("flags", [bit](format::Header& h) {
+      h.flags = static_cast<std::uint16_t>(h.flags ^ (1u << bit));
+    });
+  check_edits(varied_bytes(), Readers::need_not, header_edits(fields));
+  check_edits(chunked_bytes(), Readers::need_not, header_edits(fields));
 }
 
 BOOST_AUTO_TEST_CASE(a_commit_record_that_differs_is_reported) {

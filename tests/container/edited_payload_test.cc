@@ -5,6 +5,8 @@
 #include "boost_test.h"
 #include "container/edit_check.h"
 #include "integrity/crc32.h"
+#include "support/files.h"
+#include "support/sample.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -108,10 +110,35 @@ BOOST_AUTO_TEST_CASE(illegal_elements_are_reported) {
   check_edits(varied_bytes(), Readers::need_not,
               {payload_edit("a bool of 2", "bool", "mask",
                             [](EditableFile&, std::byte* p) { p[12] = std::byte{2}; }),
+               payload_edit("a ternary of -2", "ternary", "signs",
+                            [](EditableFile&, std::byte* p) { p[0] = std::byte{2}; }),
                payload_edit("a bit behind 43 of binary", "bits", "spikes",
                             [](EditableFile&, std::byte* p) { p[5] |= std::byte{0x08}; }),
                payload_edit("a nibble behind 7 of i4", "bits", "codes",
                             [](EditableFile&, std::byte* p) { p[3] |= std::byte{0x10}; })});
+}
+
+BOOST_AUTO_TEST_CASE(illegal_elements_of_sparse_tensors_are_reported) {
+  const TemporaryFolder folder;
+  save(folder / "f", {.regions = {{{.name = "r"},
+                                   {csr_tensor("csr", DType::boolean, {9, 9}),
+                                    coo_tensor("coo", DType::boolean, {9, 9})}}},
+                      .connections = {}});
+  std::vector<Edit> edits;
+  for (const char* name : {"csr", "coo"})
+    edits.push_back({name, "elements", [name](EditableFile& file) {
+                       file.payload(name).back() = std::byte{2};
+                       file.reseal_tensor(name);
+                     }});
+  check_edits(read_file(folder / "f"), Readers::need_not, edits);
+}
+
+BOOST_AUTO_TEST_CASE(narrow_indices_of_a_large_extent_are_refused) {
+  check_edits(varied_bytes(), Readers::refuse,
+              {{"a list of 2^33 rows", "flags", [](EditableFile& file) {
+                  file.tensor("w_list").shape[0] = 1ull << 33;
+                  file.payload_header("w_list").shape[0] = 1ull << 33;
+                }}});
 }
 
 BOOST_AUTO_TEST_CASE(padding_that_is_not_zero_is_reported) {

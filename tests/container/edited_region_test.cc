@@ -102,15 +102,17 @@ BOOST_AUTO_TEST_CASE(pieces_that_are_not_the_tensors_are_reported) {
            {"homeostatic_length", [](R& r) { r.homeostatic_length = r.homeostatic_length - 1; }},
            {"n_neurons", [](R& r) { r.n_neurons = 41; }}}));
   using E = format::RegionExtension;
-  check_edits(varied_bytes(), Readers::need_not,
-              edits_of<E>(of_cortex(&EditableFile::region_extension),
-                          {{"dynamic_state_length",
-                            [](E& e) { e.dynamic_state_length = e.dynamic_state_length - 1; }},
-                           {"oscillator_offset", [](E& e) { e.oscillator_offset = 0; }},
-                           {"neuromodulator_offset",
-                            [](E& e) { e.neuromodulator_offset = e.neuromodulator_offset - 64; }},
-                           {"other_offset", [](E& e) { e.other_offset = e.other_offset + 1; }},
-                           {"other_length", [](E& e) { e.other_length = e.other_length - 1; }}}));
+  check_edits(
+      varied_bytes(), Readers::need_not,
+      edits_of<E>(of_cortex(&EditableFile::region_extension),
+                  {{"dynamic_state_length",
+                    [](E& e) { e.dynamic_state_length = e.dynamic_state_length - 1; }},
+                   {"oscillator_offset", [](E& e) { e.oscillator_offset = 0; }},
+                   {"neuromodulator_offset",
+                    [](E& e) { e.neuromodulator_offset = e.neuromodulator_offset - 64; }},
+                   {"other_offset", [](E& e) { e.other_offset = e.other_offset + 1; }},
+                   {"other_length", [](E& e) { e.other_length = e.other_length - 1; }},
+                   {"region_metadata_offset", [](E& e) { e.region_metadata_length = 0; }}}));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_state_headers_are_reported) {
@@ -157,12 +159,25 @@ BOOST_AUTO_TEST_CASE(broken_connections_are_refused_or_reported) {
                            {"weight_offset", [](C& c) { c.weight_length = kAll; }},
                            {"delay_offset", [](C& c) { c.delay_offset = 0; }},
                            {"delay_offset", [](C& c) { c.delay_offset = c.delay_length = 0; }},
+                           {"source_region", [](C& c) { c.source_region[31] = 'x'; }},
                            {"one connection", [](C& c) {
                               std::uint8_t source[32];
                               std::memcpy(source, c.source_region, 32);
                               std::memcpy(c.source_region, c.target_region, 32);
                               std::memcpy(c.target_region, source, 32);
                             }}}));
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_beside_the_connections_is_reported) {
+  check_edits(varied_bytes(), Readers::need_not,
+              {{"a section that goes on", "connectivity_length",
+                [](EditableFile& file) {
+                  file.header().connectivity_length = file.header().connectivity_length + 8;
+                }},
+               {"weights of another role", "role",
+                [](EditableFile& file) { file.tensor("0.weights").role = 8; }},
+               {"delays of another role", "role",
+                [](EditableFile& file) { file.tensor("0.delays").role = 0; }}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

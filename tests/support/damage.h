@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/error.h"
 #include "thalia/format/chunk.h"
 #include "thalia/format/connectivity.h"
 #include "thalia/format/directory.h"
@@ -76,6 +78,13 @@ class EditableFile {
 /// What a reader met that asked for everything in a file. Each part is asked for on its own, so one
 /// that fails hides no other.
 struct Walk {
+  /// What is known of an error.
+  struct Met {
+    ErrorCode code;
+    std::string section;
+    std::string field;
+  };
+  std::vector<Met> met;
   unsigned errors = 0;
   unsigned unsupported = 0;  ///< of these, UnsupportedErrors
   std::string first_error;

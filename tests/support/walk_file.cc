@@ -39,6 +39,7 @@ class Walker {
     } catch (const Error& error) {
       if (error.context().path.empty())
         throw std::logic_error(std::string("an error without the file's path: ") + error.what());
+      walk_.met.push_back({error.code(), error.context().section, error.context().field});
       if (walk_.errors++ == 0) walk_.first_error = error.what();
       if (dynamic_cast<const UnsupportedError*>(&error) != nullptr) ++walk_.unsupported;
     }

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import digests
 import structures as s
+from around import unwrapped
 from checkpoint import Checkpoint
 from low_rank import apply_low_rank
 from structures import Refused, align
@@ -17,9 +18,9 @@ class Link:
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
-        data = memoryview(self.path.read_bytes())
+        data = memoryview(unwrapped(self.path.read_bytes()))
         self.header = self.reference = self.base_path = None
-        if bytes(data[:5]) == b"\xce\x94THL":
+        if bytes(data[:4]) == b"\xce\x94TH":
             data = self.read_prefix(data)
         self.file = Checkpoint(data)
         container = self.file.header
@@ -32,6 +33,7 @@ class Link:
             self.header.require(
                 "base_step", self.header.base_step == container.base_step, container.base_step
             )
+            container.require("generation", container.generation == 1, "1: of deltas")
             step = container.training_steps
             self.header.require("current_step", self.header.current_step == step, step)
         container.require(
@@ -43,7 +45,8 @@ class Link:
     def read_prefix(self, data):
         """The bytes of the container."""
         self.header = s.DELTA_HEADER.read(data, 0)
-        self.header.require("delta_version", self.header.delta_version == 2, 2, "UnsupportedError")
+        known = self.header.magic[4:] == b"L" and self.header.delta_version == 2
+        self.header.require("delta_version", known, 2, "UnsupportedError")
         self.header.require_zero()
         reference = s.DELTA_REFERENCE.read(data, 64)
         reference.require("reference_length", reference.reference_length == 64, 64)
@@ -51,14 +54,19 @@ class Link:
         reference.require("path_length", 1 <= length <= 65535, "1 to 65535")
         start = align(128 + length, 4096)
         reference.require("container_offset", reference.container_offset == start, start)
+        reference.require("container_offset", start <= len(data), f"within {len(data)}")
         reference.require("depth", reference.depth >= 1, "1 or more")
+        reference.require("base_generation", reference.base_generation >= 1, "1 or more")
         reference.require_zero()
         crc = digests.crc32_without(data[:start], 64 + s.DELTA_REFERENCE.offsets["crc32"])
         reference.require("crc32", reference.crc32 == crc, crc, "IntegrityError")
         if any(data[128 + length : start]):
             raise Refused("FormatError", "delta", "padding", 128 + length, "non-zero bytes", "zero")
         self.reference = reference
-        self.base_path = bytes(data[128 : 128 + length]).decode("utf-8")
+        name = bytes(data[128 : 128 + length])
+        if b"\0" in name:
+            raise Refused("FormatError", "delta", "path", 128, name, "bytes without NUL")
+        self.base_path = name.decode("utf-8")
         return data[start:]
 
     @property
@@ -96,7 +104,8 @@ class Chain:
                 "base_uuid", reference.base_uuid == own.file_uuid, own.file_uuid, "IntegrityError"
             )
             reference.require(
-                "base_generation", reference.base_generation == own.generation, own.generation
+                "base_generation", reference.base_generation == own.generation, own.generation,
+                "IntegrityError",
             )
             reference.require("depth", reference.depth == base.depth + 1, base.depth + 1)
             self.links.append(base)

@@ -103,7 +103,8 @@ class Checkpoint:
         for name in sections:
             offset = getattr(header, f"{name}_offset")
             length = getattr(header, f"{name}_length")
-            if name != "directory" and (offset, length) == (0, 0):
+            if name != "directory" and length == 0:
+                header.require(f"{name}_offset", offset == 0, "0: no such section")
                 continue
             below = record if name in ("directory", "region_index") else header.directory_offset
             above = 256
@@ -290,8 +291,24 @@ class Checkpoint:
         same = length == self.header.connectivity_length
         self.header.require("connectivity_length", same, length)
 
+    def derived_flags(self):
+        """Bits 0 to 5 of the header's flags, as the directory has them."""
+        roles = {tensor.entry.role for tensor in self.tensors}
+        dtypes = {tensor.dtype for tensor in self.tensors}
+        chunks = [chunk for tensor in self.tensors for chunk in tensor.chunks]
+        return (
+            (len(chunks) > 0)
+            | any(s.CODECS[chunk.codec] == "lz4" for chunk in chunks) << 1
+            | (1 in roles) << 2
+            | (5 in roles) << 3
+            | any(t.result_encoding in ("csr", "coo") for t in self.tensors) << 4
+            | ("f32" in dtypes and not dtypes.isdisjoint(("f16", "bf16"))) << 5
+        )
+
     def check_totals(self):
         header = self.header
+        flags = self.derived_flags()
+        header.require("flags", header.flags & 0x3F == flags, f"{flags:#x} in bits 0 to 5")
         neurons = sum(region.header.n_neurons for region in self.regions)
         header.require("total_neurons", header.total_neurons == neurons, neurons)
         synapses = sum(t.stored_elements for t in self.tensors if t.entry.role == 0)
@@ -306,8 +323,46 @@ class Checkpoint:
             if start < end:
                 bound = f"behind {owner}, from {end} on"
                 raise Refused("FormatError", "file", what, start, start, bound)
-            gap = bytes(self.data[end:start])
-            if self.header.generation == 1 and gap.count(0) != len(gap):
-                bad = end + len(gap) - len(gap.lstrip(b"\0"))
-                raise Refused("FormatError", "padding", "byte", bad, self.data[bad], 0)
+            self.check_gap(end, start)
             end, owner = stop, what
+        self.check_directory_claims()
+
+    def check_gap(self, begin, end):
+        """In later generations only inside the sections, and from the directory on."""
+        if self.header.generation == 1:
+            self.require_zero(begin, end)
+            return
+        header = self.header
+        sections = [(region.offset, region.end) for region in self.regions]
+        at = header.connectivity_offset
+        sections += [(at, at + header.connectivity_length)]
+        sections += [(header.directory_offset, header.file_length)]
+        for start, stop in sections:
+            self.require_zero(max(begin, start), min(end, stop))
+
+    def require_zero(self, begin, end):
+        gap = bytes(self.data[begin : max(begin, end)])
+        if gap.count(0) != len(gap):
+            bad = begin + len(gap) - len(gap.lstrip(b"\0"))
+            raise Refused("FormatError", "padding", "byte", bad, self.data[bad], 0)
+
+    def check_directory_claims(self):
+        """Chunks, names and side data that no entry owns are zero."""
+        base, directory = self.header.directory_offset, self.directory
+        owned = [
+            (0, 128 + 36 * directory.region_count),
+            (directory.tensors_offset, 160 * directory.tensor_count),
+        ]
+        for record in (*self.records, *(tensor.entry for tensor in self.tensors)):
+            owned.append((directory.names_offset + record.name_offset, record.name_length))
+        for tensor in self.tensors:
+            entry = tensor.entry
+            owned.append((directory.chunks_offset + 24 * entry.first_chunk, 24 * entry.chunk_count))
+            side = directory.side_data_offset + entry.side_data_offset
+            owned.append((side, entry.side_data_length))
+        end = 0
+        for start, length in sorted(owned):
+            if length:
+                self.require_zero(base + end, base + start)
+                end = max(end, start + length)
+        self.require_zero(base + end, base + self.header.directory_length)

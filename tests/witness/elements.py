@@ -90,6 +90,13 @@ def values(dtype, data, count):
     return list(unsigned)
 
 
+def has_illegal_codes(dtype, data):
+    """Bytes of a bool other than 0 and 1; the code 10 of a ternary."""
+    if dtype == "bool":
+        return bool(data.strip(b"\0\1"))
+    return dtype == "ternary" and any(byte >> 1 & ~byte & 0x55 for byte in data)
+
+
 def unused_bits(dtype, data, count):
     """The bits behind the last element of a packed type, which are zero in a file."""
     used = count * bits_of(dtype) % 8

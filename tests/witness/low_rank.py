@@ -39,6 +39,8 @@ def apply_low_rank(tensor, base):
         vectors = []
         for count, minimum, scale in (rows, *four[:2]), (columns, *four[2:]):
             length = packed_length(count, bits)
+            used = count * bits % 8
+            header.require("rank", not used or data[at + length - 1] >> used == 0, "unused bits zero")
             codes = elements.codes(data[at : at + length], count, bits)
             vectors.append([minimum + code * scale for code in codes])
             at += length

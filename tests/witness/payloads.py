@@ -36,12 +36,13 @@ class Tensor:
         self.stored_elements = entry.nnz if self.sparse else self.count
         delta = file.header.flags & 1 << 6 and entry.encoding >= 4
         entry.require(
-            "encoding", entry.encoding <= 3 or delta, "what needs no base", "UnsupportedError"
+            "encoding", entry.encoding <= 3 or delta, "what needs no base"
         )
         entry.require("flags", entry.flags <= int(self.sparse), "bit 0, csr and coo only")
         listed = self.sparse or self.encoding == "sparse_delta"
         entry.require("nnz", entry.nnz <= (self.count if listed else 0), self.count)
         self.side = self.read_change() if delta else None
+        self.result_encoding = s.ENCODINGS[self.side.encoding] if self.side else self.encoding
         self.index_width = 8 if entry.flags & 1 else 4
         self.quantized = None
         if self.encoding == "quantized":
@@ -220,20 +221,26 @@ class Tensor:
         if digest is not None:
             same = entry.content_hash == digest
             entry.require("content_hash", same, digest.hex(" "), "IntegrityError")
+        values = self.data
         if self.encoding == "csr":
             self.check_csr()
         elif self.encoding == "coo":
             self.check_coo()
         elif self.quantized:
             self.restored = self.quantized.restore(self.data)
+            return
+        elif self.encoding == "sparse_delta":
+            self.indices_end = (self.blocks + 1) * 8 + 2 * entry.nnz
         elif self.side:
-            pass  # what comes out is looked at where the base is: chain.py
+            return  # what comes out is looked at where the base is: chain.py
         elif elements.unused_bits(self.dtype, self.data, self.count):
             self.refuse("elements", "bits behind the last element", "zero")
-        elif self.dtype == "bool" and bytes(self.data).strip(b"\0\1"):
-            self.refuse("elements", "other bytes", "0 or 1")
-        if self.sparse and any(self.data[self.indices_end : self.values_at]):
-            self.refuse("values", "non-zero padding before them", "zero")
+        if self.encoding != "dense":
+            values = self.data[self.values_at :]
+            if any(self.data[self.indices_end : self.values_at]):
+                self.refuse("values", "non-zero padding before them", "zero")
+        if elements.has_illegal_codes(self.dtype, bytes(values)):
+            self.refuse("elements", "codes that stand for nothing", f"elements of {self.dtype}")
 
     def refuse(self, field, value, bound):
         place = self.entry.stored_offset

@@ -81,6 +81,8 @@ class Quantized:
             size = min(self.group_size, left)
             left -= size
             length = packed_length(size, bits)
+            used = size * bits % 8
+            side.require("bits", not used or data[at + length - 1] >> used == 0, "unused bits zero")
             codes = elements.codes(data[at : at + length], size, bits) if bits else [0] * size
             at += length
             legal = math.isfinite(minimum) and math.isfinite(scale) and scale >= 0

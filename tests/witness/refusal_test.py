@@ -14,38 +14,13 @@ import digests
 import samples
 import structures as s
 from checkpoint import Checkpoint
+from reseal import reseal
 
 WRITE_SAMPLES, VERIFY_FILES = sys.argv[1:3]
 
 
 def setUpModule():
     samples.write(WRITE_SAMPLES)
-
-
-def reseal(data, sound=None):
-    """The file with CRCs, leaves, commit record and closing checksum made to fit again; all of them
-    stand where the sound file has them."""
-    data = bytearray(data)
-
-    def put(offset, value):
-        data[offset : offset + len(value)] = value
-
-    def put_crc(start, length, field):
-        crc = digests.crc32_without(data[start : start + length], field)
-        put(start + field, crc.to_bytes(4, "little"))
-
-    header = s.HEADER.read(sound or data, 0)
-    put_crc(header.directory_offset, 128, s.DIRECTORY_HEADER.offsets["directory_crc32"])
-    put_crc(0, 256, s.HEADER.offsets["header_crc32"])
-    put(header.integrity_offset - 256, data[:256])
-    block = 1 << header.integrity_block_log2
-    for number, start in enumerate(range(0, header.integrity_offset, block)):
-        content = bytes(data[start : min(start + block, header.integrity_offset)])
-        if number == 0:
-            content = bytes(256) + content[256:]
-        put(header.integrity_offset + 32 * number, digests.leaf("sha256", content))
-    put(header.file_length - 32, digests.closing_checksum(header, data, "sha256"))
-    return bytes(data)
 
 
 def structures_of(data):
@@ -69,7 +44,7 @@ def structures_of(data):
         header = s.CSR_HEADER if tensor.encoding == "csr" else s.TENSOR_HEADER
         yield header, tensor.entry.stored_offset - 32
         for chunk in tensor.chunks:
-            yield s.CHUNK_ENTRY, chunk.offset
+            yield s.CHUNK_ENTRY, chunk.place
     if file.connections:
         yield s.CONNECTIVITY_HEADER, file.header.connectivity_offset
         for number in range(len(file.connections)):

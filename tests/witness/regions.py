@@ -53,7 +53,8 @@ class Region:
             record = self.header if hasattr(self.header, f"{name}_offset") else self.extension
             offset, length = getattr(record, f"{name}_offset"), getattr(record, f"{name}_length")
             self.pieces[name] = (record, offset, length)
-            if (offset, length) == (0, 0):
+            record.require(f"{name}_offset", length > 0 or offset == 0, "0: no such piece")
+            if length == 0:
                 continue
             region_length = self.end - self.offset
             record.require(f"{name}_offset", offset >= at, f"{at} or more")
@@ -94,7 +95,8 @@ class Region:
             else:
                 record.require(f"{name}_offset", offset == first, first)
         weights = [t for t in tensors if t.entry.role == 0]
-        csr = bool(weights) and min(weights, key=lambda t: t.entry.stored_offset).encoding == "csr"
+        first = min(weights, key=lambda t: t.entry.stored_offset, default=None)
+        csr = first is not None and first.result_encoding == "csr"
         self.header.require("encoding_type", self.header.encoding_type == csr, int(csr))
 
     def check_homeostatic(self, record, offset, first):

@@ -19,7 +19,7 @@ class Record:
 
     def __init__(self, layout, values, offset):
         self.layout = layout
-        self.offset = offset
+        self.offset = self.place = offset  # place: also where a field is called offset
         self.__dict__.update(values)
 
     def require(self, field, holds, bound, kind="FormatError"):
@@ -27,7 +27,7 @@ class Record:
             value = getattr(self, field)
             if isinstance(value, bytes):
                 value = value.hex(" ")
-            offset = self.offset + self.layout.offsets[field]
+            offset = self.place + self.layout.offsets[field]
             raise Refused(kind, self.layout.section, field, offset, value, bound)
 
     def require_zero(self):

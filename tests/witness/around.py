@@ -1,0 +1,164 @@
+"""What may be around a checkpoint, or stand beside it: wrappers and side files."""
+
+import hashlib
+import struct
+
+import digests
+import structures as s
+from structures import Refused
+
+META_HEADER = s.Layout(
+    "side_file",
+    "u8[4] magic", "u32 meta_version", "u32 meta_crc32", "u32 extent_count", "u64 source_length",
+    "u64 meta_length", "u8[32] source_checksum",
+)
+META_EXTENT = s.Layout("side_file", "u64 offset", "u64 length")
+SEEK_ENTRY = s.Layout("wrapper", "u32 stored_length", "u32 content_length")
+SEEK_FOOTER = s.Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] magic")
+SKIPPABLE = s.Layout("wrapper", "u8[4] magic", "u32 length")
+ZSTD, LZ4 = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
+MOST = {ZSTD: lambda n: 131072 * (n // 4 + 1), LZ4: lambda n: 255 * n}
+TABLES = {ZSTD: b"\xb1\xea\x92\x8f", LZ4: b"TLZ4"}
+
+
+def refuse(field, offset, value, expected, kind="FormatError", section="wrapper"):
+    raise Refused(kind, section, field, offset, value, expected)
+
+
+def is_wrapped(data):
+    return bytes(data[:4]) in TABLES
+
+
+def decode_frames(data):
+    """The contents of frames up to the end, one behind the other."""
+    out, rest = b"", bytes(data)
+    magic = rest[:4]
+    while rest:
+        if b"\x50" <= rest[:1] <= b"\x5f" and rest[1:4] == b"\x2a\x4d\x18":
+            rest = rest[8 + struct.unpack_from("<I", rest, 4)[0] :]
+            continue
+        if rest[:4] != magic:
+            refuse("", len(data) - len(rest), rest[:4].hex(" "), "a frame")
+        try:
+            if magic == ZSTD:
+                decoder = digests.zstandard.ZstdDecompressor().decompressobj()
+            else:
+                decoder = digests.lz4_frame.LZ4FrameDecompressor()
+            out += decoder.decompress(rest)
+        except Exception as error:  # the packages have exception classes of their own
+            refuse("", len(data) - len(rest), error, "a frame that decodes")
+        if not decoder.eof:
+            refuse("", len(data), "the end", "more of the frame")
+        rest = decoder.unused_data
+    return out
+
+
+def read_table(data):
+    """[(stored, content)] of a seek table; None where there is none."""
+    size = len(data)
+    footer = SEEK_FOOTER.read(data, size - 9)
+    magic = bytes(data[:4])
+    if footer.magic != TABLES[magic]:
+        return None
+    footer.require("descriptor", footer.descriptor & 0x7C == 0, "bits 2 to 6 zero")
+    stride = 12 if footer.descriptor & 0x80 else 8
+    length = stride * footer.frame_count
+    fits = 1 <= footer.frame_count <= 1 << 27 and length + 17 <= size
+    footer.require("frame_count", fits, "as many as fit")
+    start = size - 9 - length - 8
+    header = SKIPPABLE.read(data, start)
+    header.require("length", header.length == length + 9, length + 9)
+    table, at = [], 0
+    for i in range(footer.frame_count):
+        entry = SEEK_ENTRY.read(data, start + 8 + stride * i)
+        legal = 1 <= entry.stored_length <= start - at
+        entry.require("stored_length", legal, f"1 to {start - at}")
+        most = MOST[magic](entry.stored_length)
+        entry.require("content_length", entry.content_length <= most, most)
+        table.append((at, entry))
+        at += entry.stored_length
+    if at != start:
+        refuse("stored_length", start, at, start)
+    return table
+
+
+def unwrap(data):
+    """The bytes that were wrapped."""
+    table = read_table(data)
+    if table is None:
+        return decode_frames(data)
+    out = b""
+    for at, entry in table:
+        content = decode_frames(data[at : at + entry.stored_length])
+        entry.require("content_length", len(content) == entry.content_length, len(content))
+        out += content
+    return out
+
+
+def unwrapped(data):
+    """The bytes of a file, whether wrapped or not."""
+    return unwrap(data) if is_wrapped(data) else data
+
+
+class SideFile:
+    """A side file, checked: the bytes of its source by their offsets."""
+
+    def __init__(self, data):
+        header = META_HEADER.read(data, 0)
+        header.require("magic", header.magic == b"TMET", "54 4d 45 54")
+        header.require("meta_version", header.meta_version == 1, 1, "UnsupportedError")
+        header.require("meta_length", header.meta_length == len(data), len(data))
+        count = header.extent_count
+        room = (len(data) - 96) // 16
+        header.require("extent_count", 1 <= count <= room, f"1 to {room}")
+        header.require("source_length", header.source_length >= 256, "256 or more")
+        crc = digests.crc32_without(data[: 64 + 16 * count], 8)
+        header.require("meta_crc32", header.meta_crc32 == crc, crc, "IntegrityError")
+        self.extents, at, end = {}, 64 + 16 * count, 0
+        for i in range(count):
+            extent = META_EXTENT.read(data, 64 + 16 * i)
+            stop = extent.offset + extent.length
+            extent.require("length", extent.length > 0 and stop <= header.source_length, "inside")
+            extent.require("offset", extent.offset >= end, end)
+            self.extents[extent.offset] = bytes(data[at : at + extent.length])
+            at, end = at + extent.length, stop
+        header.require("extent_count", at == len(data) - 32, len(data) - 32)
+        if hashlib.sha256(data[:-32]).digest() != bytes(data[-32:]):
+            refuse("", at, "another", "SHA-256", "IntegrityError", "side_file")
+        self.check_source(header)
+
+    def bytes_at(self, offset, length):
+        """Bytes of the source; extents may follow each other without a gap."""
+        for start, held in self.extents.items():
+            if start <= offset < start + len(held):
+                part = held[offset - start : offset - start + length]
+                rest = length - len(part)
+                return part + (self.bytes_at(offset + len(part), rest) if rest else b"")
+        refuse("extent", offset, "no extent", f"{length} bytes", section="side_file")
+
+    def check_source(self, meta):
+        source = s.HEADER.read(self.bytes_at(0, 256), 0)
+        meta.require("source_length", meta.source_length == source.file_length, source.file_length)
+        closing = self.bytes_at(source.file_length - 32, 32)
+        meta.require("source_checksum", meta.source_checksum == closing, closing.hex(" "))
+        self.bytes_at(source.metadata_offset, source.metadata_length or 0)
+        self.bytes_at(source.directory_offset, source.file_length - source.directory_offset)
+        for k in range(source.num_regions):
+            at = source.region_index_offset + 48 * k
+            entry = s.REGION_INDEX_ENTRY.read(self.bytes_at(at, 48), 0)
+            start = entry.data_offset
+            header = s.REGION_HEADER.read(self.bytes_at(start, 64), 0)
+            extension = s.REGION_EXTENSION.read(self.bytes_at(start + 64, 128), 0)
+            for record, piece, length in (
+                (header, "config", header.config_length),
+                (header, "homeostatic", 16),
+                (extension, "dynamic_state", 32),
+                (extension, "region_metadata", extension.region_metadata_length),
+            ):
+                offset = getattr(record, f"{piece}_offset")
+                if offset:
+                    self.bytes_at(start + offset, length)
+        if source.connectivity_length:
+            at = source.connectivity_offset
+            header = s.CONNECTIVITY_HEADER.read(self.bytes_at(at, 32), 0)
+            self.bytes_at(at, 32 + 96 * header.num_connections)
