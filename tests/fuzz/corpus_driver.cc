@@ -1,6 +1,7 @@
 // Runs a fuzz target over the files of folders, and over mutations of each: every truncation of
 // small files, flips, overwritten, removed and repeated bytes from a fixed seed. An ordinary test
-// with any compiler; a finding ends the process after its input was written down.
+// with any compiler; a finding ends the process after its input was written down. Folders behind
+// --seeds are shared with other tests and many: their files get a few mutations and no truncations.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
@@ -25,6 +28,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kTruncations = 2048;
+constexpr std::size_t kSeedMutations = 10;
 
 const Bytes* running = nullptr;
 
@@ -100,12 +104,12 @@ void mutate(Bytes& bytes, std::mt19937_64& random) {
   }
 }
 
-void run_file(const std::filesystem::path& path, std::size_t mutations) {
+void run_file(const std::filesystem::path& path, std::size_t mutations, std::size_t truncations) {
   std::ifstream stream(path, std::ios::binary);
   const Bytes original{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.good() && !stream.eof()) throw std::runtime_error("cannot read " + path.string());
   run(original);
-  for (std::size_t length = 0; length < std::min(original.size(), kTruncations); ++length) {
+  for (std::size_t length = 0; length < std::min(original.size(), truncations); ++length) {
     run(Bytes(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   std::mt19937_64 random(original.size());
@@ -120,19 +124,27 @@ void run_file(const std::filesystem::path& path, std::size_t mutations) {
 
 int main(int argc, char** argv) {
   const std::size_t mutations = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;
-  std::vector<std::filesystem::path> files;
+  std::set<std::filesystem::path> files, seeds;
+  std::set<std::filesystem::path>* list = &files;
   for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--seeds") {
+      list = &seeds;
+      continue;
+    }
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
-      if (entry.is_regular_file()) files.push_back(entry.path());
+      if (entry.is_regular_file()) list->insert(entry.path());
     }
   }
-  std::sort(files.begin(), files.end());
-  if (files.empty()) {
-    std::fprintf(stderr, "usage: %s MUTATIONS CORPUS-FOLDER…, with at least one file\n", argv[0]);
+  if (files.empty() || list->empty()) {
+    std::fprintf(stderr,
+                 "usage: %s MUTATIONS CORPUS-FOLDER… [--seeds FOLDER…], with at least one file\n",
+                 argv[0]);
     return 2;
   }
   for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGSEGV}) std::signal(signal, end_by_signal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_finding);
-  for (const auto& file : files) run_file(file, mutations);
-  std::printf("%zu files, each with %zu mutations\n", files.size(), mutations);
+  for (const auto& file : files) run_file(file, mutations, kTruncations);
+  for (const auto& seed : seeds) run_file(seed, kSeedMutations, 0);
+  std::printf("%zu files, each with %zu mutations; %zu seeds\n", files.size(), mutations,
+              seeds.size());
 }

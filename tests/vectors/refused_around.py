@@ -1,0 +1,255 @@
+"""Deltas, wrapped files and side files that break one rule of the checklist each."""
+
+import hashlib
+import struct
+
+import digests
+from refused_header import Case, edit, flip, plus
+from refused_tensor import INFINITE
+
+HASH = bytes(31) + b"\1"
+
+
+def delta(rule, name, field, **fields):
+    return Case(rule, name, "small.delta", edit("delta", **fields), f"delta.{field}")
+
+
+def reference(rule, name, field=None, **fields):
+    return Case(rule, name, "small.delta", edit("reference", **fields), field and f"delta.{field}")
+
+
+def side(rule, name, tensor="moved", field=None, **fields):
+    change = edit("side", tensor, **fields)
+    return Case(rule, name, "small.delta", change, f"directory.{field or next(iter(fields))}")
+
+
+def low_rank(name, **fields):
+    field = next(iter(fields))
+    return Case("L14", name, "small.delta", edit("low_rank", "low_rank", **fields), f"payload.{field}")
+
+
+def stored(rule, name, tensor, at, value, field):
+    return Case(rule, name, "small.delta", edit("stored", tensor, at, value), f"payload.{field}")
+
+
+def behind_path(value, offset=0):
+    def change(e):
+        e.data[128 + struct.unpack_from("<I", e.sound, 64 + 0x34)[0] + offset] = value
+
+    return change
+
+
+def padding_of_list(e):
+    """Between the positions and the values of a list."""
+    tensor = e.tensor("few")
+    end = (tensor.blocks + 1) * 8 + 2 * tensor.entry.nnz
+    assert end < tensor.values_at
+    e.stored("few", end, 1)
+
+
+def bool_in_list(e):
+    e.stored("flags", e.tensor("flags").values_at, 2)
+
+
+def low_rank_place(part):
+    """Of the widths, of what is behind them, of the first scale, of the last code."""
+
+    def change(e):
+        entry = e.tensor("low_rank").entry
+        start = e.start + entry.stored_offset
+        rank = struct.unpack_from("<I", e.sound, start)[0]
+        parameters = -(-(64 + rank) // 8) * 8
+        at, value = {
+            "widths": (64, 9),
+            "padding": (64 + rank, 1),
+            "parameters": (parameters + 8, struct.pack("<d", -1.0)),
+            "codes": (entry.stored_length - 1, 0xFF),
+        }[part]
+        assert part != "padding" or 64 + rank < parameters
+        e.stored("low_rank", at, value)
+
+    return change
+
+
+def other_crc32(e):
+    e.side("moved", crc32=plus(1))
+
+
+def other_content_hash(e):
+    e.side("moved", content_hash=bytes(16))
+
+
+DELTA = [
+    delta("L1", "original_program", "delta_version", magic=b"\xce\x94THA"),
+    delta("L1", "delta_version_3", "delta_version", delta_version=3),
+    delta("L2", "base_checkpoint_hash", "base_checkpoint_hash", base_checkpoint_hash=bytes(32)),
+    delta("L2", "delta_base_step", "base_step", base_step=1),
+    delta("L2", "current_step", "current_step", current_step=1),
+    delta("L3", "delta_zero_39", "zero_39", zero_39=bytes(6) + b"\1"),
+    reference("L3", "delta_zero_38", "zero_38", zero_38=bytes(7) + b"\1"),
+    reference("L3", "reference_length", "reference_length", reference_length=60),
+    reference("L3", "container_offset", "container_offset", container_offset=8192),
+    reference("L3", "base_generation_0", "base_generation", base_generation=0),
+    reference("L3", "depth_0", "depth", depth=0),
+    reference("L3", "path_length_0", "path_length", path_length=0),
+    Case("L3", "padding_behind_path", "small.delta", behind_path(1), "delta.padding"),
+    Case("L4", "delta_crc32", "small.delta", flip(64 + 0x20)),
+    Case("L5", "path_with_nul", "small.delta", behind_path(0, -1)),
+    Case("L6", "cut_in_front_of_container", "small.delta", lambda e: e.sound[:4000]),
+    Case("L7", "container_without_flag", "small.delta", edit("header", flags=plus(-64))),
+    Case("L8", "container_generation_2", "small.delta", edit("header", generation=2)),
+    side("L9", "result_xor_base", encoding=5),
+    side("L9", "result_flags_2", flags=2),
+    side("L9", "result_zero_02", zero_02=b"\0\1"),
+    side("L9", "result_zero_38", zero_38=bytes(7) + b"\1"),
+    side("L9", "result_nnz_of_dense", nnz=1),
+    side("L9", "result_logical_length", logical_length=plus(1)),
+    side("L9", "unchanged_with_another_hash", "same", content_hash=bytes(16)),
+    Case("L10", "delta_without_side_data", "small.delta",
+         edit("entry", "moved", side_data_length=0, side_data_offset=0)),
+    stored("L11", "block_pointers", "few", 0, 1, "block_pointers"),
+    stored("L11", "positions_descend", "flags", 16, b"\xff\xff", "positions"),
+    Case("L12", "padding_of_a_list", "small.delta", padding_of_list),
+    Case("L13", "bool_2_in_a_list", "small.delta", bool_in_list),
+    low_rank("rank", rank=99),
+    low_rank("low_rank_generation", lossy_generation=0),
+    low_rank("low_rank_code_length", code_length=plus(1)),
+    low_rank("low_rank_max_error", max_error=INFINITE),
+    low_rank("low_rank_rms_error", rms_error=INFINITE),
+    low_rank("low_rank_relative_error", relative_error=INFINITE),
+    low_rank("low_rank_zero_28", zero_28=bytes(23) + b"\1"),
+    *[Case("L14", f"low_rank_{part}", "small.delta", low_rank_place(part), f"payload.{part}")
+      for part in ("widths", "parameters", "codes", "padding")],
+]
+
+
+# Beside a copy of their base: rules that no delta breaks alone.
+CHAIN = [
+    Case("B1", "chain_base_checksum", "small.delta",
+         lambda e: (e.header(base_checksum=HASH), e.delta(base_checkpoint_hash=HASH)) and None),
+    reference("B1", "chain_base_uuid", base_uuid=bytes(16)),
+    reference("B1", "chain_base_generation", base_generation=2),
+    reference("B2", "chain_depth", depth=2),
+    side("B3", "chain_base_content_hash", base_content_hash=bytes(16)),
+    Case("B4", "chain_crc32", "small.delta", other_crc32, "payload.crc32"),
+    Case("B4", "chain_content_hash", "small.delta", other_content_hash, "payload.content_hash"),
+    Case("B5", "chain_crc32_of_unchanged", "small.delta", edit("side", "same", crc32=plus(1))),
+    Case("B6", "chain_tensor_of_none", "small.delta", lambda e: renamed(e)),
+]
+
+
+def renamed(e):
+    """The first tensor of region a, which becomes one that the base does not have."""
+    first = min((t for t in e.file.tensors if t.side), key=lambda t: t.entry.place)
+    start = e.file.header.directory_offset + e.file.directory.names_offset
+    e.byte(start + first.entry.name_offset, ord("A"))
+
+
+def footer(offset, value):
+    def change(sound):
+        data = bytearray(sound)
+        at = len(data) - 9 + offset
+        data[at : at + len(value)] = value
+        return bytes(data)
+
+    return change
+
+
+def table_entry(number, offset, value):
+    def change(sound):
+        data = bytearray(sound)
+        count = struct.unpack_from("<I", data, len(data) - 9)[0]
+        at = len(data) - 9 - 8 * (count - number) + offset
+        struct.pack_into("<I", data, at, value)
+        return bytes(data)
+
+    return change
+
+
+def table_length(sound):
+    data = bytearray(sound)
+    count = struct.unpack_from("<I", data, len(data) - 9)[0]
+    struct.pack_into("<I", data, len(data) - 9 - 8 * count - 4, 9 + 8 * count + 1)
+    return bytes(data)
+
+
+def broken_frame(sound):
+    data = bytearray(sound)
+    data[len(data) // 4] ^= 0xFF
+    return bytes(data)
+
+
+def without_table(sound):
+    count = struct.unpack_from("<I", sound, len(sound) - 9)[0]
+    return bytes(sound[: len(sound) - 17 - 8 * count])
+
+
+ZST = "pieces.thalia.zst"
+WRAPPER = [
+    Case("W1", "descriptor_bit_2", ZST, footer(4, b"\4"), "wrapper.descriptor"),
+    Case("W1", "no_frames", ZST, footer(0, bytes(4)), "wrapper.frame_count"),
+    Case("W1", "too_many_frames", ZST, footer(0, b"\xff\xff\0\0"), "wrapper.frame_count"),
+    Case("W1", "table_length", ZST, table_length, "wrapper.length"),
+    Case("W1", "frame_of_no_bytes", ZST, table_entry(0, 0, 0), "wrapper.stored_length"),
+    Case("W1", "frames_end_elsewhere", ZST, table_entry(0, 0, 50), "wrapper.stored_length"),
+    Case("W1", "impossible_content", ZST, table_entry(0, 4, 0xFFFFFFFF), "wrapper.content_length"),
+    Case("W2", "broken_frame", ZST, broken_frame),
+    Case("W2", "broken_frame_lz4", "pieces.thalia.lz4", broken_frame),
+    Case("W3", "bytes_behind_frames", ZST, lambda sound: without_table(sound) + b"what is this"),
+    Case("W4", "frame_that_does_not_end", ZST, lambda sound: without_table(sound)[:-9]),
+]
+
+
+def meta(change, crc=True, closing=True):
+    """A side file with its header and extents changed, and its checksums made anew."""
+
+    def apply(sound):
+        data = bytearray(sound)
+        data = change(data) or data
+        count = struct.unpack_from("<I", sound, 0x0C)[0]
+        if crc:
+            struct.pack_into("<I", data, 8, digests.crc32_without(data[: 64 + 16 * count], 8))
+        if closing:
+            data[-32:] = hashlib.sha256(data[:-32]).digest()
+        return bytes(data)
+
+    return apply
+
+
+def meta_field(form, at, value):
+    def change(data):
+        old = struct.unpack_from(form, data, at)[0]
+        struct.pack_into(form, data, at, value(old) if callable(value) else value)
+
+    return change
+
+
+def flip_meta(data):
+    data[8] ^= 1
+
+
+def without_config(data):
+    """The extent with the first region's headers and config loses its last byte."""
+    length = struct.unpack_from("<Q", data, 64 + 16 + 8)[0]
+    first = struct.unpack_from("<Q", data, 64 + 8)[0]
+    count = struct.unpack_from("<I", data, 0x0C)[0]
+    struct.pack_into("<Q", data, 64 + 16 + 8, length - 1)
+    del data[64 + 16 * count + first + length - 1]
+    struct.pack_into("<Q", data, 0x18, len(data))
+
+
+META = "connections.thalia.meta"
+SIDE = [
+    Case("S1", "meta_version_2", META, meta(meta_field("<I", 4, 2))),
+    Case("S2", "meta_crc32", META, meta(flip_meta, crc=False)),
+    Case("S3", "meta_length", META, meta(meta_field("<Q", 0x18, lambda n: n - 1))),
+    Case("S4", "no_extents", META, meta(meta_field("<I", 0x0C, 0)), "side_file.extent_count"),
+    Case("S4", "source_length_small", META, meta(meta_field("<Q", 0x10, 255)),
+         "side_file.source_length"),
+    Case("S4", "extent_empty", META, meta(meta_field("<Q", 64 + 8, 0)), "side_file.extent"),
+    Case("S5", "extents_of_other_bytes", META, meta(meta_field("<Q", 64 + 8, lambda n: n - 1))),
+    Case("S6", "side_file_damaged", META, lambda sound: sound[:-1] + bytes([sound[-1] ^ 1])),
+    Case("S7", "source_checksum", META, meta(meta_field("<B", 0x20, lambda n: n ^ 1)),
+         "side_file.source_checksum"),
+    Case("S8", "extent_too_short", META, meta(without_config)),
+]

@@ -1,0 +1,370 @@
+// The valid files of tests/data/vectors. Usage: write_valid FOLDER
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "model/delta_sample.h"
+#include "thalia/append.h"
+#include "thalia/delta.h"
+#include "thalia/error.h"
+#include "thalia/metadata_file.h"
+#include "thalia/quantization.h"
+#include "thalia/reader.h"
+#include "thalia/wrap.h"
+#include "thalia/writer.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::byte>;
+
+// SHA-256 leaves need nothing but a standard library.
+SaveOptions options() {
+  SaveOptions out{.leaves = format::LeafAlgorithm::sha256,
+                  .block_log2 = 12,
+                  .timestamp = 1'767'225'600,
+                  .durability = Durability::none,
+                  .threads = 1};
+  out.file_uuid.emplace();
+  out.file_uuid->fill(0x5A);
+  return out;
+}
+
+// Elements that count up, legal in every type.
+Bytes counting(DType dtype, const Shape& shape) {
+  Bytes bytes(*shape.byte_length(dtype));
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(dtype == DType::boolean || dtype_bits(dtype) < 8 ? i % 2
+                                                                                       : i * 7 + 1);
+  return bytes;
+}
+
+// Keeps what is given to the writer until it commits.
+class File {
+ public:
+  explicit File(fs::path path, const SaveOptions& save = options()) : writer_(path, save) {
+    writer_.set_training_steps(1000);
+  }
+  Writer* operator->() { return &writer_; }
+  void dense(RegionId region, TensorSpec spec) {
+    const Bytes& bytes = kept_.emplace_back(counting(spec.dtype, spec.shape));
+    writer_.add_tensor(region, std::move(spec), bytes);
+  }
+  void tensor(RegionId region, TensorSpec spec, const Tensor& tensor) {
+    spec.dtype = tensor.layout().dtype;
+    spec.shape = tensor.layout().shape;
+    spec.encoding = tensor.layout().encoding;
+    spec.nnz = tensor.layout().nnz;
+    spec.wide_indices = tensor.layout().wide_indices;
+    tensors_.push_back(tensor);
+    writer_.add_tensor(region, std::move(spec), tensors_.back().bytes());
+  }
+  void connect(const std::string& source, const std::string& target, bool delays) {
+    const std::uint32_t connection = writer_.add_connection(source, target);
+    const Shape shape{2, 2};
+    writer_.add_connection_weights(connection, {.dtype = DType::f16, .shape = shape},
+                                   kept_.emplace_back(counting(DType::f16, shape)));
+    if (!delays) return;
+    writer_.add_connection_delays(connection, {.dtype = DType::u8, .shape = shape},
+                                  kept_.emplace_back(counting(DType::u8, shape)));
+  }
+  void commit() { writer_.commit(); }
+
+ private:
+  Writer writer_;
+  std::deque<Bytes> kept_;
+  std::deque<Tensor> tensors_;
+};
+
+void write_minimal(const fs::path& path, const SaveOptions& save = options()) {
+  File file(path, save);
+  const RegionId region = file->add_region({.name = "r", .config_json = R"({"tau_ms":20})"});
+  file.dense(region, {.name = "w", .shape = {2, 3}});
+  file.commit();
+}
+
+void write_pieces(const fs::path& path) {
+  File file(path);
+  file->set_metadata(R"({"description":"every piece of a region"})");
+  const RegionId region = file->add_region({.name = "cortex",
+                                            .config_json = R"({"tau_ms":20})",
+                                            .metadata_json = R"({"note":"kept"})",
+                                            .n_neurons = 4,
+                                            .n_inputs = 3,
+                                            .neuron_type = NeuronType::conductance_lif,
+                                            .homeostatic_updated = 1'767'225'000});
+  file.dense(region, {.name = "w_ff", .shape = {4, 3}});
+  file.dense(region, {.name = "w_rec", .dtype = DType::f16, .shape = {4, 4}});
+  for (const auto& [name, role] :
+       {std::pair("thresholds", Role::homeostatic), std::pair("membrane", Role::region_state),
+        std::pair("trace", Role::learning_state), std::pair("theta", Role::oscillator),
+        std::pair("dopamine", Role::neuromodulator), std::pair("moment", Role::optimizer),
+        std::pair("mean", Role::buffer), std::pair("rest", Role::other)})
+    file.dense(region, {.name = name, .shape = {4}, .role = role});
+  file->add_region({.name = "empty"});
+  file.commit();
+}
+
+void write_dtypes(const fs::path& path) {
+  File file(path);
+  const RegionId region = file->add_region({.name = "dtypes"});
+  for (unsigned i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    file.dense(region, {.name = std::string(dtype_name(dtype)), .dtype = dtype, .shape = {5}});
+  }
+  const RegionId ranks = file->add_region({.name = "ranks"});
+  file.dense(ranks, {.name = "0", .shape = {}});
+  file.dense(ranks, {.name = "3", .dtype = DType::u8, .shape = {2, 3, 4}});
+  file.dense(ranks, {.name = "8", .dtype = DType::u8, .shape = {1, 2, 1, 2, 1, 2, 1, 2}});
+  file.dense(ranks, {.name = "nothing", .shape = {3, 0}});
+  file.commit();
+}
+
+void write_sparse(const fs::path& path) {
+  File file(path);
+  const RegionId region = file->add_region({.name = "sparse"});
+  std::mt19937_64 random(1);
+  for (const DType dtype : {DType::f32, DType::f64, DType::boolean, DType::i8}) {
+    Tensor dense = Tensor::zeros(dtype, {3, 4});
+    for (const std::size_t i : {1, 6, 7})
+      dense.mutable_bytes()[i * dtype_bits(dtype) / 8] = std::byte{1};
+    const std::string name(dtype_name(dtype));
+    file.tensor(region, {.name = "csr." + name}, dense.to_csr());
+    file.tensor(region, {.name = "coo." + name}, dense.to_coo());
+  }
+  file.tensor(region, {.name = "none"}, Tensor::zeros(DType::f64, {2, 2}).to_csr());
+  const std::vector<std::uint64_t> pointers{0, 1, 1}, columns{1}, places{1, 0, 2};
+  const std::vector<float> one{0.5F};
+  file->add_csr(region, {.name = "wide.csr", .shape = {2, 3}},
+                CsrArrays<std::uint64_t>{pointers, columns, as_byte_span(one)});
+  file->add_coo(region, {.name = "wide.coo", .shape = {2, 1, 3}},
+                CooArrays<std::uint64_t>{places, as_byte_span(one)});
+  file.commit();
+}
+
+void write_quantized(const fs::path& folder) {
+  const fs::path plain = folder / "plain";
+  {
+    File file(plain);
+    const RegionId region = file->add_region({.name = "r"});
+    std::mt19937_64 random(2);
+    file.tensor(region, {.name = "odd"}, normal_tensor({3, 7}, random));
+    file.tensor(region, {.name = "w"}, normal_tensor({5, 11}, random));
+    file.commit();
+  }
+  const auto quantize = [&](const char* name, const QuantizationOptions& how) {
+    quantize_file(plain, folder / name, how, {.save = options()});
+  };
+  quantize("quantized.thalia", {.bits = 3, .group_size = 8, .min_elements = 1});
+  quantize("quantized_widths.thalia",
+           {.bits = 2.5, .group_size = 8, .adaptive = true, .min_elements = 1});
+  fs::remove(plain);
+}
+
+void write_connections(const fs::path& path) {
+  File file(path);
+  const std::string longest(40, 'q');
+  file->add_region({.name = "in", .n_neurons = 2});
+  file->add_region({.name = longest, .n_neurons = 2});
+  file.connect("in", longest, true);
+  file.connect(longest, "in", false);
+  file.connect("in", "in", false);
+  file.commit();
+}
+
+void write_names(const fs::path& path) {
+  File file(path);
+  std::string snow = "x";
+  for (int i = 0; i < 12; ++i) snow += "\u2603";
+  for (const std::string& name :
+       {std::string(31, 'a'), std::string(32, 'a'), snow, std::string("~")}) {
+    const RegionId region = file->add_region({.name = name});
+    file.dense(region, {.name = "", .dtype = DType::u8, .shape = {1}});
+    file.dense(region, {.name = std::string("\0nul\0", 5), .dtype = DType::u8, .shape = {1}});
+    file.dense(region, {.name = std::string(300, 't'), .dtype = DType::u8, .shape = {1}});
+  }
+  file.commit();
+}
+
+// Whatever a codec or a filter is for; or one chunk.
+void write_chunks(const fs::path& path, format::Codec codec, bool all = true) {
+  SaveOptions save = options();
+  save.compression = codec;
+  save.chunk_bytes = 4096;
+  File file(path, save);
+  const RegionId region = file->add_region({.name = "r"});
+  const auto skewed = [&](DType dtype, std::uint64_t count) {
+    Tensor tensor = Tensor::zeros(dtype, {count});
+    const std::size_t width = dtype_bits(dtype) / 8;
+    std::uint64_t noise = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      noise = noise * 6364136223846793005U + 1442695040888963407U;
+      std::uint64_t element = noise >> (64 - 8 * (width - 1)) | std::uint64_t{0x3C}
+                                                                    << (8 * width - 8);
+      if (dtype == DType::i32 || dtype == DType::i64) element = 3 * i + (noise >> 63);
+      std::memcpy(tensor.mutable_bytes().data() + i * width, &element, width);
+    }
+    file.tensor(region, {.name = std::string(dtype_name(dtype))}, tensor);
+  };
+  skewed(DType::f32, 500);
+  if (!all) return file.commit();
+  skewed(DType::bf16, 600);
+  skewed(DType::f64, 200);
+  skewed(DType::i32, 1500);
+  skewed(DType::i64, 200);
+  file.tensor(region, {.name = "zeros"}, Tensor::zeros(DType::u8, {65536}));
+  if (codec == format::Codec::lz4) {
+    // A chunk that shrinks, and one that does not.
+    Tensor mixed = Tensor::zeros(DType::u8, {4600});
+    std::mt19937_64 random(4);
+    for (std::byte& byte : mixed.mutable_bytes().subspan(4096)) byte = std::byte(random());
+    file.tensor(region, {.name = "mixed"}, mixed);
+  }
+  file.dense(region, {.name = "one", .dtype = DType::u8, .shape = {1}});
+  file.dense(region, {.name = "nothing", .shape = {0}});
+  file.commit();
+}
+
+void write_appended(const fs::path& path) {
+  {
+    File file(path);
+    const RegionId first = file->add_region({.name = "first", .n_neurons = 2});
+    file.dense(first, {.name = "w", .shape = {2, 3}});
+    file.dense(first, {.name = "s", .dtype = DType::f16, .shape = {2}, .role = Role::homeostatic});
+    file.dense(file->add_region({.name = "second"}), {.name = "gone", .shape = {9}});
+    file.connect("first", "second", true);
+    file.commit();
+  }
+  const AppendOptions append{.timestamp = 1'767'225'700, .durability = Durability::none};
+  const Bytes bytes = counting(DType::f32, {3});
+  {
+    Appender appender(path, append);
+    appender.add_tensor(appender.replace_region({.name = "second"}), {.name = "new", .shape = {3}},
+                        bytes);
+    appender.commit();
+  }
+  Appender appender(path, append);
+  appender.add_tensor(appender.add_region({.name = "third"}), {.name = "t", .shape = {3}}, bytes);
+  appender.set_metadata(R"({"appended":true})");
+  appender.set_training_steps(2000);
+  appender.commit();
+}
+
+// One tensor for each way of storing a change; `all`: and what else a delta may hold.
+SampleState state(int step, bool all) {
+  std::mt19937_64 random(3);
+  SampleState out{.regions = {{"a", {}}}, .steps = static_cast<std::uint64_t>(100 + step)};
+  Tensor few = normal_tensor({20, 30}, random);
+  Tensor half = Tensor::zeros(DType::boolean, {9, 8});
+  Tensor moved = normal_tensor({10, 10}, random);
+  Tensor low_rank = normal_tensor({13, 11}, random);
+  Tensor sparse = Tensor::zeros(DType::f32, {6, 5});
+  for (int i = 0; i < step; ++i) {
+    few.mutable_as<float>()[i * 100 + 7] = 1.5F;
+    half.mutable_bytes()[static_cast<std::size_t>(i) + 3] = std::byte{1};
+  }
+  for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-4F * static_cast<float>(step);
+  for (std::size_t i = 0; i < 143; ++i)
+    low_rank.mutable_as<float>()[i] +=
+        static_cast<float>(step) * std::sin(float(i / 11)) * std::cos(float(i % 11));
+  for (std::size_t i = 0; i < 8; ++i)
+    sparse.mutable_as<float>()[i * 3] =
+        static_cast<float>(i + 1) * (1 + 1e-5F * static_cast<float>(step));
+  auto& a = out.regions["a"];
+  a["same"] = {random_tensor(DType::bf16, {9}, random)};
+  a["few"] = {few};
+  a["flags"] = {half, Role::other};
+  a["moved"] = {moved};
+  a["low_rank"] = {low_rank};
+  if (!all) return out;
+  out.regions["b"];
+  a["grown"] = {Tensor::zeros(DType::f64, {3 + static_cast<std::uint64_t>(step), 4}), Role::other};
+  a["csr"] = {sparse.to_csr()};
+  a["coo"] = {sparse.to_coo(), Role::other};
+  if (step > 0) out.regions["b"]["new"] = {random_tensor(DType::u8, {5}, random), Role::other};
+  out.connections[{"a", "b"}] = moved;
+  return out;
+}
+
+void write_deltas(const fs::path& folder) {
+  save_full(state(0, true), folder / "base.thalia", options());
+  save_full(state(0, false), folder / "small_base.thalia", options());
+  DeltaOptions delta{.compression = format::Codec::store,
+                     .leaves = format::LeafAlgorithm::sha256,
+                     .timestamp = 1'767'225'600,
+                     .threads = 1};
+  delta.file_uuid.emplace();
+  delta.low_rank.emplace(
+      LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
+  save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
+  save_delta(state(1, true), folder / "base.thalia", folder / "one.delta.thalia", delta);
+  delta.compression = format::Codec::zstd;
+  save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
+}
+
+void write_wrapped(const fs::path& folder) {
+  for (const char* ending : {".zst", ".lz4"}) {
+    const fs::path wrapped = folder / (std::string("pieces.thalia") + ending);
+    compress_checkpoint(folder / "pieces.thalia", wrapped,
+                        {.frame_bytes = 4096, .durability = Durability::none, .threads = 1});
+  }
+  compress_checkpoint(folder / "one.delta.thalia", folder / "one.delta.thalia.zst",
+                      {.frame_bytes = 4096, .durability = Durability::none, .threads = 1});
+  write_metadata_file(folder / "pieces.thalia", folder / "pieces.thalia.meta",
+                      {.durability = Durability::none});
+  write_metadata_file(folder / "connections.thalia", folder / "connections.thalia.meta",
+                      {.durability = Durability::none});
+}
+
+void write_all(const fs::path& folder) {
+  write_minimal(folder / "minimal.thalia");
+  File(folder / "nothing.thalia").commit();
+  write_pieces(folder / "pieces.thalia");
+  write_dtypes(folder / "dtypes.thalia");
+  write_sparse(folder / "sparse.thalia");
+  write_quantized(folder);
+  write_connections(folder / "connections.thalia");
+  write_names(folder / "names.thalia");
+  SaveOptions save = options();
+  save.leaves = format::LeafAlgorithm::xxh3_128;
+  write_minimal(folder / "xxh3_leaves.thalia", save);
+  for (const auto& [name, type] : {std::pair("checksum_none", format::ChecksumType::none),
+                                   std::pair("checksum_sha256", format::ChecksumType::sha256),
+                                   std::pair("checksum_crc32", format::ChecksumType::crc32)}) {
+    save = options();
+    save.checksum = type;
+    write_minimal(folder / (std::string(name) + ".thalia"), save);
+  }
+  for (const auto& [name, codec] :
+       {std::pair("zstd", format::Codec::zstd), std::pair("lz4", format::Codec::lz4),
+        std::pair("plane_entropy", format::Codec::plane_entropy),
+        std::pair("packed_exponents", format::Codec::packed_exponents)})
+    write_chunks(folder / (std::string(name) + ".thalia"), codec);
+  write_chunks(folder / "one_chunk.thalia", format::Codec::zstd, false);
+  write_appended(folder / "appended.thalia");
+  write_deltas(folder);
+  write_wrapped(folder);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_valid FOLDER\n";
+    return 2;
+  }
+  try {
+    write_all(argv[1]);
+  } catch (const Error& error) {
+    std::cerr << "write_valid: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
