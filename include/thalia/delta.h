@@ -255,6 +255,7 @@ class ResolvedFile {
 
  private:
   std::filesystem::path path_;
+  std::shared_ptr<const void> copy_;
   std::uint64_t input_bytes_ = 0;
 };
 

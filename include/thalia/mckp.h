@@ -195,7 +195,8 @@ struct MckpWriteResult {
 };
 
 /// Compresses while tensors are added, the pieces of one and of several on several threads, within
-/// memory_bytes. Externally synchronised. Destroyed before finish(), it leaves nothing.
+/// memory_bytes. Externally synchronised. Destroyed before finish(), or after a call that failed,
+/// it leaves nothing.
 class MckpWriter {
  public:
   /// Writes the file in finish(), atomically. @throws UsageError (bad_argument) for options.

@@ -27,6 +27,8 @@
 #include "thalia/migrate.h"
 #include "thalia/mst.h"
 #include "thalia/options.h"
+#include "thalia/output_file.h"
+#include "thalia/paths.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
 #include "thalia/prune.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/steps.h"
 #include "container/append_plan.h"
 #include "container/append_writer.h"
 #include "container/carried_tensor.h"
@@ -31,7 +32,8 @@ class Appender::Impl {
  public:
   Impl(const std::filesystem::path& path, const AppendOptions& options)
       : options_(options),
-        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait) {
+        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait),
+        steps_("the append", path.string(), [this] { close(); }) {
     do {
       file_ = detail::OpenFile::open(path, {.limits = options.limits, .threads = options.threads});
     } while (!relocked_where_replaced(path));
@@ -40,15 +42,24 @@ class Appender::Impl {
     plan_.emplace(file_);
   }
 
-  container::AppendPlan& plan() {
-    require_open();
-    return *plan_;
+  /// @param call takes the plan, which changes nothing where it throws UsageError.
+  template <typename Call>
+  auto change(Call call) {
+    return steps_.check_and_run([&] { return call(*plan_); });
+  }
+  RegionId copy(const detail::OpenFile& from, const RegionView& region) {
+    steps_.require_open();
+    // Where that cannot be read, nothing has happened yet.
+    std::vector<container::DraftTensor> tensors = container::region_to_carry(from, region);
+    RegionSpec spec = container::region_spec(region);
+    return {change([&](container::AppendPlan& plan) {
+      return plan.copy_region(std::move(spec), std::move(tensors));
+    })};
   }
 
   AppendResult commit() {
-    require_open();
     const auto start = Clock::now();
-    try {
+    return steps_.finish([&] {
       AppendResult result = file_->named([&] {
         container::Draft draft = plan_->compose();
         return container::write_append(*lock_, *file_, draft, options_);
@@ -56,20 +67,10 @@ class Appender::Impl {
       close();
       result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       return result;
-    } catch (...) {
-      close();
-      throw;
-    }
+    });
   }
 
  private:
-  void require_open() const {
-    if (!plan_) {
-      throw UsageError(ErrorCode::wrong_state, "the appender was committed, or its commit failed",
-                       {.path = file_->mapping().path().string()});
-    }
-  }
-
   // True where what is locked is what was opened.
   bool relocked_where_replaced(const std::filesystem::path& path) {
     if (lock_->is_at_path()) return true;
@@ -86,6 +87,7 @@ class Appender::Impl {
   std::optional<io::LockedFile> lock_;
   std::shared_ptr<const detail::OpenFile> file_;
   std::optional<container::AppendPlan> plan_;  ///< while the appender is open
+  Steps steps_;
 };
 
 Appender::Appender(const std::filesystem::path& path, const AppendOptions& options) {
@@ -97,45 +99,51 @@ Appender::Appender(Appender&&) noexcept = default;
 Appender& Appender::operator=(Appender&&) noexcept = default;
 
 void Appender::set_metadata(std::string json) {
-  impl_->plan().set_metadata(std::move(json));
+  impl_->change([&](container::AppendPlan& plan) { plan.set_metadata(std::move(json)); });
 }
 
 void Appender::set_training_steps(std::uint64_t steps) {
-  impl_->plan().set_training_steps(steps);
+  impl_->change([&](container::AppendPlan& plan) { plan.set_training_steps(steps); });
 }
 
 RegionId Appender::add_region(RegionSpec spec) {
-  return {impl_->plan().added().add_region(std::move(spec))};
+  return {impl_->change(
+      [&](container::AppendPlan& plan) { return plan.added().add_region(std::move(spec)); })};
 }
 
 RegionId Appender::replace_region(RegionSpec spec) {
-  return {impl_->plan().replace_region(std::move(spec))};
+  return {impl_->change(
+      [&](container::AppendPlan& plan) { return plan.replace_region(std::move(spec)); })};
 }
 
 void Appender::remove_region(std::string_view name) {
-  impl_->plan().remove_region(name);
+  impl_->change([&](container::AppendPlan& plan) { plan.remove_region(name); });
 }
 
 RegionId Appender::copy_region(const RegionView& region) {
-  return {impl_->plan().copy_region(*region.file_, region)};
+  return impl_->copy(*region.file_, region);
 }
 
 TensorId Appender::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
-  return {impl_->plan().added().add_tensor(region.value, std::move(spec), {payload}, false)};
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), {payload}, false);
+  })};
 }
 
 template <typename Index>
 TensorId Appender::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {
-      impl_->plan().added().add_tensor(region.value, std::move(spec), std::move(pieces), false)};
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
 }
 
 template <typename Index>
 TensorId Appender::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {
-      impl_->plan().added().add_tensor(region.value, std::move(spec), std::move(pieces), false)};
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
 }
 
 template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
@@ -145,21 +153,28 @@ template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_
 
 std::uint32_t Appender::add_connection(std::string_view source_region,
                                        std::string_view target_region) {
-  return impl_->plan().added().add_connection(source_region, target_region);
+  return impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection(source_region, target_region);
+  });
 }
 
 TensorId Appender::add_connection_weights(std::uint32_t connection, TensorSpec spec,
                                           ByteSpan payload) {
-  return {impl_->plan().added().add_connection_weights(connection, std::move(spec), payload)};
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection_weights(connection, std::move(spec), payload);
+  })};
 }
 
 TensorId Appender::add_connection_delays(std::uint32_t connection, TensorSpec spec,
                                          ByteSpan payload) {
-  return {impl_->plan().added().add_connection_delays(connection, std::move(spec), payload)};
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection_delays(connection, std::move(spec), payload);
+  })};
 }
 
 void Appender::remove_connection(std::string_view source_region, std::string_view target_region) {
-  impl_->plan().remove_connection(source_region, target_region);
+  impl_->change(
+      [&](container::AppendPlan& plan) { plan.remove_connection(source_region, target_region); });
 }
 
 AppendResult Appender::commit() {

@@ -92,9 +92,7 @@ void AppendPlan::remove_connection(std::string_view source, std::string_view tar
   added_.forget_connection(source, target);
 }
 
-std::uint32_t AppendPlan::copy_region(const detail::OpenFile& from, const RegionView& region) {
-  std::vector<DraftTensor> tensors = region_to_carry(from, region);
-  RegionSpec spec = region_spec(region);
+std::uint32_t AppendPlan::copy_region(RegionSpec spec, std::vector<DraftTensor> tensors) {
   const auto there = file_->find_region(spec.name);
   const bool replaces = there && regions_[*there].fate == Fate::kept;
   const std::uint32_t id =
@@ -195,6 +193,7 @@ Draft AppendPlan::compose() {
     if (!moved[r]) move_region(r, out);
   }
   compose_connections(out);
+  out.check_complete();
   return out;
 }
 

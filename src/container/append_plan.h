@@ -33,8 +33,9 @@ class AppendPlan {
   /// With the connections from and to it.
   void remove_region(std::string_view name);
   void remove_connection(std::string_view source, std::string_view target);
-  /// Another file's region with its payloads as they are stored, replacing one of that name.
-  std::uint32_t copy_region(const detail::OpenFile& from, const RegionView& region);
+  /// Another file's region with the payloads as region_to_carry() gives them, replacing one of that
+  /// name.
+  std::uint32_t copy_region(RegionSpec spec, std::vector<DraftTensor> tensors);
 
   /// The whole file to be: what is kept, in place, and what is new. To be called once, last.
   /// @throws FormatError, IntegrityError, UnsupportedError; UsageError (wrong_state) for a

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -14,6 +13,7 @@
 #include "container/seal.h"
 #include "io/atomic_file.h"
 #include "io/locked_file.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -66,7 +66,7 @@ CompactResult compact_file(const detail::OpenFile& file, const std::filesystem::
   container::check_can_be_rewritten(file.header());
   container::Draft draft = draft_of(file);
   const SaveOptions save = save_options(file.header(), options);
-  io::AtomicFile target(output, {.durability = save.durability});
+  io::AtomicFile target(output, {.durability = save.durability, .cancel = save.cancel});
   container::PayloadStore store(draft, target.fd(), target.path(), save);
   store.finish();
   const SaveResult saved = container::seal_file(target, draft, store, save);
@@ -86,8 +86,7 @@ CompactResult compact(const std::filesystem::path& path, const CompactOptions& o
 
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
                       const CompactOptions& options) {
-  std::error_code unknown;  // an output that does not exist is another file
-  const bool in_place = std::filesystem::equivalent(input, output, unknown);
+  const bool in_place = is_same_file(input, output);
   const ReadOptions read{.limits = options.limits, .threads = options.threads};
   std::optional<io::LockedFile> lock;
   std::shared_ptr<const detail::OpenFile> file;

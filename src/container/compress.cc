@@ -11,8 +11,8 @@
 #include "container/check_options.h"
 #include "container/frame_memory.h"
 #include "container/seek_table.h"
-#include "container/sequential_output.h"
 #include "io/posix_file.h"
+#include "thalia/output_file.h"
 #include "thalia/wrap.h"
 
 namespace thalia {
@@ -68,7 +68,7 @@ class Compression {
 
   WrapResult run(const std::filesystem::path& target) {
     const auto start = Clock::now();
-    container::SequentialOutput out(target, options_.durability);
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
     const container::FrameMemory memory(2 * options_.frame_bytes, options_.threads);
     OrderedPool<Job> pool(memory.threads, memory.jobs, [this](Job& job) { work(job); });
     std::uint64_t submitted = 0;
@@ -93,7 +93,7 @@ class Compression {
     return {.algorithm = codec_,
             .frames = entries_.size(),
             .input_bytes = size_,
-            .output_bytes = out.written(),
+            .output_bytes = out.size(),
             .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
   }
 
@@ -104,7 +104,7 @@ class Compression {
     codec::encode_frame(codec_, level_, job.raw, job.frame);
   }
 
-  void take(const Job& job, container::SequentialOutput& out) {
+  void take(const Job& job, OutputFile& out) {
     if (entries_.size() == format::kMaxSeekFrames) {
       fail_argument(ErrorCode::bad_argument, "frame_bytes", std::to_string(options_.frame_bytes),
                     fmt::format("at most {} frames", format::kMaxSeekFrames));

@@ -8,8 +8,8 @@
 #include "container/frame_memory.h"
 #include "container/frame_stream.h"
 #include "container/seek_table.h"
-#include "container/sequential_output.h"
 #include "io/posix_file.h"
+#include "thalia/output_file.h"
 #include "thalia/wrap.h"
 
 namespace thalia {
@@ -18,7 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using container::FrameStream;
 using container::SeekTable;
-using container::SequentialOutput;
 using container::WrappedSource;
 
 // Larger frames pass piece by piece: two of each thread's would be in memory.
@@ -52,7 +51,7 @@ class Decompression {
     const auto start = Clock::now();
     const auto table = SeekTable::read(*source_, options_.limits);
     if (table) check_size(table->content_bytes());
-    SequentialOutput out(target, options_.durability);
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
     std::uint64_t frames = 0;
     if (table && table->longest_content() <= kLargestWhole) {
       restore_frames(*table, out);
@@ -65,7 +64,7 @@ class Decompression {
     return {.algorithm = source_->codec,
             .frames = frames,
             .input_bytes = source_->size,
-            .output_bytes = out.written(),
+            .output_bytes = out.size(),
             .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
   }
 
@@ -75,7 +74,7 @@ class Decompression {
     if (most != 0 && bytes > most) fail_limit("wrapper", "max_file_bytes", bytes, most);
   }
 
-  void restore_frames(const SeekTable& table, SequentialOutput& out) {
+  void restore_frames(const SeekTable& table, OutputFile& out) {
     const container::FrameMemory memory(2 * table.longest_content(), options_.threads);
     OrderedPool<Job> pool(memory.threads, memory.jobs, [this](Job& job) {
       job.content.resize(job.frame.content_length);
@@ -96,12 +95,12 @@ class Decompression {
     }
   }
 
-  std::uint64_t restore_in_order(SequentialOutput& out) {
+  std::uint64_t restore_in_order(OutputFile& out) {
     FrameStream stream(*source_);
     std::vector<std::byte> piece(kPiece);
     while (const std::size_t length = stream.read(piece)) {
       stop_if_cancelled(options_.cancel);
-      check_size(out.written() + length);
+      check_size(out.size() + length);
       out.write(ByteSpan(piece).first(length));
       report(stream.consumed());
     }

@@ -7,8 +7,8 @@
 #include <string>
 #include <system_error>
 
-#include "io/atomic_file.h"
-#include "io/posix_file.h"
+#include "io/temporary_file.h"
+#include "thalia/output_file.h"
 
 namespace thalia::container {
 
@@ -68,6 +68,19 @@ Digest256 FileDigest::finish(std::uint64_t length) {
   return hasher_.finish();
 }
 
+namespace {
+
+std::filesystem::path sha256_path(std::filesystem::path path) {
+  path += ".sha256";
+  return path;
+}
+
+}  // namespace
+
+void check_sha256_name(const std::filesystem::path& path) {
+  io::check_name(sha256_path(path));
+}
+
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
                        Durability durability) {
   std::string line;
@@ -81,11 +94,9 @@ void write_sha256_file(const std::filesystem::path& path, const Digest256& diges
   if (name != path.filename()) line.insert(0, "\\");
   line += name + "\n";
 
-  std::filesystem::path beside = path;
-  beside += ".sha256";
-  io::AtomicFile file(beside, {.durability = durability});
-  io::pwrite_all(file.fd(), 0, as_byte_span(line), beside);
-  file.commit();
+  OutputFile out(sha256_path(path), {.durability = durability});
+  out.write(as_byte_span(line));
+  out.commit();
 }
 
 }  // namespace thalia::container

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "thalia/paths.h"
 
 namespace thalia::container {
 
@@ -28,8 +29,7 @@ struct FrameMemory {
 /// Both could be one file under two names. @throws UsageError (bad_argument).
 inline void check_not_the_source(const std::filesystem::path& source,
                                  const std::filesystem::path& target) {
-  std::error_code unknown;  // a target that does not exist is another file
-  if (!std::filesystem::equivalent(source, target, unknown)) return;
+  if (!is_same_file(source, target)) return;
   throw UsageError(ErrorCode::bad_argument, "the target is the source",
                    {.path = target.string(), .field = "target"});
 }

@@ -8,12 +8,12 @@
 #include "container/meta_extents.h"
 #include "container/meta_file.h"
 #include "container/open_file.h"
-#include "container/sequential_output.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "io/posix_file.h"
 #include "thalia/format/meta.h"
 #include "thalia/metadata_file.h"
+#include "thalia/output_file.h"
 
 namespace thalia {
 namespace {
@@ -33,7 +33,7 @@ ByteSpan source_bytes(const detail::OpenFile& file, const Extent& extent) {
 
 class HashedOutput {
  public:
-  explicit HashedOutput(container::SequentialOutput& out) : out_(out) {}
+  explicit HashedOutput(OutputFile& out) : out_(out) {}
   void write(ByteSpan bytes) {
     hasher_.update(bytes);
     out_.write(bytes);
@@ -44,11 +44,11 @@ class HashedOutput {
   }
 
  private:
-  container::SequentialOutput& out_;
+  OutputFile& out_;
   integrity::Sha256 hasher_;
 };
 
-void write_side_file(const detail::OpenFile& file, container::SequentialOutput& target) {
+void write_side_file(const detail::OpenFile& file, OutputFile& target) {
   const std::vector<Extent> extents = container::meta_extents(file);
   std::vector<MetaExtent> table;
   std::uint64_t held = 0;
@@ -96,11 +96,11 @@ MetadataFileResult write_metadata_file(const std::filesystem::path& source,
     throw UnsupportedError(ErrorCode::unsupported_feature, "a delta has no side file",
                            {.path = source.string()});
   }
-  container::SequentialOutput out(target, options.durability);
+  OutputFile out(target, {.durability = options.durability});
   file->named([&] { write_side_file(*file, out); });
   out.commit();
   return {.source_bytes = file->header().file_length,
-          .output_bytes = out.written(),
+          .output_bytes = out.size(),
           .regions = file->region_count(),
           .tensors = file->directory().tensor_count,
           .seconds = std::chrono::duration<double>(Clock::now() - start).count()};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/steps.h"
 #include "container/borrowed_indices.h"
 #include "container/check_options.h"
 #include "container/compression_probe.h"
@@ -30,49 +31,39 @@ double seconds_since(Clock::time_point start) {
 class Writer::Impl {
  public:
   Impl(const std::filesystem::path& path, const SaveOptions& options)
-      : options_(options), file_(path, {.durability = options.durability}) {}
-
-  container::Draft& declare(const char* what) {
-    require_open();
-    if (store_) {
-      throw UsageError(ErrorCode::wrong_state, fmt::format("{} after a payload was streamed", what),
-                       {.path = file_.path().string()});
-    }
-    return draft_;
+      : options_(options),
+        file_(path, {.durability = options.durability, .cancel = options.cancel}),
+        steps_("the save", file_.path().string(), [this] { file_.discard(); }) {
+    if (options.sha256) container::check_sha256_name(file_.path());
   }
 
-  /// Runs a step; whatever it throws gets the path, and ends the save.
-  template <typename Step>
-  auto step(Step action) {
-    require_open();
-    try {
-      return action();
-    } catch (Error& error) {
-      error.add_path(file_.path().string());
-      abandon();
-      throw;
-    } catch (...) {
-      abandon();
-      throw;
-    }
+  /// @param call takes the draft, which changes nothing where it throws UsageError.
+  template <typename Call>
+  auto declare(const char* what, Call call) {
+    return steps_.check_and_run([&] {
+      if (store_) {
+        throw UsageError(ErrorCode::wrong_state,
+                         fmt::format("{} after a payload was streamed", what));
+      }
+      return call(draft_);
+    });
   }
 
   void write(std::uint32_t tensor, ByteSpan piece) {
-    step([&] {
+    steps_.run([&] {
       end_declarations();
       store_->write(tensor, piece);
     });
   }
 
   SaveResult commit() {
-    return step([&] {
+    return steps_.finish([&] {
       stop_if_cancelled(options_.cancel);
       const auto begun = started_.value_or(Clock::now());
       end_declarations();
       container::check_borrowed_indices(draft_, options_.threads);
       store_->finish();
       SaveResult result = container::seal_file(file_, draft_, *store_, options_);
-      open_ = false;
       if (result.sha256)
         container::write_sha256_file(file_.path(), *result.sha256, options_.durability);
       result.seconds = seconds_since(begun);
@@ -81,15 +72,11 @@ class Writer::Impl {
   }
 
   container::Draft& settle() {
-    require_open();
-    try {
+    steps_.check_and_run([&] {  // what is missing the caller may still give
       draft_.check_complete();
       if (store_) store_->check_complete();
-    } catch (Error& error) {  // which the caller may still mend
-      error.add_path(file_.path().string());
-      throw;
-    }
-    if (store_) step([&] { store_->settle(); });
+    });
+    if (store_) steps_.run([&] { store_->settle(); });
     return draft_;
   }
   const SaveOptions& options() const { return options_; }
@@ -101,13 +88,6 @@ class Writer::Impl {
   }
 
  private:
-  void require_open() const {
-    if (!open_) {
-      throw UsageError(ErrorCode::wrong_state, "the writer was committed, or a step failed",
-                       {.path = file_.path().string()});
-    }
-  }
-
   void end_declarations() {
     if (store_) return;
     started_ = Clock::now();
@@ -116,17 +96,12 @@ class Writer::Impl {
     store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
   }
 
-  void abandon() noexcept {
-    open_ = false;
-    file_.discard();
-  }
-
   SaveOptions options_;
   io::AtomicFile file_;
   container::Draft draft_;
   std::unique_ptr<container::PayloadStore> store_;  ///< from the end of the declarations on
   std::optional<Clock::time_point> started_;
-  bool open_ = true;
+  Steps steps_;
 };
 
 Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
@@ -138,37 +113,46 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 void Writer::set_metadata(std::string json) {
-  impl_->declare("set_metadata").set_metadata(std::move(json));
+  impl_->declare("set_metadata",
+                 [&](container::Draft& draft) { draft.set_metadata(std::move(json)); });
 }
 
 void Writer::set_training_steps(std::uint64_t steps) {
-  impl_->declare("set_training_steps").training_steps = steps;
+  impl_->declare("set_training_steps",
+                 [&](container::Draft& draft) { draft.training_steps = steps; });
 }
 
 RegionId Writer::add_region(RegionSpec spec) {
-  return {impl_->declare("add_region").add_region(std::move(spec))};
+  return {impl_->declare(
+      "add_region", [&](container::Draft& draft) { return draft.add_region(std::move(spec)); })};
 }
 
 TensorId Writer::add_tensor(RegionId region, TensorSpec spec) {
-  return {impl_->declare("add_tensor").add_tensor(region.value, std::move(spec), {}, true)};
+  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), {}, true);
+  })};
 }
 
 TensorId Writer::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
-  return {impl_->declare("add_tensor").add_tensor(region.value, std::move(spec), {payload}, false)};
+  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), {payload}, false);
+  })};
 }
 
 template <typename Index>
 TensorId Writer::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {impl_->declare("add_csr").add_tensor(region.value, std::move(spec), std::move(pieces),
-                                               false)};
+  return {impl_->declare("add_csr", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
 }
 
 template <typename Index>
 TensorId Writer::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {impl_->declare("add_coo").add_tensor(region.value, std::move(spec), std::move(pieces),
-                                               false)};
+  return {impl_->declare("add_coo", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
 }
 
 template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
@@ -178,19 +162,23 @@ template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>
 
 std::uint32_t Writer::add_connection(std::string_view source_region,
                                      std::string_view target_region) {
-  return impl_->declare("add_connection").add_connection(source_region, target_region);
+  return impl_->declare("add_connection", [&](container::Draft& draft) {
+    return draft.add_connection(source_region, target_region);
+  });
 }
 
 TensorId Writer::add_connection_weights(std::uint32_t connection, TensorSpec spec,
                                         ByteSpan payload) {
-  return {impl_->declare("add_connection_weights")
-              .add_connection_weights(connection, std::move(spec), payload)};
+  return {impl_->declare("add_connection_weights", [&](container::Draft& draft) {
+    return draft.add_connection_weights(connection, std::move(spec), payload);
+  })};
 }
 
 TensorId Writer::add_connection_delays(std::uint32_t connection, TensorSpec spec,
                                        ByteSpan payload) {
-  return {impl_->declare("add_connection_delays")
-              .add_connection_delays(connection, std::move(spec), payload)};
+  return {impl_->declare("add_connection_delays", [&](container::Draft& draft) {
+    return draft.add_connection_delays(connection, std::move(spec), payload);
+  })};
 }
 
 void Writer::write(TensorId tensor, ByteSpan piece) {
@@ -205,8 +193,9 @@ namespace container {
 
 TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
                                      const format::QuantizedTensor& side, ByteSpan payload) {
-  return {writer.impl_->declare("add_quantized")
-              .add_quantized(region.value, std::move(spec), side, payload)};
+  return {writer.impl_->declare("add_quantized", [&](container::Draft& draft) {
+    return draft.add_quantized(region.value, std::move(spec), side, payload);
+  })};
 }
 
 Draft& WriterAccess::settle(Writer& writer) {

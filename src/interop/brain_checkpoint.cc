@@ -10,10 +10,12 @@
 #include "base/utf8.h"
 #include "interop/brain_packing.h"
 #include "interop/brain_v01.h"
+#include "io/temporary_file.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/format/constants.h"
 #include "thalia/migrate.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 
@@ -23,7 +25,6 @@ namespace {
 using interop::Packing;
 using interop::packing_for;
 using interop::stored_brain;
-using interop::TemporaryName;
 using std::filesystem::path;
 
 SaveOptions save_options(const BrainSaveOptions& options, const Packing& packing) {
@@ -69,12 +70,12 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
   }
-  const TemporaryName plain(target);
+  const io::TemporaryFile plain(target);
   SaveOptions save = options.save;
   save.durability = Durability::none;
   save.compression = format::Codec::store;
-  saved = model::declared_writer(stored, plain.get(), save).commit();
-  return interop::wrap(plain.get(), target, wrapper, options);
+  saved = model::declared_writer(stored, plain.path(), save).commit();
+  return interop::wrap(plain.path(), target, wrapper, options);
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   const format::Header& header = reader.header();
   BrainInfo info{
       .path = source,
-      .file_bytes = std::filesystem::file_size(source),
+      .file_bytes = file_bytes(source),
       .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
                      .to_string(),
       .timestamp = header.timestamp,

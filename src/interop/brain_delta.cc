@@ -6,8 +6,10 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/brain_packing.h"
+#include "io/temporary_file.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/delta.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -64,8 +66,7 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Pack
 // The temporary file that frames go around is not the target, so write_delta() cannot know.
 void refuse_base(const path& target, const std::vector<path>& base) {
   for (const path& file : base) {
-    std::error_code unknown;
-    if (!std::filesystem::equivalent(file, target, unknown)) continue;
+    if (!is_same_file(file, target)) continue;
     throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
                      {.path = target.string(), .field = "path"});
   }
@@ -86,9 +87,9 @@ BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const pa
   DeltaResult written;
   std::uint64_t file_bytes = 0;
   if (packing.wrapper) {
-    const interop::TemporaryName plain(target);
-    written = write_delta(state, base, plain.get(), delta);
-    file_bytes = interop::wrap(plain.get(), target, *packing.wrapper, options.brain);
+    const io::TemporaryFile plain(target);
+    written = write_delta(state, base, plain.path(), delta);
+    file_bytes = interop::wrap(plain.path(), target, *packing.wrapper, options.brain);
   } else {
     written = write_delta(state, base, target, delta);
     file_bytes = written.file_bytes;

@@ -1,14 +1,11 @@
 #include "interop/brain_packing.h"
 
-#include <array>
 #include <chrono>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/random.h"
 #include "model/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/format/constants.h"
@@ -129,19 +126,6 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
     if (connection.delays) add(*connection.delays);
   }
   return statistics;
-}
-
-TemporaryName::TemporaryName(const path& target) {
-  std::array<std::byte, 8> random;
-  io::fill_random(random);
-  std::string name = "." + target.filename().string() + ".";
-  for (const std::byte byte : random) name += fmt::format("{:02x}", std::to_integer<int>(byte));
-  path_ = target.parent_path() / (name + ".tmp");
-}
-
-TemporaryName::~TemporaryName() {
-  std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
 }
 
 std::uint64_t wrap(const path& plain, const path& target, format::Codec wrapper,

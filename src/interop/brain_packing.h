@@ -30,20 +30,6 @@ BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path&
 
 PrecisionStatistics statistics_of(const model::StoredBrain& brain);
 
-/// A file of a name of its own in the target's folder, gone when this is.
-class TemporaryName {
- public:
-  explicit TemporaryName(const std::filesystem::path& target);
-  ~TemporaryName();
-  TemporaryName(const TemporaryName&) = delete;
-  TemporaryName& operator=(const TemporaryName&) = delete;
-
-  const std::filesystem::path& get() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// Puts frames around a file, at the level and in the way that the options say. @return bytes
 /// written. @throws as compress_checkpoint().
 std::uint64_t wrap(const std::filesystem::path& plain, const std::filesystem::path& target,

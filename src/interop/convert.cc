@@ -12,6 +12,7 @@
 #include "interop/migrations.h"
 #include "thalia/delta.h"
 #include "thalia/metadata_file.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -64,7 +65,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   }
   result.losses = std::move(done.losses);
   result.tensors = done.tensors;
-  result.input_bytes = std::filesystem::file_size(input);
+  result.input_bytes = file_bytes(input);
   result.output_bytes = done.output_bytes;
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <system_error>
 
 #include "container/delta_prefix.h"
 #include "container/meta_file.h"
@@ -17,6 +16,7 @@
 #include "thalia/error.h"
 #include "thalia/format/header.h"
 #include "thalia/format/little_endian.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -106,8 +106,7 @@ std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept 
 }
 
 std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
+  if (is_file(path)) {
     if (const auto format = format_of_content(path)) return format;
   }
   const std::string extension = path.extension().string();

@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -18,6 +17,7 @@
 #include "interop/mckp_impl.h"
 #include "io/mapped_file.h"
 #include "io/real_path.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -113,8 +113,7 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
   for (const std::filesystem::path& folder : folders) {
     for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
       const std::filesystem::path place = folder / name;
-      std::error_code ignored;
-      if (!std::filesystem::is_regular_file(place, ignored)) continue;
+      if (!is_file(place)) continue;
       const std::filesystem::path real = io::real_path(place);
       if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
         continue;

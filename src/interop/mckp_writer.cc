@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/ordered_pool.h"
+#include "base/steps.h"
 #include "base/utf8.h"
 #include "codec/chunk_codec.h"
 #include "codec/zstd_frame.h"
@@ -17,11 +18,11 @@
 #include "interop/mckp_format.h"
 #include "interop/mckp_header.h"
 #include "interop/mckp_job.h"
-#include "io/atomic_file.h"
-#include "io/gathered_writer.h"
 #include "io/spool.h"
 #include "json/reader.h"
 #include "thalia/json_writer.h"
+#include "thalia/output_file.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -108,6 +109,7 @@ struct MckpWriter::Impl {
         sink(std::move(into)),
         options(std::move(wanted)),
         spool(spool_memory(options), temporary_folder()),
+        steps("the file", path.string()),
         pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
              [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
     check_options(options);
@@ -115,9 +117,7 @@ struct MckpWriter::Impl {
 
   std::filesystem::path temporary_folder() const {
     if (!options.temporary_folder.empty()) return options.temporary_folder;
-    if (!options.spills) return {};
-    if (path.empty()) return std::filesystem::temp_directory_path();
-    return std::filesystem::absolute(path).parent_path();
+    return path.empty() ? path : folder_of(path);
   }
 
   // Deltas of a writer of either are zstd, of its standard level.
@@ -202,6 +202,7 @@ struct MckpWriter::Impl {
   ByteSink sink;
   MckpWriteOptions options;
   io::Spool spool;
+  Steps steps;
   std::unordered_set<std::string> names;
   std::vector<MckpTensor> tensors;
   interop::ContentHashList hashes;
@@ -209,7 +210,6 @@ struct MckpWriter::Impl {
   std::uint64_t block_begin = 0;
   MckpWriteResult result;
   bool quantizes = false;
-  bool finished = false;
   OrderedPool<MckpJob> pool;  ///< destroyed first: its jobs look at the above
 };
 
@@ -291,8 +291,7 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
                       .value = std::move(value),
                       .bound = std::move(bound)});
   };
-  if (impl.finished)
-    throw UsageError(ErrorCode::wrong_state, "the file is finished", {.path = impl.path.string()});
+  impl.steps.require_open();
   if (!tensor.is_dense()) {
     refuse(ErrorCode::bad_argument, std::string(encoding_name(tensor.encoding())),
            "a dense tensor: Tensor::to_dense() makes one");
@@ -301,19 +300,22 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   if (name.size() > interop::kMckpMaxName)
     refuse(ErrorCode::bad_argument, fmt::format("{} bytes", name.size()),
            std::to_string(interop::kMckpMaxName));
-  if (!impl.names.insert(name).second) refuse(ErrorCode::duplicate, "added before", "");
+  if (impl.names.contains(name)) refuse(ErrorCode::duplicate, "added before", "");
 
-  const auto work = interop::plan_mckp_tensor(
-      std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
-      impl.options);
-  impl.quantizes = impl.quantizes || work->stored.method.quantized;
-  const std::uint64_t length = interop::mckp_coded_length(work->stored);
-  std::uint64_t begin = 0;
-  do {
-    const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
-    impl.submit(work, begin, end);
-    begin = end;
-  } while (begin < length);
+  impl.steps.run([&] {
+    impl.names.insert(name);
+    const auto work = interop::plan_mckp_tensor(
+        std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
+        impl.options);
+    impl.quantizes = impl.quantizes || work->stored.method.quantized;
+    const std::uint64_t length = interop::mckp_coded_length(work->stored);
+    std::uint64_t begin = 0;
+    do {
+      const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
+      impl.submit(work, begin, end);
+      begin = end;
+    } while (begin < length);
+  });
 }
 
 bool MckpWriter::quantizes() const noexcept {
@@ -327,24 +329,22 @@ void MckpWriter::set_metadata(std::string metadata) {
 
 MckpWriteResult MckpWriter::finish() {
   Impl& impl = *impl_;
-  if (impl.finished)
-    throw UsageError(ErrorCode::wrong_state, "the file is finished", {.path = impl.path.string()});
-  impl.finished = true;
-  while (!impl.pool.empty()) {
-    stop_if_cancelled(impl.options.cancel);
-    impl.collect();
-  }
-  impl.result.content_hash = impl.hashes.finish();
-  if (impl.path.empty()) {
-    impl.emit(impl.sink);
-  } else {
-    io::AtomicFile file(impl.path, {.durability = impl.options.durability});
-    io::GatheredWriter writer(file.fd(), impl.path);
-    impl.emit([&](ByteSpan piece) { writer.write(piece); });
-    writer.flush();
-    file.commit();
-  }
-  return impl.result;
+  return impl.steps.finish([&] {
+    while (!impl.pool.empty()) {
+      stop_if_cancelled(impl.options.cancel);
+      impl.collect();
+    }
+    impl.result.content_hash = impl.hashes.finish();
+    if (impl.path.empty()) {
+      impl.emit(impl.sink);
+    } else {
+      OutputFile out(impl.path,
+                     {.durability = impl.options.durability, .cancel = impl.options.cancel});
+      impl.emit([&](ByteSpan piece) { out.write(piece); });
+      out.commit();
+    }
+    return impl.result;
+  });
 }
 
 }  // namespace thalia

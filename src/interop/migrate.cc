@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -14,6 +13,7 @@
 #include "interop/v01_text.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
+#include "thalia/paths.h"
 #include "thalia/v01.h"
 #include "thalia/v01_state.h"
 
@@ -132,12 +132,11 @@ MigrateResult migrate(const path& source, const path& target, const FormatVersio
   const auto start = std::chrono::steady_clock::now();
   MigrateResult result{.from = version_of(source), .to = target_version};
   check_asked_for(source, result.from, target_version, options);
-  std::error_code ignored;
-  if (std::filesystem::equivalent(source, target, ignored)) {
+  if (is_same_file(source, target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.string()),
                   "another file than the source");
   }
-  result.input_bytes = std::filesystem::file_size(source);
+  result.input_bytes = file_bytes(source);
   if (result.from.major == 0 && target_version.major == 0) {
     interop::v01_to_v01(source, target, options, result);
   } else if (result.from.major == 0) {

@@ -9,9 +9,8 @@
 #include "base/utf8.h"
 #include "interop/safetensors_header.h"
 #include "interop/safetensors_parse.h"
-#include "io/atomic_file.h"
-#include "io/gathered_writer.h"
 #include "thalia/error.h"
+#include "thalia/output_file.h"
 
 namespace thalia::interop {
 namespace {
@@ -36,21 +35,18 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
-  io::AtomicFile file(path, {.durability = options.durability});
-  // Few writes: a model can have a hundred thousand small tensors.
-  io::GatheredWriter writer(file.fd(), file.path());
-  writer.write(as_byte_span(header.bytes));
+  OutputFile out(path, {.durability = options.durability});
+  out.write(as_byte_span(header.bytes));
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
     emit(i, [&](ByteSpan piece) {
-      writer.write(piece);
+      out.write(piece);
       done += piece.size();
       if (options.progress) options.progress(done, header.data_bytes);
     });
   }
   assert(done == header.data_bytes);
-  writer.flush();
-  file.commit();
+  out.commit();
   return header.bytes.size() + done;
 }
 

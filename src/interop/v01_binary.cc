@@ -2,31 +2,55 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/steps.h"
 #include "format/extent.h"
+#include "integrity/sha256.h"
 #include "interop/v01_header.h"
-#include "interop/v01_sink.h"
 #include "interop/v01_tensor.h"
 #include "interop/v01_tensor_reader.h"
 #include "interop/v01_tree.h"
 #include "interop/v01_wrapper.h"
 #include "io/file_bytes.h"
 #include "model/value_json.h"
+#include "thalia/output_file.h"
 
 namespace thalia {
 
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+// SHA-256 of all that was written, read again from the file: the header came last.
+Digest256 checksum_of(OutputFile& out) {
+  integrity::Sha256 sha;
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kPiece, out.size()));
+  for (std::uint64_t at = 0; at < out.size();) {
+    const auto piece =
+        MutableByteSpan(buffer).first(std::min<std::uint64_t>(buffer.size(), out.size() - at));
+    out.read(at, piece);
+    sha.update(piece);
+    at += piece.size();
+  }
+  return sha.finish();
+}
+
+}  // namespace
+
 struct BinaryWriter::Impl {
-  interop::V01FileSink sink;
-  std::optional<format::V01Header> header;
+  OutputFile out;
+  std::optional<format::V01Header> header{};
+  Steps steps{"the file", out.path().string()};
 };
 
 BinaryWriter::BinaryWriter(const std::filesystem::path& path, Durability durability)
-    : impl_(std::make_unique<Impl>(Impl{interop::V01FileSink(path, durability), std::nullopt})) {
-  impl_->sink.write(std::vector<std::byte>(sizeof(format::V01Header)));
+    : impl_(new Impl{OutputFile(path, {.durability = durability})}) {
+  impl_->out.write(std::vector<std::byte>(sizeof(format::V01Header)));
 }
 
 BinaryWriter::~BinaryWriter() = default;
@@ -34,8 +58,9 @@ BinaryWriter::BinaryWriter(BinaryWriter&&) noexcept = default;
 BinaryWriter& BinaryWriter::operator=(BinaryWriter&&) noexcept = default;
 
 BinaryWriter::Impl& BinaryWriter::open() {
-  if (impl_) return *impl_;
-  throw UsageError(ErrorCode::wrong_state, "the file is written already");
+  if (!impl_) throw UsageError(ErrorCode::wrong_state, "the writer was moved from");
+  impl_->steps.require_open();
+  return *impl_;
 }
 
 void BinaryWriter::write_header(const format::V01Header& header) {
@@ -43,42 +68,47 @@ void BinaryWriter::write_header(const format::V01Header& header) {
 }
 
 V01Extent BinaryWriter::write_tensor(const Tensor& tensor, bool sparse) {
-  interop::V01FileSink& sink = open().sink;
+  Impl& impl = open();
   const Tensor storable =
       interop::v01_storable(sparse ? interop::v01_sparse_by_rule(tensor) : tensor);
-  const V01Extent extent{sink.size(), interop::v01_tensor_bytes(storable)};
-  sink.write(interop::v01_tensor_header(storable));
-  sink.write(storable.bytes());
+  const std::vector<std::byte> header = interop::v01_tensor_header(storable);
+  const V01Extent extent{impl.out.size(), interop::v01_tensor_bytes(storable)};
+  impl.steps.run([&] {
+    impl.out.write(header);
+    impl.out.write(storable.bytes());
+  });
   return extent;
 }
 
 V01Extent BinaryWriter::write_json(const Value& data) {
-  interop::V01FileSink& sink = open().sink;
-  std::uint64_t offset = sink.size();
+  Impl& impl = open();
+  std::uint64_t offset = impl.out.size();
   const auto planned = interop::plan_v01_tree(data, /*aligned=*/false, offset);
-  interop::write_v01_tree(planned, [&](ByteSpan piece) { sink.write(piece); });
+  impl.steps.run(
+      [&] { interop::write_v01_tree(planned, [&](ByteSpan piece) { impl.out.write(piece); }); });
   return {offset, planned.json.size()};
 }
 
 V01Extent BinaryWriter::write_index(std::span<const V01IndexEntry> entries) {
-  interop::V01FileSink& sink = open().sink;
+  Impl& impl = open();
   std::vector<format::V01RegionEntry> index;
   for (const auto& [name, json] : entries)
     index.push_back(interop::make_v01_index_entry(name, json));
-  const V01Extent extent{sink.size(), index.size() * sizeof(format::V01RegionEntry)};
-  sink.write(as_byte_span(index));
+  const V01Extent extent{impl.out.size(), index.size() * sizeof(format::V01RegionEntry)};
+  impl.steps.run([&] { impl.out.write(as_byte_span(index)); });
   return extent;
 }
 
 Digest256 BinaryWriter::finalize() {
   Impl& impl = open();
   if (!impl.header) throw UsageError(ErrorCode::wrong_state, "no header was written");
-  impl.sink.overwrite(0, std::as_bytes(std::span(&*impl.header, 1)));
-  const Digest256 checksum = impl.sink.checksum();
-  impl.sink.write(as_byte_span(checksum.bytes));
-  impl.sink.commit();
-  impl_.reset();
-  return checksum;
+  return impl.steps.finish([&] {
+    impl.out.overwrite(0, std::as_bytes(std::span(&*impl.header, 1)));
+    const Digest256 checksum = checksum_of(impl.out);
+    impl.out.write(as_byte_span(checksum.bytes));
+    impl.out.commit();
+    return checksum;
+  });
 }
 
 struct BinaryReader::Impl {

@@ -11,9 +11,9 @@
 #include "integrity/sha256.h"
 #include "interop/v01_header.h"
 #include "interop/v01_json.h"
-#include "interop/v01_sink.h"
 #include "interop/v01_tree.h"
 #include "interop/v01_wrapper.h"
+#include "thalia/output_file.h"
 #include "thalia/v01.h"
 
 namespace thalia {
@@ -78,7 +78,7 @@ std::vector<std::byte> body_bytes(const Plan& plan) {
 // Without a copy of the body in memory.
 std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
                           Durability durability) {
-  interop::V01FileSink sink(path, durability);
+  OutputFile sink(path, {.durability = durability});
   integrity::Sha256 sha;
   write_body(plan, [&](ByteSpan piece) {
     sha.update(piece);
@@ -103,7 +103,7 @@ std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& do
     const Plan plan = make_plan(document, options.aligned);
     if (options.wrapper == V01Wrapper::none) return write_plain(path, plan, options.durability);
     const auto file = interop::wrap_v01_body(body_bytes(plan), options);
-    interop::V01FileSink sink(path, options.durability);
+    OutputFile sink(path, {.durability = options.durability});
     sink.write(file);
     sink.commit();
     return file.size();

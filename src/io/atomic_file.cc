@@ -5,25 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/fail.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
-#include "io/random.h"
 #include "io/real_path.h"
+#include "io/temporary_file.h"
 #include "thalia/error.h"
 
 namespace thalia::io {
 namespace {
-
-constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
 
 // The file at the target, if there is one. Anything but a regular file is refused: a rename would
 // destroy it.
@@ -37,33 +32,6 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
   if (!S_ISREG(status.st_mode))
     throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = target.string()});
   return status;
-}
-
-// `.NAME.PID-RANDOM.thalia-tmp`, with NAME cut back to whole UTF-8 characters where the folder
-// allows no longer names.
-std::string temporary_name(int folder_fd, const std::string& name) {
-  std::uint64_t random;
-  fill_random(std::as_writable_bytes(std::span(&random, 1)));
-  const std::string suffix = fmt::format(".{}-{:016x}.thalia-tmp", ::getpid(), random);
-  const long limit = ::fpathconf(folder_fd, _PC_NAME_MAX);
-  const std::size_t longest = limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
-  std::size_t kept = name.size();
-  if (1 + kept + suffix.size() > longest) {
-    kept = longest > 1 + suffix.size() ? longest - 1 - suffix.size() : 0;
-    while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
-  }
-  return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
-}
-
-// Calls make(name) with new temporary names until one is free; returns that name.
-template <typename Make>
-std::string with_free_name(int folder_fd, const std::string& name,
-                           const std::filesystem::path& target, const char* operation, Make make) {
-  for (int tries = 0;; ++tries) {
-    std::string temporary = temporary_name(folder_fd, name);
-    if (make(temporary.c_str())) return temporary;
-    if (errno != EEXIST || tries == kMaxNameTries) throw_errno(operation, target);
-  }
 }
 
 std::string proc_path(int fd) {
@@ -170,14 +138,17 @@ void AtomicFile::take_over_owner_and_mode() {
     throw_errno("fchmod", target_);
 }
 
-// rename() replaces a file and linkat() does not, hence the detour over a temporary name.
-void AtomicFile::link_unnamed() {
+// True where the file has its name: there was none of that name. rename() replaces a file and
+// linkat() does not, hence the detour over a temporary name where there was one.
+bool AtomicFile::link_unnamed() {
   const std::string source = proc_path(fd_.get());
-  temporary_ =
-      with_free_name(folder_fd_.get(), name_, target_, "linkat", [&](const char* temporary) {
-        return ::linkat(AT_FDCWD, source.c_str(), folder_fd_.get(), temporary, AT_SYMLINK_FOLLOW) ==
-               0;
-      });
+  const auto link_as = [&](const char* name) {
+    return ::linkat(AT_FDCWD, source.c_str(), folder_fd_.get(), name, AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (link_as(name_.c_str())) return true;
+  if (errno != EEXIST) throw_errno("linkat", target_);
+  temporary_ = with_free_name(folder_fd_.get(), name_, target_, "linkat", link_as);
+  return false;
 }
 
 void AtomicFile::prepare() {
@@ -199,10 +170,13 @@ double AtomicFile::commit(bool synced) {
     if (!prepared_) take_over_owner_and_mode();
     if (!synced && options_.durability != Durability::none)
       seconds += sync_file(fd_.get(), options_.durability == Durability::full, target_);
-    if (temporary_.empty()) link_unnamed();
-    // Network file systems report late write errors here; Linux closes even when interrupted.
-    if (::close(fd_.release()) != 0 && errno != EINTR) throw_errno("close", target_);
-    if (::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
+    stop_if_cancelled(options_.cancel);
+    const bool in_place = temporary_.empty() && link_unnamed();
+    // Network file systems, which have no unnamed files, report late write errors here; Linux
+    // closes even when interrupted.
+    if (::close(fd_.release()) != 0 && errno != EINTR && !in_place) throw_errno("close", target_);
+    if (!in_place &&
+        ::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
       throw_errno("rename", target_);
     temporary_.clear();
     if (options_.durability == Durability::full)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <stop_token>
 #include <string>
 
 #include "io/unique_fd.h"
@@ -11,10 +12,13 @@ namespace thalia::io {
 
 struct AtomicFileOptions {
   Durability durability = Durability::full;
-  /// Write to an unnamed O_TMPFILE file first, which a kill leaves no trace of; where the file
-  /// system has none, or where this is false, to a file `.NAME.PID-RANDOM.thalia-tmp` beside the
-  /// target.
+  /// Write to an unnamed O_TMPFILE file first, which a kill leaves no trace of until commit(), and
+  /// in commit() only between the two calls that replace an old file; where the file system has
+  /// none, or where this is false, to a file `.NAME.PID-RANDOM.thalia-tmp` beside the target.
   bool allow_unnamed = true;
+  /// Whoever makes a file for a caller who may stop it hands the caller's token on: every output
+  /// ends in commit(), so there none is put in place after a stop, whatever looked at it before.
+  std::stop_token cancel{};
 };
 
 /// Externally synchronised. Destroyed without commit(), it removes what it made.
@@ -44,6 +48,7 @@ class AtomicFile {
   /// @throws IoError: before the rename, the old file is in place and the temporary is gone; only
   /// when the sync of the folder fails (the error's path is the folder's) the new file is in place
   /// but may be lost with the power. UsageError (wrong_state) after a commit or discard.
+  /// CancelledError where a stop was requested before the rename.
   double commit(bool synced = false);
   void discard() noexcept;
 
@@ -51,7 +56,7 @@ class AtomicFile {
   bool open_unnamed(unsigned mode);
   void open_named(unsigned mode);
   void take_over_owner_and_mode();
-  void link_unnamed();
+  bool link_unnamed();
   std::filesystem::path folder() const;
 
   std::filesystem::path target_;

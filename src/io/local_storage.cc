@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/atomic_file.h"
-#include "io/gathered_writer.h"
 #include "io/mapped_file.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "io/real_path.h"
 #include "thalia/error.h"
+#include "thalia/output_file.h"
 #include "thalia/storage.h"
 
 namespace thalia {
@@ -118,18 +116,11 @@ std::filesystem::path LocalStorage::path_of(std::string_view key) const {
 
 void LocalStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
-  std::filesystem::path path;
-  std::optional<io::AtomicFile> file;
-  for_key("put", key, [&] {
-    path = new_object_path(*this, key, durability_);
-    file.emplace(path, io::AtomicFileOptions{.durability = durability_});
+  OutputFile file = for_key("put", key, [&] {
+    return OutputFile(new_object_path(*this, key, durability_), {.durability = durability_});
   });
-  io::GatheredWriter writer(file->fd(), path);
-  produce([&](ByteSpan piece) { for_key("put", key, [&] { writer.write(piece); }); });
-  for_key("put", key, [&] {
-    writer.flush();
-    file->commit();
-  });
+  produce([&](ByteSpan piece) { for_key("put", key, [&] { file.write(piece); }); });
+  for_key("put", key, [&] { file.commit(); });
 }
 
 std::uint64_t LocalStorage::size(std::string_view key) const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/steps.h"
 #include "base/utf8.h"
 #include "thalia/storage.h"
 
@@ -22,8 +23,11 @@ MemoryStorage::Object MemoryStorage::find(std::string_view operation, std::strin
 void MemoryStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
   std::vector<std::byte> bytes;
-  produce([&](ByteSpan piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
-  bytes.shrink_to_fit();
+  Steps steps("the object");
+  produce([&](ByteSpan piece) {
+    steps.run([&] { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+  });
+  steps.finish([&] { bytes.shrink_to_fit(); });
   Object object = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::lock_guard lock(mutex_);
   objects_.insert_or_assign(std::string(key), std::move(object));

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "io/posix_file.h"
+#include "io/temporary_file.h"
+#include "thalia/paths.h"
 
 namespace thalia::io {
 namespace {
@@ -20,12 +22,12 @@ Spool::Spool(std::uint64_t memory_bytes, std::filesystem::path folder)
 void Spool::append(ByteSpan bytes) {
   assert(taken_ == 0);
   if (!file_ && bytes.size() > memory_bytes_ - std::min(memory_bytes_, size_)) {
-    // Never committed: the file goes with this object, or with the process.
-    file_.emplace(folder_ / "spool", AtomicFileOptions{.durability = Durability::none});
+    if (folder_.empty()) folder_ = temporary_folder();
+    file_ = open_unnamed_file(folder_);
     file_begin_ = size_;
   }
   if (file_) {
-    pwrite_all(file_->fd(), size_ - file_begin_, bytes, file_->path());
+    pwrite_all(file_.get(), size_ - file_begin_, bytes, folder_);
     size_ += bytes.size();
     return;
   }
@@ -61,7 +63,7 @@ void Spool::take(std::uint64_t length, const ByteSink& sink) {
     } else {
       count = std::min(end - taken_, kPiece);
       piece_.resize(count);
-      pread_all(file_->fd(), taken_ - file_begin_, piece_, file_->path());
+      pread_all(file_.get(), taken_ - file_begin_, piece_, folder_);
       sink(piece_);
     }
     taken_ += count;

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "io/anonymous_memory.h"
-#include "io/atomic_file.h"
+#include "io/unique_fd.h"
 #include "thalia/bytes.h"
 #include "thalia/storage.h"
 
@@ -18,7 +17,7 @@ namespace thalia::io {
 class Spool {
  public:
   /// @param memory_bytes kept in memory at most; what goes beyond is in a file.
-  /// @param folder where that file is made, when it is.
+  /// @param folder where that file is made, when it is; empty: temporary_folder().
   Spool(std::uint64_t memory_bytes, std::filesystem::path folder);
 
   std::uint64_t size() const noexcept { return size_; }
@@ -38,7 +37,7 @@ class Spool {
   /// Of one length each, so that nothing moves as they become more.
   std::vector<AnonymousMemory> chunks_;
   std::uint64_t file_begin_ = 0;  ///< bytes in memory, where there is a file
-  std::optional<AtomicFile> file_;
+  UniqueFd file_;                 ///< without a name
   std::vector<std::byte> piece_;  ///< of the file, while it is read
 };
 

@@ -30,7 +30,8 @@ class Squash {
       : save_(save), draft_(model::draft_of(state)), sources_(model::sources_of(state)) {}
 
   SaveResult run(const std::filesystem::path& target) {
-    io::AtomicFile file(target, {.durability = save_.durability});
+    io::AtomicFile file(target, {.durability = save_.durability, .cancel = save_.cancel});
+    if (save_.sha256) container::check_sha256_name(file.path());
     draft_.check_complete();
     container::settle_compression(save_, draft_, file.fd(), file.path());
     container::PayloadStore store(draft_, file.fd(), file.path(), save_);

@@ -89,7 +89,7 @@ class DeltaWriter {
 
   DeltaResult run(const fs::path& target) {
     const auto start = Clock::now();
-    io::AtomicFile file(target, {.durability = options_.durability});
+    io::AtomicFile file(target, {.durability = options_.durability, .cancel = options_.cancel});
     const std::vector<std::byte> prefix = build_prefix(file.path());
     draft_.delta = {.container_offset = prefix.size(),
                     .base_checksum = identity_.closing_checksum,

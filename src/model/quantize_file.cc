@@ -53,7 +53,7 @@ class FileQuantization {
 
   QuantizeFileResult run(const std::filesystem::path& output) {
     declare();
-    io::AtomicFile target(output, {.durability = save_.durability});
+    io::AtomicFile target(output, {.durability = save_.durability, .cancel = save_.cancel});
     container::PayloadStore store(draft_, target.fd(), target.path(), save_);
     store.finish();
     const SaveResult saved = container::seal_file(target, draft_, store, save_);

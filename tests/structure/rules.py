@@ -32,6 +32,8 @@ PUBLIC_LAYERS = {
     "version.h": "base",
     "options.h": "format",
     "base_policy.h": "io",
+    "output_file.h": "io",
+    "paths.h": "io",
     "storage.h": "io",
     "json_writer.h": "json",
     "tensor.h": "container",

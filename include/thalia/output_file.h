@@ -1,0 +1,59 @@
+// A new file that appears at its path whole or not at all: how everything here writes one.
+//
+//   thalia::OutputFile out("report.json");
+//   out.write(thalia::as_byte_span(text));
+//   out.commit();
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+
+namespace thalia {
+
+struct OutputFileOptions {
+  Durability durability = Durability::full;
+  std::stop_token cancel{};
+};
+
+/// Written without a name, or under a temporary one beside the target, until commit(). Destroyed
+/// before, as where an exception passes or a signal cancels the work, it leaves what was at the
+/// path and nothing more. Small pieces are gathered. A call that fails ends it: commit() throws
+/// then. Externally synchronised.
+class OutputFile {
+ public:
+  /// Follows a symbolic link. The new file has the mode of the one that it replaces, and where
+  /// permitted its owner. @throws IoError; UsageError (bad_argument) where the target exists and is
+  /// no regular file.
+  explicit OutputFile(const std::filesystem::path& path, const OutputFileOptions& options = {});
+  ~OutputFile();
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+
+  /// Behind what was written. @throws IoError; CancelledError once a stop is requested; UsageError
+  /// (wrong_state) after commit() or a call that failed.
+  void write(ByteSpan bytes);
+  /// In place of what was written at `offset`, or of some of it. @throws as write().
+  void overwrite(std::uint64_t offset, ByteSpan bytes);
+  /// What was written. @throws as write().
+  void read(std::uint64_t offset, MutableByteSpan out);
+  std::uint64_t size() const noexcept;  ///< bytes written
+
+  /// Syncs the file, puts it at the path, and syncs the folder, as far as the durability says.
+  /// @return seconds spent in the syncs. @throws as write(): the old file is in place then, unless
+  /// the error's path is the folder's: the new one is, but may be lost with the power.
+  double commit();
+
+  /// Of the target, links resolved.
+  const std::filesystem::path& path() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace thalia

@@ -1,0 +1,92 @@
+#include "thalia/output_file.h"
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/steps.h"
+#include "io/atomic_file.h"
+#include "io/posix_file.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::size_t kGathered = 1 << 20;
+// The sync waits less where the kernel has begun before.
+constexpr std::uint64_t kWriteback = 8 << 20;
+
+}  // namespace
+
+struct OutputFile::Impl {
+  Impl(const std::filesystem::path& path, const OutputFileOptions& wanted)
+      : file(path, {.durability = wanted.durability, .cancel = wanted.cancel}),
+        options(wanted),
+        steps("the output", file.path().string(), [this] { file.discard(); }) {}
+
+  void flush() {
+    if (!gathered.empty()) put(gathered);
+    gathered.clear();
+  }
+  void put(ByteSpan bytes) {
+    io::pwrite_all(file.fd(), written, bytes, file.path());
+    written += bytes.size();
+    if (options.durability == Durability::none || written - handed_over < kWriteback) return;
+    io::start_writeback(file.fd(), handed_over, written - handed_over);
+    handed_over = written;
+  }
+
+  io::AtomicFile file;
+  OutputFileOptions options;
+  std::uint64_t written = 0;      ///< where the gathered bytes go
+  std::uint64_t handed_over = 0;  ///< to the kernel, to be written back
+  std::vector<std::byte> gathered;
+  Steps steps;
+};
+
+OutputFile::OutputFile(const std::filesystem::path& path, const OutputFileOptions& options)
+    : impl_(std::make_unique<Impl>(path, options)) {}
+OutputFile::~OutputFile() = default;
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+
+void OutputFile::write(ByteSpan bytes) {
+  impl_->steps.run([&] {
+    stop_if_cancelled(impl_->options.cancel);
+    if (impl_->gathered.size() + bytes.size() > kGathered) impl_->flush();
+    if (bytes.size() >= kGathered) return impl_->put(bytes);
+    impl_->gathered.insert(impl_->gathered.end(), bytes.begin(), bytes.end());
+  });
+}
+
+void OutputFile::overwrite(std::uint64_t offset, ByteSpan bytes) {
+  assert(offset <= size() && bytes.size() <= size() - offset);
+  impl_->steps.run([&] {
+    impl_->flush();
+    io::pwrite_all(impl_->file.fd(), offset, bytes, path());
+  });
+}
+
+void OutputFile::read(std::uint64_t offset, MutableByteSpan out) {
+  impl_->steps.run([&] {
+    impl_->flush();
+    io::pread_all(impl_->file.fd(), offset, out, path());
+  });
+}
+
+std::uint64_t OutputFile::size() const noexcept {
+  return impl_->written + impl_->gathered.size();
+}
+
+double OutputFile::commit() {
+  return impl_->steps.finish([&] {
+    impl_->flush();
+    return impl_->file.commit();
+  });
+}
+
+const std::filesystem::path& OutputFile::path() const noexcept {
+  return impl_->file.path();
+}
+
+}  // namespace thalia

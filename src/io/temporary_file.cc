@@ -1,0 +1,80 @@
+#include "io/temporary_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "io/random.h"
+#include "thalia/paths.h"
+
+namespace thalia::io {
+namespace {
+
+UniqueFd open_folder(const std::filesystem::path& folder) {
+  UniqueFd fd(
+      retry_interrupted([&] { return ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd) throw_errno("open", folder);
+  return fd;
+}
+
+UniqueFd create_in(int folder_fd, const char* name) {
+  return UniqueFd(retry_interrupted(
+      [&] { return ::openat(folder_fd, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600); }));
+}
+
+}  // namespace
+
+std::string temporary_name(int folder_fd, const std::string& name) {
+  std::uint64_t random;
+  fill_random(std::as_writable_bytes(std::span(&random, 1)));
+  const std::string suffix = fmt::format(".{}-{:016x}.thalia-tmp", ::getpid(), random);
+  const long limit = ::fpathconf(folder_fd, _PC_NAME_MAX);
+  const std::size_t longest = limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
+  std::size_t kept = name.size();
+  if (1 + kept + suffix.size() > longest) {
+    kept = longest > 1 + suffix.size() ? longest - 1 - suffix.size() : 0;
+    while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
+  }
+  return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
+}
+
+void check_name(const std::filesystem::path& path) {
+  struct stat status;
+  if (::lstat(path.c_str(), &status) != 0 && errno == ENAMETOOLONG) throw_errno("lstat", path);
+}
+
+UniqueFd open_unnamed_file(const std::filesystem::path& folder) {
+  UniqueFd fd(retry_interrupted(
+      [&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }));
+  if (fd) return fd;
+  // Where the file system has none: EISDIR from kernels that take O_TMPFILE for O_DIRECTORY.
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    throw_errno("open with O_TMPFILE", folder);
+  const UniqueFd folder_fd = open_folder(folder);
+  const std::string name = with_free_name(folder_fd.get(), "unnamed", folder,
+                                          "open of the temporary", [&](const char* free_name) {
+                                            fd = create_in(folder_fd.get(), free_name);
+                                            return bool(fd);
+                                          });
+  if (::unlinkat(folder_fd.get(), name.c_str(), 0) != 0) throw_errno("unlink", folder / name);
+  return fd;
+}
+
+TemporaryFile::TemporaryFile(const std::filesystem::path& target)
+    : folder_fd_(open_folder(folder_of(target))),
+      name_(with_free_name(
+          folder_fd_.get(), target.filename().string(), target, "open of the temporary",
+          [&](const char* free_name) { return bool(create_in(folder_fd_.get(), free_name)); })),
+      path_(target.parent_path() / name_) {}
+
+TemporaryFile::~TemporaryFile() {
+  ::unlinkat(folder_fd_.get(), name_.c_str(), 0);
+}
+
+}  // namespace thalia::io
