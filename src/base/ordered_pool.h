@@ -1,6 +1,7 @@
 // Jobs on a bounded pool of threads whose results come back in the order in which they were given.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -24,14 +25,8 @@ class OrderedPool {
   /// by any thread, for different jobs at once.
   OrderedPool(unsigned threads, std::size_t capacity, std::function<void(Job&)> work)
       : work_(std::move(work)), slots_(capacity) {
-    threads = resolve_threads(threads);
-    if (threads == 1 || capacity == 1) return;
-    try {
-      for (unsigned i = 0; i < threads; ++i)
-        threads_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
-    } catch (const std::system_error&) {
-      // No more threads to be had: those that run do the work, or front() does.
-    }
+    most_threads_ = resolve_threads(threads, capacity);
+    if (most_threads_ == 1) most_threads_ = 0;
   }
   ~OrderedPool() {
     for (std::jthread& thread : threads_) thread.request_stop();
@@ -56,6 +51,8 @@ class OrderedPool {
       ++submitted_;
     }
     changed_.notify_one();
+    // A thread for each job that exists, as long as they are to be had: few jobs need few.
+    if (threads_.size() < std::min<std::size_t>(most_threads_, submitted_ - taken_)) start_thread();
   }
 
   /// The oldest job that was submitted, done; free again with pop(). Not where empty(). Throws what
@@ -73,12 +70,24 @@ class OrderedPool {
   }
   void pop() noexcept { ++taken_; }
 
+  /// That were started.
+  std::size_t threads() const noexcept { return threads_.size(); }
+
  private:
   struct Slot {
     Job job{};
     bool done = false;
     std::exception_ptr error;
   };
+
+  void start_thread() {
+    try {
+      threads_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
+    } catch (const std::system_error&) {
+      // No more to be had: those that run do the work, or front() does.
+      most_threads_ = static_cast<unsigned>(threads_.size());
+    }
+  }
 
   void serve(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
@@ -102,6 +111,7 @@ class OrderedPool {
 
   const std::function<void(Job&)> work_;
   std::vector<Slot> slots_;
+  unsigned most_threads_ = 0;
   std::size_t submitted_ = 0;  ///< guarded by mutex_, but for reads of the thread that submits
   std::size_t started_ = 0;    ///< guarded by mutex_
   std::size_t taken_ = 0;      ///< of the thread that takes

@@ -10,15 +10,17 @@
 
 namespace thalia {
 
-unsigned resolve_threads(unsigned threads) noexcept {
-  if (threads == 0) threads = std::thread::hardware_concurrency();
-  return std::max(threads, 1u);
+unsigned resolve_threads(unsigned threads, std::uint64_t jobs) noexcept {
+  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  if (threads == 0) threads = cores;
+  threads = std::min(threads, std::max(kMostThreads, cores));
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(jobs, 1, threads));
 }
 
 void parallel_for(std::size_t count, unsigned threads,
                   const std::function<void(std::size_t)>& job) {
-  const std::size_t workers = std::min<std::size_t>(resolve_threads(threads), count);
-  if (workers <= 1) {
+  const std::size_t workers = resolve_threads(threads, count);
+  if (workers == 1) {
     for (std::size_t i = 0; i < count; ++i) job(i);
     return;
   }

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace thalia {
 
-/// `threads` as asked for, or one a core for 0; at least 1.
-unsigned resolve_threads(unsigned threads) noexcept;
+/// What becomes of the wish for threads that an option holds, wherever threads are started: as many
+/// as asked for, or one a core for 0; at least 1, no more than there are jobs, and no more than
+/// kMostThreads or, on a machine that has more, cores.
+unsigned resolve_threads(unsigned threads, std::uint64_t jobs = UINT64_MAX) noexcept;
+inline constexpr unsigned kMostThreads = 256;
 
 /// Calls job(i) once for every i in [0, count) on up to `threads` threads, the caller's among them,
 /// and returns when all are done. Jobs are handed out in order. After a job throws no further one

@@ -39,6 +39,11 @@ void check_json(const char* field, std::string_view text) {
   }
 }
 
+void check_count(const char* what, std::uint64_t count, std::uint64_t most) {
+  if (count > most)
+    fail_argument(ErrorCode::bad_argument, what, std::to_string(count), std::to_string(most));
+}
+
 std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTensor* quantized) {
   const auto refuse = [&](std::string bound) {
     fail_argument(ErrorCode::bad_argument, "tensor",
@@ -91,6 +96,7 @@ void Draft::set_metadata(std::string json) {
 }
 
 std::uint32_t Draft::add_region(RegionSpec spec) {
+  check_count("regions", regions.size() + 1, limits.max_regions);
   check_name("region name", spec.name);
   if (spec.name.empty() || spec.name.find('\0') != std::string::npos) {
     fail_argument(ErrorCode::bad_argument, "region name", fmt::format("'{}'", printable(spec.name)),
@@ -148,10 +154,7 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec spec, std::vecto
 std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
                                    std::vector<ByteSpan> pieces, bool streamed,
                                    const format::QuantizedTensor* quantized) {
-  if (tensors.size() >= ReadLimits{}.max_tensors) {
-    fail_argument(ErrorCode::bad_argument, "tensors", std::to_string(tensors.size() + 1),
-                  std::to_string(ReadLimits{}.max_tensors));
-  }
+  check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_codes(spec);
   const std::uint64_t length = checked_length(spec, quantized);
   if (!streamed) {
@@ -256,6 +259,8 @@ std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec 
 }
 
 void Draft::check_complete() const {
+  check_count("regions", regions.size(), limits.max_regions);
+  check_count("tensors", tensors.size(), limits.max_tensors);
   for (std::size_t i = 0; i < connections.size(); ++i) {
     if (connections[i].weights == DraftConnection::kNone) {
       fail_argument(ErrorCode::wrong_state, "connection",

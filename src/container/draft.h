@@ -15,6 +15,7 @@
 #include "thalia/format/delta.h"
 #include "thalia/format/header.h"
 #include "thalia/format/quantized.h"
+#include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
 
@@ -116,9 +117,11 @@ class Draft {
   void note_connection(std::string_view source, std::string_view target);
   void forget_connection(std::string_view source, std::string_view target);
 
-  /// What only the whole tells: every connection has weights. @throws UsageError.
+  /// What only the whole tells: every connection has weights, and with what an append keeps there
+  /// is not more than limits. @throws UsageError.
   void check_complete() const;
 
+  ReadLimits limits{};  ///< that any reader has: of regions and tensors there are no more
   DraftBase base;
   std::optional<DraftDelta> delta{};
   std::string metadata = "{}";

@@ -37,8 +37,7 @@ class ImageWriter {
   }
 
   void run() {
-    const auto workers =
-        static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(options_.threads), count_));
+    const unsigned workers = resolve_threads(options_.threads, count_);
     std::atomic<std::uint64_t> next{0};
     parallel_for(workers, workers, [&](std::size_t) {
       Worker worker{extents_.make_lane(workers), {}};

@@ -72,4 +72,24 @@ BOOST_AUTO_TEST_CASE(jobs_nobody_takes_keep_nobody_waiting) {
   BOOST_TEST(pool.full());
 }
 
+BOOST_AUTO_TEST_CASE(threads_are_started_as_jobs_come) {
+  for (const std::size_t capacity : {4u, 10'000u}) {
+    OrderedPool<Job> pool(200'000, capacity, square_slowly);
+    BOOST_TEST(pool.threads() == 0u);
+    for (int i = 0; i < 4; ++i) {
+      pool.next() = {i, 0};
+      pool.submit();
+      BOOST_TEST(pool.threads() == static_cast<std::size_t>(i) + 1);
+    }
+    for (; !pool.empty(); pool.pop()) pool.front();
+    for (int i = 0; i < 100; ++i) {  // one at a time
+      pool.next() = {i, 0};
+      pool.submit();
+      pool.front();
+      pool.pop();
+    }
+    BOOST_TEST(pool.threads() == 4u);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

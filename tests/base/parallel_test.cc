@@ -1,7 +1,9 @@
 #include "base/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "boost_test.h"
@@ -27,6 +29,18 @@ BOOST_AUTO_TEST_CASE(first_exception_is_rethrown_and_stops_the_rest) {
                                  }),
                     std::runtime_error);
   BOOST_TEST(ran <= 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_wish_for_threads_is_bounded_by_the_work_and_by_what_is_sane) {
+  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  const unsigned most = std::max(kMostThreads, cores);
+  BOOST_TEST(resolve_threads(0) == cores);
+  BOOST_TEST(resolve_threads(7) == 7u);
+  BOOST_TEST(resolve_threads(200'000) == most);
+  BOOST_TEST(resolve_threads(~0u) == most);
+  BOOST_TEST(resolve_threads(200'000, 3) == 3u);
+  BOOST_TEST(resolve_threads(2, 3) == 2u);
+  BOOST_TEST(resolve_threads(0, 0) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_do_is_done) {

@@ -1,0 +1,46 @@
+#include "container/draft.h"
+
+#include "boost_test.h"
+#include "support/errors.h"
+
+using namespace thalia;
+using namespace thalia::test;
+using container::Draft;
+
+BOOST_AUTO_TEST_SUITE(draft)
+
+BOOST_AUTO_TEST_CASE(more_than_a_reader_takes_is_refused_and_changes_nothing) {
+  Draft draft;
+  draft.limits.max_regions = 2;
+  draft.limits.max_tensors = 1;
+  draft.add_region({.name = "a"});
+  draft.add_region({.name = "b"});
+  BOOST_CHECK_EXCEPTION(draft.add_region({.name = "c"}), UsageError,
+                        says(ErrorCode::bad_argument, "regions", "got 3", "2"));
+  draft.add_tensor(0, {.name = "t", .shape = {0}}, {}, true);
+  BOOST_CHECK_EXCEPTION(draft.add_tensor(1, {.name = "t", .shape = {0}}, {}, true), UsageError,
+                        says(ErrorCode::bad_argument, "tensors", "got 2", "1"));
+  draft.check_complete();
+  BOOST_TEST(draft.regions.size() == 2u);
+  BOOST_TEST(draft.tensors.size() == 1u);
+  draft.limits.max_regions = 3;
+  BOOST_TEST(draft.add_region({.name = "c"}) == 2u);
+}
+
+// With what an append keeps, which is not declared.
+BOOST_AUTO_TEST_CASE(the_whole_is_counted_too) {
+  Draft draft;
+  draft.limits.max_regions = 1;
+  draft.add_region({.name = "a"});
+  draft.regions.emplace_back();
+  BOOST_CHECK_EXCEPTION(draft.check_complete(), UsageError,
+                        says(ErrorCode::bad_argument, "regions", "got 2", "1"));
+}
+
+BOOST_AUTO_TEST_CASE(default_limits_are_a_readers) {
+  const Draft draft;
+  BOOST_TEST(draft.limits.max_regions == ReadLimits{}.max_regions);
+  BOOST_TEST(draft.limits.max_tensors == ReadLimits{}.max_tensors);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
