@@ -18,6 +18,7 @@
 #include "cli/stop_on_signal.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/stream.h"
 #include "thalia/verify.h"
@@ -188,8 +189,8 @@ class Bench {
     const bool writes =
         !writes_.empty() && &step >= writes_.data() && &step < writes_.data() + writes_.size();
     if (writes) {
-      std::filesystem::remove(folder_ / "raw");
-      std::filesystem::remove(file());
+      remove_file(folder_ / "raw");
+      remove_file(file());
       folder_.settle();
     } else if (step.cache == Cache::cold) {
       if (!drop_from_cache(file())) step.row.note = kPagesStay;
@@ -201,8 +202,8 @@ class Bench {
 
   // What the reads read, whatever was written last.
   void save_again() {
-    std::filesystem::remove(folder_ / "raw");
-    std::filesystem::remove(file());
+    remove_file(folder_ / "raw");
+    remove_file(file());
     save({.durability = Durability::full});
     folder_.settle();
   }

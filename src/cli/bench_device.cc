@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kCallBytes = 1 << 20;
 constexpr unsigned kCallsInFlight = 16;
+constexpr std::size_t kMostThreads = 256;
 
 [[noreturn]] void fail(const char* call, const std::filesystem::path& path) {
   throw IoError(call, errno, {.path = path.string()});
@@ -63,7 +64,9 @@ void for_each_run(std::size_t size, unsigned threads, Job job) {
   };
   {
     std::vector<std::jthread> others;
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
+    const std::size_t runs = (size + kCallBytes - 1) / kCallBytes;
+    const std::size_t most = std::min({std::size_t{threads}, runs, kMostThreads});
+    for (std::size_t i = 1; i < most; ++i) others.emplace_back(work);
     work();
   }
   if (error) std::rethrow_exception(error);

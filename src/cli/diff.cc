@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/stop_on_signal.h"
 #include "thalia/delta.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
@@ -31,7 +32,7 @@ int run_diff(const Arguments& arguments, Output& out) {
   read.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
-  const auto folder = std::filesystem::temp_directory_path();
+  const auto folder = temporary_folder();
   const ResolvedFile old_file(arguments.before, folder, {.read = read});
   const ResolvedFile new_file(arguments.after, folder, {.read = read});
   const Reader before = Reader::open(old_file.path(), read);

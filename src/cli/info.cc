@@ -24,6 +24,7 @@
 #include "thalia/growth_history.h"
 #include "thalia/json_writer.h"
 #include "thalia/metadata_file.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/wrap.h"
@@ -282,7 +283,7 @@ int run_info(const Arguments& arguments, Output& out) {
   }
   // Checking blocks of the tree would read the payloads in them.
   const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});
-  const std::uint64_t disk_bytes = std::filesystem::file_size(arguments.file);
+  const std::uint64_t disk_bytes = file_bytes(arguments.file);
   if (arguments.json) {
     print_thalia_json(out, reader, disk_bytes);
   } else {

@@ -11,6 +11,7 @@
 #include "cli/stop_on_signal.h"
 #include "thalia/error.h"
 #include "thalia/merge.h"
+#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {
@@ -27,8 +28,7 @@ MergePreference preference_named(const std::string& word, const std::vector<std:
   if (word == "first") return {.kind = Kind::first};
   if (word == "last") return {.kind = Kind::last};
   const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const std::string& input) {
-    std::error_code ignored;
-    return input == word || std::filesystem::equivalent(input, word, ignored);
+    return input == word || is_same_file(input, word);
   });
   if (found == inputs.end()) {
     throw UsageError(ErrorCode::bad_argument, {},

@@ -13,6 +13,7 @@
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
+#include "thalia/paths.h"
 #include "thalia/v01.h"
 
 namespace thalia::cli {
@@ -105,7 +106,7 @@ void print_delta(Output& out, const std::filesystem::path& path, bool as_json) {
   if (!as_json) {
     line(out, "file", escape(path.string()));
     line(out, "format", "thalia 0.1 delta: a Python pickle, which is never opened");
-    line(out, "on disk", exact_bytes(std::filesystem::file_size(path)));
+    line(out, "on disk", exact_bytes(file_bytes(path)));
     line(out, "wrapper", v01_wrapper_name(info.wrapper));
     line(out, "base", hex(info.base_hash.bytes, 32));
     line(out, "base step", grouped(info.base_step));
@@ -116,7 +117,7 @@ void print_delta(Output& out, const std::filesystem::path& path, bool as_json) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("path", as_utf8(path.string())).member("format", "thalia-0.1");
-  json.member("delta", true).member("disk_bytes", std::filesystem::file_size(path));
+  json.member("delta", true).member("disk_bytes", file_bytes(path));
   json.member("wrapper", v01_wrapper_name(info.wrapper));
   json.member("base_hash", hex(info.base_hash.bytes, 32)).member("base_step", info.base_step);
   json.member("current_step", info.current_step).key("metadata");

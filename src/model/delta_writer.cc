@@ -19,6 +19,7 @@
 #include "model/low_rank_delta.h"
 #include "model/region_changes.h"
 #include "thalia/format/constants.h"
+#include "thalia/paths.h"
 
 namespace thalia {
 namespace {
@@ -50,18 +51,15 @@ SaveOptions save_options(const DeltaOptions& options) {
 
 // From the target's folder to the base, where there is a way; else absolute.
 std::string base_path(const fs::path& base, const fs::path& target) {
-  const fs::path absolute = fs::weakly_canonical(base);
-  const fs::path folder = fs::weakly_canonical(target).parent_path();
+  const fs::path absolute = resolved_path(base);
+  const fs::path folder = resolved_path(target).parent_path();
   const fs::path relative = absolute.lexically_relative(folder);
   return (relative.empty() ? absolute : relative).generic_string();
 }
 
-bool is_same_file(const fs::path& a, const fs::path& b) {
-  std::error_code unknown;
-  if (fs::equivalent(a, b, unknown)) return true;
-  std::error_code no_way;
-  const fs::path one = fs::weakly_canonical(a, no_way);
-  return !no_way && one == fs::weakly_canonical(b, no_way) && !no_way;
+// Also where neither is there.
+bool are_one(const fs::path& a, const fs::path& b) {
+  return is_same_file(a, b) || resolved_path(a) == resolved_path(b);
 }
 
 class DeltaWriter {
@@ -75,7 +73,7 @@ class DeltaWriter {
         draft_(model::draft_of(state)),
         sources_(model::sources_of(state)) {
     for (const fs::path& path : base.files()) {
-      if (!is_same_file(path, target)) continue;
+      if (!are_one(path, target)) continue;
       throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
                        {.path = target.string(), .field = "target"});
     }

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -12,6 +11,7 @@
 #include "container/carried_tensor.h"
 #include "container/delta_prefix.h"
 #include "format/fixed_name.h"
+#include "thalia/paths.h"
 
 namespace thalia::model {
 namespace {
@@ -29,16 +29,6 @@ std::string pair_of(std::string_view source, std::string_view target) {
   return std::string(source) + '\0' + std::string(target);
 }
 
-bool is_file(const fs::path& path) {
-  std::error_code unknown;
-  return fs::is_regular_file(path, unknown);
-}
-
-bool is_same_file(const fs::path& a, const fs::path& b) {
-  std::error_code unknown;
-  return fs::equivalent(a, b, unknown);
-}
-
 // Where a base may be, likely places first, none twice.
 std::vector<fs::path> candidates(const fs::path& delta, const fs::path& base,
                                  const std::vector<fs::path>& search) {
@@ -48,10 +38,8 @@ std::vector<fs::path> candidates(const fs::path& delta, const fs::path& base,
     if (std::find(found.begin(), found.end(), plain) == found.end())
       found.push_back(std::move(plain));
   };
-  std::error_code unknown;
-  const fs::path real = fs::weakly_canonical(delta, unknown);  // of a symbolic link, what it names
-  add(delta.parent_path() / base);                             // an absolute one stays itself
-  if (!unknown) add(real.parent_path() / base);
+  add(delta.parent_path() / base);                 // an absolute one stays itself
+  add(resolved_path(delta).parent_path() / base);  // of a symbolic link, from what it names
   add(delta.parent_path() / base.filename());
   for (const fs::path& folder : search) add(folder / base.filename());
   return found;

@@ -111,6 +111,30 @@ OPERATING_SYSTEM = re.compile(
 )
 OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/")
 
+# What one place does for all: (pattern, beginnings of the paths that may, what others do instead).
+CALLS = (
+    (
+        r"(?:std::filesystem|\bfs)::(?!path\b)\w+",
+        ("src/io/", "src/cli/bench_device.", "src/cli/output_file."),
+        "thalia/paths.h asks the file system, and its errors are IoErrors",
+    ),
+    (
+        r"thalia-tmp|\.tmp\b|mkstemp|tmpfile|tempnam",
+        ("src/io/temporary_file.", "src/io/atomic_file.h", "src/cli/output_file."),
+        "io/temporary_file.h makes temporary names",
+    ),
+    (
+        r"\bO_CREAT\b|std::ofstream|\bfopen\(|::rename(?:at2?)?\(|std::rename",
+        ("src/io/", "src/cli/bench_device.", "src/cli/output_file."),
+        "thalia/output_file.h writes files",
+    ),
+    (
+        r"hardware_concurrency",
+        ("src/base/parallel.", "src/cli/bench."),
+        "resolve_threads() says how many threads there are",
+    ),
+)
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SOURCE_SUFFIXES = {".cc", ".h"}
 LONGEST_FILE = 500
@@ -201,6 +225,19 @@ def include_violations(root):
             if wrong:
                 line = text.count("\n", 0, match.start(2)) + 1
                 found.append(f"{path}:{line}: {match[2]}: {wrong}")
+    return found
+
+
+def call_violations(root):
+    """One sentence for each use under src/ and include/ of what CALLS leaves to another place."""
+    found = []
+    for path, text in source_files(root, ("include", "src")):
+        for pattern, places, instead in CALLS:
+            if path.startswith(places):
+                continue
+            for match in re.finditer(pattern, text):
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(f"{path}:{line}: {match[0]}: {instead}")
     return found
 
 

@@ -14,6 +14,9 @@ class ThisTree(unittest.TestCase):
     def test_includes_point_downwards(self):
         self.assertEqual(rules.include_violations(ROOT), [])
 
+    def test_what_one_place_does_is_done_there(self):
+        self.assertEqual(rules.call_violations(ROOT), [])
+
     def test_no_file_is_longer_than_the_limit(self):
         long_files = rules.file_lengths(ROOT)
         for path, lines in long_files:
@@ -114,6 +117,24 @@ class BrokenTrees(unittest.TestCase):
         self.refuses("src/io/a.cc", "<nlohmann/json.hpp>")
         self.refuses("src/io/a.cc", "<surprise.h>")
         self.assertEqual(len(self.violations("src/utils/a.cc", "")), 1)
+
+    def test_calls_out_of_place_are_found(self):
+        for line, place in (
+            ("std::filesystem::file_size(path)", "src/io/paths.cc"),
+            ("fs::weakly_canonical(path)", "src/io/paths.cc"),
+            ('name + ".tmp"', "src/io/temporary_file.cc"),
+            ("::open(path, O_CREAT)", "src/io/atomic_file.cc"),
+            ("std::ofstream out(path)", "src/io/atomic_file.cc"),
+            ("std::thread::hardware_concurrency()", "src/base/parallel.cc"),
+        ):
+            for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):
+                with tempfile.TemporaryDirectory() as folder:
+                    file = Path(folder, path)
+                    file.parent.mkdir(parents=True)
+                    file.write_text(f"std::filesystem::path p;\n{line}\n", encoding="utf-8")
+                    found = rules.call_violations(Path(folder))
+                    self.assertEqual(len(found), count, f"{line} in {path}: {found}")
+                    self.assertTrue(all(f.startswith(f"{path}:2: ") for f in found))
 
     def test_long_files_are_reported(self):
         with tempfile.TemporaryDirectory() as folder:
