@@ -36,7 +36,8 @@ class Steps {
     return guarded(call, false);
   }
   /// A call that checks its arguments before it changes anything: where it throws UsageError,
-  /// nothing has happened, and the caller may go on. Whatever else it throws ends them all.
+  /// nothing has happened, and the caller may go on. Whatever else it throws ends them all, as it
+  /// does in run().
   template <typename Call>
   auto check_and_run(Call&& call) {
     return guarded(call, true);
@@ -63,8 +64,9 @@ class Steps {
     try {
       return call();
     } catch (Error& error) {
+      if (mendable && dynamic_cast<const UsageError*>(&error) != nullptr) throw;
       if (!path_.empty()) error.add_path(path_);
-      if (!mendable || dynamic_cast<const UsageError*>(&error) == nullptr) fail(error.what());
+      fail(error.what());
       throw;
     } catch (const std::exception& error) {
       fail(error.what());

@@ -43,7 +43,8 @@ class Writer::Impl {
     return steps_.check_and_run([&] {
       if (store_) {
         throw UsageError(ErrorCode::wrong_state,
-                         fmt::format("{} after a payload was streamed", what));
+                         fmt::format("{} after a payload was streamed", what),
+                         {.path = file_.path().string()});
       }
       return call(draft_);
     });
@@ -72,10 +73,15 @@ class Writer::Impl {
   }
 
   container::Draft& settle() {
-    steps_.check_and_run([&] {  // what is missing the caller may still give
-      draft_.check_complete();
-      if (store_) store_->check_complete();
-    });
+    try {
+      steps_.check_and_run([&] {  // what is missing the caller may still give
+        draft_.check_complete();
+        if (store_) store_->check_complete();
+      });
+    } catch (Error& error) {
+      error.add_path(file_.path().string());
+      throw;
+    }
     if (store_) steps_.run([&] { store_->settle(); });
     return draft_;
   }
