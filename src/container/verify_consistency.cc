@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/region_facts.h"
+#include "container/short_name.h"
 #include "container/tensor_reading.h"
 #include "container/verify_connections.h"
 #include "container/verify_region.h"
