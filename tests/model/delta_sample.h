@@ -87,6 +87,7 @@ inline Tensor random_tensor(DType dtype, const Shape& shape, std::mt19937_64& ra
   for (std::byte& byte : tensor.mutable_bytes()) {
     byte = static_cast<std::byte>(random());
     if (dtype == DType::boolean) byte &= std::byte{1};
+    if (dtype == DType::ternary) byte |= (byte >> 1) & std::byte{0x55};  // 10 stands for nothing
   }
   // Unused bits of packed types are zero.
   const unsigned used = static_cast<unsigned>(*shape.element_count() % 8 * dtype_bits(dtype) % 8);

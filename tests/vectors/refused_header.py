@@ -196,6 +196,7 @@ def of_region(field):
 
 REGION = [
     index("R1", "index_name", region_name=b"cortez" + bytes(26)),
+    index("R18", "index_name_behind_nul", region_name=b"cortex" + bytes(24) + b"x\0"),
     index("R2", "data_offset_odd", data_offset=plus(1)),
     index("R3", "data_offset_beyond", data_offset=ALL - 63),
     index("R4", "data_length_191", data_length=191),
