@@ -14,12 +14,12 @@ constexpr std::uint64_t kFirstRoom = 64 << 10;  // where the frame does not say 
 std::uint64_t first_room(ByteSpan file, std::uint64_t most) {
   const auto size = codec::content_size(file.first(std::min(file.size(), codec::kFrameStart)));
   if (!size) return std::min(kFirstRoom, most);
-  if (*size > most) fail_limit("wrapper", "max_allocation_bytes", *size, most);
   const std::uint64_t possible = codec::most_content(codec::frame_kind(file), file.size());
   if (*size > possible) {
     fail_field(ErrorCode::bad_value, "wrapper", "content_size", 0, std::to_string(*size),
                fmt::format("at most {} from {} bytes", possible, file.size()));
   }
+  if (*size > most) fail_limit("wrapper", "max_allocation_bytes", *size, most);
   return *size;
 }
 

@@ -77,9 +77,6 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
     check.fail(AT(DirectoryHeader, region_count), std::to_string(directory.region_count),
                fmt::format("num_regions {}, or one more", std::uint32_t{header.num_regions}));
   }
-  if (directory.tensor_count > limits.max_tensors) {
-    fail_limit("directory", "max_tensors", directory.tensor_count, limits.max_tensors);
-  }
   std::uint64_t expected = sizeof(DirectoryHeader);
   const auto array = [&](const char* field, std::size_t at, std::uint64_t offset,
                          std::uint64_t length) {
@@ -100,6 +97,9 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
         directory.side_data_length);
   check.equal(AT(DirectoryHeader, side_data_length),
               directory.side_data_offset + directory.side_data_length, header.directory_length);
+  if (directory.tensor_count > limits.max_tensors) {
+    fail_limit("directory", "max_tensors", directory.tensor_count, limits.max_tensors);
+  }
 }
 
 void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,

@@ -196,6 +196,10 @@ void validate_header(const Header& header, std::uint64_t file_size, const ReadLi
     fail_field(ErrorCode::truncated, HEADER_AT(file_length), std::to_string(header.file_length),
                fmt::format("the file's {} bytes", file_size), "the file is cut short");
   }
+  validate_checksum_fields(header);
+  validate_tail(header);
+  validate_sections(header);
+  // Last: what the file has no room for is damage, and no limit to raise.
   if (limits.max_file_bytes != 0 && header.file_length > limits.max_file_bytes) {
     fail_limit("header", "max_file_bytes", header.file_length, limits.max_file_bytes);
   }
@@ -205,9 +209,6 @@ void validate_header(const Header& header, std::uint64_t file_size, const ReadLi
   if (header.metadata_length > limits.max_json_bytes) {
     fail_limit("metadata", "max_json_bytes", header.metadata_length, limits.max_json_bytes);
   }
-  validate_checksum_fields(header);
-  validate_tail(header);
-  validate_sections(header);
 }
 
 #undef HEADER_AT

@@ -127,8 +127,6 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
 
 MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits)
     : tensor_(tensor), length_(mckp_coded_length(tensor)) {
-  if (tensor.original_size > limits.max_allocation_bytes)
-    fail_limit("header", "max_allocation_bytes", tensor.original_size, limits.max_allocation_bytes);
   switch (tensor.method.codec) {
     case Codec::store:
       if (payload.size() != length_)
@@ -147,6 +145,9 @@ MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimit
     case Codec::packed_exponents:
       split_pieces(payload);
   }
+  // Last: what the payload has no room for is damage, and no limit to raise.
+  if (tensor.original_size > limits.max_allocation_bytes)
+    fail_limit("header", "max_allocation_bytes", tensor.original_size, limits.max_allocation_bytes);
 }
 
 void MckpBlock::split_frames(ByteSpan payload) {

@@ -206,12 +206,12 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
   static_assert(sizeof stored == kSafetensorsPrefix);
   std::memcpy(&stored, file.data(), sizeof stored);
   const std::uint64_t length = stored;
-  if (length > max_header_bytes) {
-    fail_limit("header", "max_safetensors_header_bytes", length, max_header_bytes);
-  }
   if (length > file.size() - kSafetensorsPrefix) {
     fail_field(ErrorCode::truncated, "header", "length", 0, std::to_string(length),
                fmt::format("{}, what is left of the file", file.size() - kSafetensorsPrefix));
+  }
+  if (length > max_header_bytes) {
+    fail_limit("header", "max_safetensors_header_bytes", length, max_header_bytes);
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kSafetensorsPrefix,
                               length);

@@ -127,8 +127,6 @@ V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& wa
     fail_header(ErrorCode::bad_value, "num_regions", offsetof(V01Header, num_regions), "0",
                 "1 or more");
   }
-  if (header.num_regions > limits.max_regions)
-    fail_limit("header", "max_regions", header.num_regions, limits.max_regions);
   const auto part = [&](std::string_view name, std::uint64_t offset, std::uint64_t length,
                         std::size_t field) {
     check_extent(header, name, {offset, length}, field, body.size());
@@ -143,6 +141,8 @@ V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& wa
                 std::to_string(header.num_regions),
                 fmt::format("{}, the entries of the region index", entries));
   }
+  if (header.num_regions > limits.max_regions)
+    fail_limit("header", "max_regions", header.num_regions, limits.max_regions);
   if (header.region_index_length % sizeof(V01RegionEntry) != 0) {
     warnings.push_back(fmt::format("{} bytes behind the last entry of the region index",
                                    header.region_index_length % sizeof(V01RegionEntry)));

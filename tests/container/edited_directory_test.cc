@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(broken_directory_headers_are_refused) {
                            {"directory_version", [](D& d) { d.directory_version = 2; }},
                            {"region_count", [](D& d) { d.region_count = 0; }},
                            {"region_count", [](D& d) { d.region_count = kAll32; }},
-                           {"max_tensors", [](D& d) { d.tensor_count = kAll32; }},
+                           {"tensors_offset", [](D& d) { d.tensor_count = kAll32; }},
                            {"chunks_offset", [](D& d) { d.tensor_count = d.tensor_count + 1; }},
                            {"chunks_offset", [](D& d) { d.chunk_count = kAll32; }},
                            {"names_offset", [](D& d) { d.chunk_count = 1; }},

@@ -71,13 +71,13 @@ BOOST_AUTO_TEST_CASE(broken_fields_are_refused) {
           {"metadata_offset", [](H& h) { h.metadata_offset = 257; }},
           {"metadata_offset", [](H& h) { h.metadata_offset = 0; }},
           {"metadata_offset", [](H& h) { h.metadata_offset = kAll - 63; }},
-          {"max_json_bytes", [](H& h) { h.metadata_length = kAll; }},
+          {"metadata_offset", [](H& h) { h.metadata_length = kAll; }},
           {"metadata_offset", [](H& h) { h.metadata_length = 1 << 20; }},
           {"metadata_offset", [](H& h) { h.metadata_length = 0; }},
           {"connectivity_offset", [](H& h) { h.connectivity_length = 0; }},
           {"region_index_length", [](H& h) { h.region_index_length = 0; }},
           {"region_index_length", [](H& h) { h.num_regions = 0; }},
-          {"max_regions", [](H& h) { h.num_regions = 0xFFFFFFFF; }},
+          {"region_index_length", [](H& h) { h.num_regions = 0xFFFFFFFF; }},
           {"region_index_offset", [](H& h) { h.region_index_offset = 256; }},
           {"region_index_offset", [](H& h) { h.region_index_offset = kAll - 63; }},
           {"connectivity_offset", [](H& h) { h.connectivity_offset = h.connectivity_offset + 1; }},
@@ -112,13 +112,28 @@ BOOST_AUTO_TEST_CASE(errors_of_open_have_their_codes) {
       bool(code([](H& h) { h.incompatible_features = 2; }) == ErrorCode::unsupported_feature));
   BOOST_TEST(bool(code([](H& h) { h.flags = 0x80; }) == ErrorCode::bad_value));
   BOOST_TEST(bool(code([](H& h) { h.file_length = h.file_length + 64; }) == ErrorCode::truncated));
-  BOOST_TEST(bool(code([](H& h) { h.num_regions = 1u << 25; }) == ErrorCode::limit_exceeded));
+  BOOST_TEST(bool(code([](H& h) { h.num_regions = 1u << 25; }) == ErrorCode::bad_value));
+  BOOST_TEST(bool(code([](H& h) { h.metadata_length = kAll; }) == ErrorCode::out_of_bounds));
 
   EditableFile file(bytes);
   file.header().training_steps = 5;
   const DamagedFile unsealed(file.bytes());
   BOOST_CHECK_EXCEPTION(Reader::open(unsealed.path()), IntegrityError,
                         says(ErrorCode::checksum_mismatch, "header.header_crc32"));
+}
+
+// What the file has room for, and the limits have not.
+BOOST_AUTO_TEST_CASE(what_is_beyond_a_limit_is_refused_as_that) {
+  const DamagedFile file(varied_bytes());
+  const auto check = [&](const ReadLimits& limits, const std::string& name) {
+    BOOST_CHECK_EXCEPTION(Reader::open(file.path(), {.limits = limits}), FormatError,
+                          says(ErrorCode::limit_exceeded, name));
+  };
+  const Reader reader = Reader::open(file.path());
+  check({.max_file_bytes = varied_bytes().size() - 1}, "max_file_bytes");
+  check({.max_regions = reader.region_count() - 1}, "max_regions");
+  check({.max_tensors = 1}, "max_tensors");
+  check({.max_json_bytes = 1}, "max_json_bytes");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_totals_are_reported) {
