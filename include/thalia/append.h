@@ -44,7 +44,8 @@ struct AppendOptions {
   bool wait = false;
   /// Threads that hash and compress; 0: one a core.
   unsigned threads = 0;
-  ReadLimits limits{};  ///< for the file that is appended to
+  Access access = Access::mapped;  ///< to the file that is appended to
+  ReadLimits limits{};             ///< for it
   /// Of the bytes that are written.
   Progress progress{};
   /// A stop that was requested ends commit() with CancelledError and the old state, up to the

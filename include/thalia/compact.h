@@ -16,6 +16,7 @@ struct CompactOptions {
   bool wait = false;
   /// Threads that hash and write; 0: one a core.
   unsigned threads = 0;
+  Access access = Access::mapped;
   ReadLimits limits{};
   std::stop_token cancel{};
 };

@@ -52,6 +52,8 @@ struct ConvertOptions {
   RegionGrouping grouping{};
   SaveOptions save{};
   ReadOptions read{};
+  /// Of a .thalia delta: folders in which a base is looked for, as ChainOptions has them.
+  std::vector<std::filesystem::path> search{};
   /// Which tensors are stored in another floating point type, sparse ones too; noted in the
   /// output's metadata. As it is made: none.
   PrecisionPolicy precision{};

@@ -77,6 +77,7 @@ struct MckpHeader {
 };
 
 struct MckpReadOptions {
+  Access access = Access::mapped;  ///< copied: the whole file is read into memory by open()
   ReadLimits limits{};
   bool verify = false;   ///< check the whole file's checksum before open() returns
   unsigned threads = 0;  ///< that decode one tensor; 0: one a core
@@ -84,6 +85,7 @@ struct MckpReadOptions {
   /// they are not where their delta is.
   std::vector<std::filesystem::path> search{};
   BasePolicy bases{};  ///< of such a chain: which files a delta may name
+  std::stop_token cancel{};
 };
 
 /// An open file, mapped. Header, index and layout are checked at opening, block header and payload

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <stop_token>
 
 #include "thalia/options.h"
 
@@ -14,8 +15,10 @@ namespace thalia {
 
 struct MetadataFileOptions {
   Durability durability = Durability::full;
+  Access access = Access::mapped;
   ReadLimits limits{};
   unsigned threads = 0;  ///< that hash; 0: one a core
+  std::stop_token cancel{};
 };
 
 struct MetadataFileResult {

@@ -38,7 +38,8 @@ class MstFile {
  public:
   /// @throws IoError; FormatError naming field and bound, also for frames that overlap or lie
   /// outside; UnsupportedError for another version, UnsupportedDtypeError.
-  static MstFile open(const std::filesystem::path& path, const ReadLimits& limits = {});
+  /// With Access::copied the whole file is read into memory.
+  static MstFile open(const std::filesystem::path& path, const ReadOptions& options = {});
   /// The same of a file's bytes. `name` is for messages.
   static MstFile from_bytes(StoredBytes bytes, std::string name = {},
                             const ReadLimits& limits = {});

@@ -117,6 +117,8 @@ struct ReadOptions {
   bool use_commit_record = false;
   /// Threads that hash and decode; 0: one a core.
   unsigned threads = 0;
+  /// Once a stop is requested, what reads the file, through a view too, ends with CancelledError.
+  std::stop_token cancel{};
 };
 
 struct VerifyOptions {
@@ -128,6 +130,7 @@ struct VerifyOptions {
   unsigned threads = 0;
   Progress progress{};
   std::uint64_t max_findings = 1000;  ///< further findings are counted, not kept
+  std::stop_token cancel{};           ///< ends with CancelledError
 };
 
 }  // namespace thalia

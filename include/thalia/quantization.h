@@ -99,6 +99,7 @@ struct QuantizedTensorReport {
 
 struct QuantizeFileOptions {
   SaveOptions save{};
+  Access access = Access::mapped;
   ReadLimits limits{};
 };
 

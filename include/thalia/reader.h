@@ -72,6 +72,8 @@ class Reader {
   /// Bytes that appends left without use and compact() gives back; 0 of a file that was saved
   /// whole. Reads the region index.
   std::uint64_t dead_bytes() const;
+  /// Bytes behind the end, the debris of an interrupted append, which readers ignore.
+  std::uint64_t debris_bytes() const noexcept;
   /// In the order of the region index. @throws UsageError (not_found), FormatError.
   RegionView region(std::uint32_t i) const;
   std::optional<RegionView> find_region(std::string_view name) const;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <stop_token>
 #include <string>
 
 #include "thalia/bytes.h"
@@ -11,12 +12,14 @@
 namespace thalia {
 
 struct RecoverOptions {
+  Access access = Access::mapped;
   ReadLimits limits{};
   /// Wait while an appender, compact() or another recover() holds the file; else that is an
   /// IoError.
   bool wait = false;
   /// Threads that hash; 0: one a core.
   unsigned threads = 0;
+  std::stop_token cancel{};  ///< ends with CancelledError, before anything is changed
 };
 
 struct RecoverResult {

@@ -37,6 +37,10 @@ class SafetensorsFile {
   /// rank above 8).
   static SafetensorsFile open(const std::filesystem::path& path,
                               std::uint64_t max_header_bytes = 100'000'000);
+  /// The same. With Access::copied the whole file is read into memory; of the limits
+  /// max_file_bytes counts.
+  static SafetensorsFile open(const std::filesystem::path& path, const ReadOptions& options,
+                              std::uint64_t max_header_bytes = 100'000'000);
 
   const std::vector<SafetensorsTensor>& tensors()
       const noexcept;  ///< in the order of their bytes in the file

@@ -32,10 +32,14 @@ class Appender::Impl {
  public:
   Impl(const std::filesystem::path& path, const AppendOptions& options)
       : options_(options),
-        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait),
+        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait,
+              options.cancel),
         steps_("the append", path.string(), [this] { close(); }) {
     do {
-      file_ = detail::OpenFile::open(path, {.limits = options.limits, .threads = options.threads});
+      file_ = detail::OpenFile::open(path, {.access = options.access,
+                                            .limits = options.limits,
+                                            .threads = options.threads,
+                                            .cancel = options.cancel});
     } while (!relocked_where_replaced(path));
     container::require_plain(file_->mapping());
     file_->named([&] { container::check_can_be_rewritten(file_->header()); });
@@ -74,7 +78,7 @@ class Appender::Impl {
   // True where what is locked is what was opened.
   bool relocked_where_replaced(const std::filesystem::path& path) {
     if (lock_->is_at_path()) return true;
-    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait);
+    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.cancel);
     return false;
   }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/fail.h"
 #include "base/parallel.h"
 #include "container/checked_headers.h"
 #include "container/closing_checksum.h"
@@ -84,7 +85,7 @@ bool may_be_recovered(const Error& error, ByteSpan file) {
 }
 
 RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& limits,
-                                unsigned threads) {
+                                unsigned threads, const std::stop_token& cancel) {
   RecordSearch out;
   const ByteSpan file = mapping.touched(0, mapping.bytes().size());
   std::vector<CommitRecord> candidates;
@@ -92,9 +93,11 @@ RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& 
   std::uint64_t offset =
       (file.size() - sizeof(format::Header)) / format::kAlignment * format::kAlignment;
   for (; offset >= sizeof(format::Header); offset -= format::kAlignment) {
-    if (offset % kReadAheadBytes == 0)
+    if (offset % kReadAheadBytes == 0) {
+      stop_if_cancelled(cancel);
       mapping.advise(offset - std::min(offset, kReadAheadBytes), kReadAheadBytes,
                      io::Advice::will_need);
+    }
     const auto& header = *reinterpret_cast<const format::Header*>(file.data() + offset);
     if (!may_be_record(header, offset) || !holds(header, file.size(), limits)) continue;
     ++out.records;
@@ -106,6 +109,7 @@ RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& 
   std::sort(candidates.begin(), candidates.end(), is_better);
   if (candidates.size() > kMostTried) candidates.resize(kMostTried);
   for (CommitRecord& record : candidates) {
+    stop_if_cancelled(cancel);
     if (!check_state(file, record, limits, threads)) continue;
     if (record.damaged_blocks == 0) {
       out.best = record;

@@ -31,7 +31,8 @@ bool may_be_recovered(const Error& error, ByteSpan file);
 /// best is the one with the highest generation among those without a damaged block or, where there
 /// is none, among all. Hashes the state of no more than 64 records, those of the highest
 /// generations.
+/// @throws CancelledError.
 RecordSearch find_commit_record(const io::FileBytes& file, const ReadLimits& limits,
-                                unsigned threads);
+                                unsigned threads, const std::stop_token& cancel);
 
 }  // namespace thalia::container

@@ -87,11 +87,14 @@ CompactResult compact(const std::filesystem::path& path, const CompactOptions& o
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
                       const CompactOptions& options) {
   const bool in_place = is_same_file(input, output);
-  const ReadOptions read{.limits = options.limits, .threads = options.threads};
+  const ReadOptions read{.access = options.access,
+                         .limits = options.limits,
+                         .threads = options.threads,
+                         .cancel = options.cancel};
   std::optional<io::LockedFile> lock;
   std::shared_ptr<const detail::OpenFile> file;
   do {
-    if (in_place) lock.emplace(input, io::LockedFile::Access::read, options.wait);
+    if (in_place) lock.emplace(input, io::LockedFile::Access::read, options.wait, options.cancel);
     file = detail::OpenFile::open(input, read);
   } while (lock && !lock->is_at_path());
   if (in_place) container::require_plain(file->mapping());

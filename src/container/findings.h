@@ -29,7 +29,7 @@ class Findings {
       action();
       return true;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::limit_exceeded) throw;
+      if (error.code() == ErrorCode::limit_exceeded || error.code() == ErrorCode::cancelled) throw;
       add(error, region, tensor);
       return false;
     }

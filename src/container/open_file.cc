@@ -45,7 +45,9 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
     return header;
   } catch (const Error& error) {
     if (!options.use_commit_record || !container::may_be_recovered(error, all)) throw;
-    const auto found = container::find_commit_record(mapping, options.limits, options.threads).best;
+    const auto found =
+        container::find_commit_record(mapping, options.limits, options.threads, options.cancel)
+            .best;
     if (!found) throw;
     return found->header;
   }

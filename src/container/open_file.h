@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fail.h"
 #include "container/verified_blocks.h"
 #include "format/extent.h"
 #include "format/overlay.h"
@@ -163,7 +164,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options);
 
  private:
+  // What reads any bytes comes by here, or by verified().
   void touch(std::uint64_t offset, std::uint64_t length) const {
+    stop_if_cancelled(options_.cancel);
     if (options_.access == Access::copied) copy_in(offset, length);
   }
   void copy_in(std::uint64_t offset, std::uint64_t length) const;

@@ -102,6 +102,8 @@ class Scan {
       std::vector<std::uint64_t> bad;
       try {
         walk(begin, end, bad);
+      } catch (const CancelledError&) {
+        throw;
       } catch (const Error& error) {
         findings_.add(error);
         give_up(begin, end);

@@ -77,6 +77,12 @@ std::uint64_t Reader::logical_bytes() const {
   });
 }
 
+std::uint64_t Reader::debris_bytes() const noexcept {
+  // Of a side file they stayed with its source.
+  if (file_->mapping().backing() == io::Backing::partial) return 0;
+  return file_->mapping().bytes().size() - header().file_length;
+}
+
 std::uint64_t Reader::dead_bytes() const {
   return file_->named([&] {
     std::vector<format::Extent> regions;

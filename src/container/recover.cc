@@ -7,8 +7,8 @@
 #include "container/commit_records.h"
 #include "container/open_bytes.h"
 #include "format/overlay.h"
+#include "io/file_bytes.h"
 #include "io/locked_file.h"
-#include "io/mapped_file.h"
 #include "io/posix_file.h"
 #include "thalia/format/constants.h"
 
@@ -28,7 +28,7 @@ std::string find_fault(ByteSpan file, const ReadLimits& limits) {
 }
 
 RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
-  const auto file = io::MappedFile::open(lock.path());
+  const auto file = io::FileBytes::open_whole(lock.path(), options.access, options.cancel);
   const ByteSpan bytes = file->bytes();
   container::require_plain(bytes, lock.path());
   RecoverResult result;
@@ -38,7 +38,7 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
     header = format::overlay<format::Header>(bytes, 0, "header");
   } else {
     const container::RecordSearch search =
-        container::find_commit_record(*file, options.limits, options.threads);
+        container::find_commit_record(*file, options.limits, options.threads, options.cancel);
     result.records = search.records;
     if (!search.best) {
       throw IntegrityError(ErrorCode::checksum_mismatch,
@@ -48,6 +48,7 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
                                                                 search.records, bytes.size()),
                             .bound = "a header, or a commit record whose closing checksum holds"});
     }
+    stop_if_cancelled(options.cancel);
     header = search.best->header;
     result.restored = true;
     result.record_offset = search.best->offset;
@@ -68,7 +69,8 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
 
 RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options) {
   try {
-    return recover_locked({path, io::LockedFile::Access::read_write, options.wait}, options);
+    return recover_locked({path, io::LockedFile::Access::read_write, options.wait, options.cancel},
+                          options);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

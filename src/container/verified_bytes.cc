@@ -1,6 +1,8 @@
 // What an open file hands out, checked as the options say.
+#include <algorithm>
 #include <cstring>
 
+#include "base/fail.h"
 #include "container/closing_checksum.h"
 #include "container/fail_payload.h"
 #include "container/open_file.h"
@@ -8,6 +10,8 @@
 
 namespace thalia::detail {
 namespace {
+
+constexpr std::uint64_t kPart = 4 << 20;  // hashed between two looks at the stop token
 
 bool has_digests(const integrity::ContentDigest& digest, const format::TensorEntry& entry) {
   return digest.crc32 == entry.crc32 &&
@@ -17,6 +21,7 @@ bool has_digests(const integrity::ContentDigest& digest, const format::TensorEnt
 }  // namespace
 
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
+  stop_if_cancelled(options_.cancel);
   // Blocks are smaller than frames: several threads would wait for one that decodes.
   if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
   if (checks_blocks()) {
@@ -31,12 +36,14 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
   if (options_.access == Access::mapped || options_.verification != Verification::off)
     return verified(offset, length);
+  stop_if_cancelled(options_.cancel);
   buffer.resize(length);
   named([&] { mapping_->read(offset, buffer); });
   return buffer;
 }
 
 void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
+  stop_if_cancelled(options_.cancel);
   if (options_.access == Access::copied) {
     if (options_.verification == Verification::off)
       return named([&] { mapping_->read(offset, out); });
@@ -133,7 +140,12 @@ void OpenFile::verify_for_append() const {
 void OpenFile::verify_whole_checksum() const {
   const std::uint64_t covered = header_.file_length - format::kChecksumLength;
   const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
-  container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) { visit(rest); });
+  container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) {
+    for (std::uint64_t at = 0; at < rest.size(); at += kPart) {
+      stop_if_cancelled(options_.cancel);
+      visit(rest.subspan(at, std::min<std::uint64_t>(kPart, rest.size() - at)));
+    }
+  });
 }
 
 }  // namespace thalia::detail

@@ -77,8 +77,10 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
                      const ConvertOptions& options, ConvertResult& result) {
   const MetadataFileResult written = write_metadata_file(input, output,
                                                          {.durability = options.save.durability,
+                                                          .access = options.read.access,
                                                           .limits = options.read.limits,
-                                                          .threads = options.read.threads});
+                                                          .threads = options.read.threads,
+                                                          .cancel = options.save.cancel});
   result.input_bytes = written.source_bytes;
   result.output_bytes = written.output_bytes;
   result.tensors = written.tensors;
@@ -91,7 +93,8 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
   if (from == FileFormat::thalia) {
-    const ResolvedFile resolved(input, output.parent_path(), {.read = options.read});
+    const ResolvedFile resolved(input, output.parent_path(),
+                                {.read = options.read, .search = options.search});
     if (resolved.is_copy()) {
       run(resolved.path(), output, options, result);
       result.input_bytes = resolved.input_bytes();
@@ -156,7 +159,8 @@ ConvertResult convert(const std::filesystem::path& input, const std::filesystem:
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
   return timed([&](ConvertResult& result) {
-    const ResolvedFile resolved(input, output.parent_path(), {.read = options.read});
+    const ResolvedFile resolved(input, output.parent_path(),
+                                {.read = options.read, .search = options.search});
     const Reader reader = Reader::open(resolved.path(), options.read);
     std::vector<std::uint32_t> numbers;
     for (const std::string& name : regions) numbers.push_back(reader.region(name).index());

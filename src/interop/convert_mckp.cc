@@ -143,7 +143,8 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
       output, tensors, metadata,
       {.max_header_bytes = options.max_safetensors_header_bytes,
        .durability = options.save.durability,
-       .progress = options.save.progress},
+       .progress = options.save.progress,
+       .cancel = options.save.cancel},
       [&](std::size_t i, const PieceSink& sink) {
         sink(converted(precision, list.tensors[i], list.read(i), tensors[i].dtype).bytes());
       });

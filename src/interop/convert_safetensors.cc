@@ -23,7 +23,8 @@ namespace {
 SafetensorsWriteOptions write_options(const ConvertOptions& options) {
   return {.max_header_bytes = options.max_safetensors_header_bytes,
           .durability = options.save.durability,
-          .progress = options.save.progress};
+          .progress = options.save.progress,
+          .cancel = options.save.cancel};
 }
 
 std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {
@@ -46,7 +47,8 @@ struct Streamed {
 
 void safetensors_to_safetensors(const path& input, const path& output,
                                 const ConvertOptions& options, ConvertResult& result) {
-  const SafetensorsFile file = SafetensorsFile::open(input, options.max_safetensors_header_bytes);
+  const SafetensorsFile file =
+      SafetensorsFile::open(input, options.read, options.max_safetensors_header_bytes);
   result.input_bytes = file.file_bytes();
   result.tensors = static_cast<std::uint32_t>(file.tensors().size());
   PrecisionRun precision(options.precision, result);
@@ -68,7 +70,8 @@ void safetensors_to_safetensors(const path& input, const path& output,
 
 void safetensors_to_thalia(const path& input, const path& output, const ConvertOptions& options,
                            ConvertResult& result) {
-  const SafetensorsFile file = SafetensorsFile::open(input, options.max_safetensors_header_bytes);
+  const SafetensorsFile file =
+      SafetensorsFile::open(input, options.read, options.max_safetensors_header_bytes);
   Writer writer(output, options.save);
   PrecisionRun precision(options.precision, result);
   writer.set_metadata(

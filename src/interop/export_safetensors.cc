@@ -37,7 +37,8 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
         write_safetensors(output, out.tensors, origin.metadata,
                           {.max_header_bytes = options.max_safetensors_header_bytes,
                            .durability = options.save.durability,
-                           .progress = options.save.progress},
+                           .progress = options.save.progress,
+                           .cancel = options.save.cancel},
                           [&](std::size_t i, const PieceSink& sink) {
                             const TensorView& view = out.views[i];
                             visit_payload(view, scratch, options.read, [&](ByteSpan piece) {

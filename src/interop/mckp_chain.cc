@@ -15,7 +15,7 @@
 #include "interop/hex_text.h"
 #include "interop/mckp_format.h"
 #include "interop/mckp_impl.h"
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "io/real_path.h"
 #include "thalia/paths.h"
 
@@ -90,11 +90,17 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
   }
 }
 
+// In place where the storage can and the options allow it.
+StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
+                     const MckpReadOptions& options) {
+  return options.access == Access::copied ? storage.StorageBackend::view(key) : storage.view(key);
+}
+
 Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
   return [&storage, options](const MckpPrevious& wanted) -> std::optional<MckpFile> {
     StoredBytes bytes;
     try {
-      bytes = storage.view(wanted.key);
+      bytes = bytes_of(storage, wanted.key, options);
     } catch (const StorageError& error) {
       if (error.errno_value() == ENOENT) return std::nullopt;
       throw;
@@ -117,7 +123,7 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
       const std::filesystem::path real = io::real_path(place);
       if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
         continue;
-      const auto bytes = io::MappedFile::open(real);
+      const auto bytes = io::FileBytes::open_whole(real, options.access, options.cancel);
       if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
         return file;
       if (!wrong) wrong = place.string();
@@ -133,7 +139,7 @@ MckpChain MckpChain::open(const StorageBackend& storage, std::string_view key,
                           const MckpReadOptions& options) {
   MckpChain chain;
   const std::string name(key);
-  chain.files_.push_back(MckpFile::from_bytes(storage.view(key), name, options));
+  chain.files_.push_back(MckpFile::from_bytes(bytes_of(storage, key, options), name, options));
   follow(chain.files_, {name}, name, kStorage, in_storage(storage, options));
   return chain;
 }

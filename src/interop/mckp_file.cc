@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "interop/mckp_block.h"
 #include "interop/mckp_impl.h"
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 
 namespace thalia {
 namespace {
@@ -33,7 +33,10 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
 }
 
 void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
-  in_file(name, [&] { block_of(tensor).decode(raw, threads); });
+  in_file(name, [&] {
+    stop_if_cancelled(options.cancel);
+    block_of(tensor).decode(raw, threads);
+  });
 }
 
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
@@ -49,6 +52,7 @@ interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
 Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
                                 unsigned threads) const {
   return in_file(name, [&] {
+    stop_if_cancelled(options.cancel);
     const interop::MckpBlock block = block_of(tensor);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
       if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
@@ -74,7 +78,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
 }
 
 MckpFile MckpFile::open(const std::filesystem::path& path, const MckpReadOptions& options) {
-  const auto file = io::MappedFile::open(path);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
   return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
 }
 

@@ -36,7 +36,8 @@ void write_original(const path& target, const V01Document& document, const Migra
   result.output_bytes = write_v01(target, document,
                                   {.wrapper = wrapper_of_name(target),
                                    .aligned = aligned,
-                                   .durability = options.save.durability});
+                                   .durability = options.save.durability,
+                                   .cancel = options.save.cancel});
 }
 
 void same_major(const path& source, const path& target, const MigrateOptions& options,

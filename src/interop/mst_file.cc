@@ -11,7 +11,7 @@
 #include "codec/zstd_frame.h"
 #include "interop/mckp_planes.h"
 #include "interop/mst_parse.h"
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "thalia/format/little_endian.h"
 #include "thalia/mst.h"
 
@@ -20,8 +20,6 @@ namespace {
 
 // The original's frames say nothing of their content: what their bytes could hold bounds it.
 void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& limits) {
-  if (raw_bytes > limits.max_allocation_bytes)
-    fail_limit("header", "max_allocation_bytes", raw_bytes, limits.max_allocation_bytes);
   const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, frame.size());
   if (raw_bytes > most) {
     throw CompressionError("zstd", "more content than the frame's bytes can hold",
@@ -29,6 +27,8 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& lim
                             .value = fmt::format("{} bytes", raw_bytes),
                             .bound = fmt::format("{} bytes", most)});
   }
+  if (raw_bytes > limits.max_allocation_bytes)
+    fail_limit("header", "max_allocation_bytes", raw_bytes, limits.max_allocation_bytes);
 }
 
 // Undoes compressing and grouping. Of a delta, `raw` holds what it was taken against.
@@ -85,9 +85,9 @@ MstFile MstFile::from_bytes(StoredBytes bytes, std::string name, const ReadLimit
   return file;
 }
 
-MstFile MstFile::open(const std::filesystem::path& path, const ReadLimits& limits) {
-  const auto file = io::MappedFile::open(path);
-  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), limits);
+MstFile MstFile::open(const std::filesystem::path& path, const ReadOptions& options) {
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options.limits);
 }
 
 const std::vector<MstTensor>& MstFile::tensors() const noexcept {

@@ -1,21 +1,26 @@
 #include <utility>
 
 #include "interop/safetensors_parse.h"
-#include "io/mapped_file.h"
+#include "io/file_bytes.h"
 #include "thalia/error.h"
 #include "thalia/safetensors.h"
 
 namespace thalia {
 
 struct SafetensorsFile::Impl {
-  std::shared_ptr<const io::MappedFile> file;
+  std::shared_ptr<const io::FileBytes> file;
   interop::ParsedSafetensors parsed;
 };
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path,
                                       std::uint64_t max_header_bytes) {
+  return open(path, ReadOptions{}, max_header_bytes);
+}
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options,
+                                      std::uint64_t max_header_bytes) {
   auto impl = std::make_shared<Impl>();
-  impl->file = io::MappedFile::open(path);
+  impl->file = io::FileBytes::open_whole(path, options.access, options.cancel);
   try {
     impl->parsed = interop::parse_safetensors(impl->file->bytes(), max_header_bytes);
   } catch (Error& error) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/safetensors_header.h"
 #include "interop/safetensors_parse.h"
@@ -35,7 +36,7 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
-  OutputFile out(path, {.durability = options.durability});
+  OutputFile out(path, {.durability = options.durability, .cancel = options.cancel});
   out.write(as_byte_span(header.bytes));
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "interop/piece_sink.h"
@@ -18,6 +19,7 @@ struct SafetensorsWriteOptions {
   std::uint64_t max_header_bytes = 0;
   Durability durability = Durability::full;
   Progress progress;
+  std::stop_token cancel{};
 };
 
 /// Hands on the payload of `tensors[i]`, in pieces of any size. Called once each, in the file's

@@ -30,8 +30,11 @@ std::vector<SafetensorsTensor> described(const Tensors& tensors) {
 }
 
 TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& options) {
-  const MckpChain chain = MckpChain::open(
-      path, {.limits = options.read.limits, .verify = true, .threads = options.read.threads});
+  const MckpChain chain = MckpChain::open(path, {.access = options.read.access,
+                                                 .limits = options.read.limits,
+                                                 .verify = true,
+                                                 .threads = options.read.threads,
+                                                 .cancel = options.save.cancel});
   TensorList list{.tensors = described(chain.newest().tensors()),
                   .read = {},
                   .metadata = chain.newest().header().metadata,
@@ -42,7 +45,7 @@ TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& op
 }
 
 TensorList list_mst(const std::filesystem::path& path, const ConvertOptions& options) {
-  const MstFile file = MstFile::open(path, options.read.limits);
+  const MstFile file = MstFile::open(path, options.read);
   TensorList list{.tensors = described(file.tensors()),
                   .read = {},
                   .metadata = object_of(file.metadata()),
@@ -53,7 +56,8 @@ TensorList list_mst(const std::filesystem::path& path, const ConvertOptions& opt
 }
 
 TensorList list_safetensors(const std::filesystem::path& path, const ConvertOptions& options) {
-  const SafetensorsFile file = SafetensorsFile::open(path, options.max_safetensors_header_bytes);
+  const SafetensorsFile file =
+      SafetensorsFile::open(path, options.read, options.max_safetensors_header_bytes);
   TensorList list{.tensors = described(file.tensors()),
                   .read = {},
                   .metadata = object_of(file.metadata()),

@@ -134,9 +134,8 @@ BinaryReader::BinaryReader(const std::filesystem::path& path, const ReadOptions&
   impl_->path = path.string();
   impl_->limits = options.limits;
   impl_->with_path([&] {
-    const auto file = io::FileBytes::open(path, options.access);
-    impl_->contents =
-        interop::open_v01_wrapper(file->touched(0, file->bytes().size()), file, options.limits);
+    const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+    impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.limits);
     impl_->body = interop::v01_body(impl_->contents).bytes;
     impl_->tensors.emplace(impl_->body, impl_->contents.owner);
   });

@@ -154,9 +154,9 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner, const ReadL
 }
 
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open(path, options.access);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
   try {
-    return decode_v01(file->touched(0, file->bytes().size()), file, options.limits);
+    return decode_v01(file->bytes(), file, options.limits);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

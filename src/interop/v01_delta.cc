@@ -59,8 +59,8 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
 }
 
 interop::V01Contents open_contents(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open(path, options.access);
-  return interop::open_v01_wrapper(file->touched(0, file->bytes().size()), file, options.limits);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  return interop::open_v01_wrapper(file->bytes(), file, options.limits);
 }
 
 template <typename Work>

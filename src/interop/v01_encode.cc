@@ -77,8 +77,8 @@ std::vector<std::byte> body_bytes(const Plan& plan) {
 
 // Without a copy of the body in memory.
 std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
-                          Durability durability) {
-  OutputFile sink(path, {.durability = durability});
+                          const V01WriteOptions& options) {
+  OutputFile sink(path, {.durability = options.durability, .cancel = options.cancel});
   integrity::Sha256 sha;
   write_body(plan, [&](ByteSpan piece) {
     sha.update(piece);
@@ -101,9 +101,9 @@ std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& do
   try {
     interop::check_v01_level(options);
     const Plan plan = make_plan(document, options.aligned);
-    if (options.wrapper == V01Wrapper::none) return write_plain(path, plan, options.durability);
+    if (options.wrapper == V01Wrapper::none) return write_plain(path, plan, options);
     const auto file = interop::wrap_v01_body(body_bytes(plan), options);
-    OutputFile sink(path, {.durability = options.durability});
+    OutputFile sink(path, {.durability = options.durability, .cancel = options.cancel});
     sink.write(file);
     sink.commit();
     return file.size();

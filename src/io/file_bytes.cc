@@ -1,7 +1,9 @@
 #include "io/file_bytes.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "base/fail.h"
 #include "io/copied_file.h"
 #include "io/mapped_file.h"
 #include "io/posix_error.h"
@@ -12,6 +14,19 @@ namespace thalia::io {
 std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& path, Access access) {
   if (access == Access::copied) return CopiedFile::open(path);
   return MappedFile::open(path);
+}
+
+std::shared_ptr<const FileBytes> FileBytes::open_whole(const std::filesystem::path& path,
+                                                       Access access,
+                                                       const std::stop_token& cancel) {
+  constexpr std::uint64_t kPart = 16 << 20;
+  auto file = open(path, access);
+  const std::uint64_t size = file->bytes().size();
+  for (std::uint64_t at = 0; at < size; at += kPart) {
+    stop_if_cancelled(cancel);
+    file->touch(at, std::min(kPart, size - at));
+  }
+  return file;
 }
 
 void FileBytes::read(std::uint64_t offset, MutableByteSpan out) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "io/unique_fd.h"
@@ -26,6 +27,10 @@ class FileBytes {
  public:
   /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
   static std::shared_ptr<const FileBytes> open(const std::filesystem::path& path, Access access);
+  /// The same, touched from end to end: of a copied file all of it is in memory then.
+  /// @throws as touch(); CancelledError.
+  static std::shared_ptr<const FileBytes> open_whole(const std::filesystem::path& path,
+                                                     Access access, const std::stop_token& cancel);
   virtual ~FileBytes() = default;
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;

@@ -46,6 +46,13 @@ format::Codec codec_of(const Reader& reader, std::string_view region) {
   return codec;
 }
 
+ReadOptions read_options(const AppendOptions& options) {
+  return {.access = options.access,
+          .limits = options.limits,
+          .threads = options.threads,
+          .cancel = options.cancel};
+}
+
 // One file, from the lock to the commit.
 class GrowingFile {
  public:
@@ -55,7 +62,7 @@ class GrowingFile {
         growth_(growth),
         options_(with_codec(path, region, options)),
         appender_(path, options_),  // from here on nobody else changes the file
-        reader_(Reader::open(path, {.limits = options.limits, .threads = options.threads})),
+        reader_(Reader::open(path, read_options(options))),
         view_(reader_.region(region)),
         region_(model::load_region(
             view_, {.options = {
@@ -85,7 +92,7 @@ class GrowingFile {
   static AppendOptions with_codec(const std::filesystem::path& path, std::string_view region,
                                   AppendOptions options) {
     if (options.compression == format::Codec::store)
-      options.compression = codec_of(Reader::open(path, {.limits = options.limits}), region);
+      options.compression = codec_of(Reader::open(path, read_options(options)), region);
     return options;
   }
 

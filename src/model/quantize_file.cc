@@ -147,8 +147,10 @@ QuantizeFileResult quantize_file(const std::filesystem::path& input,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options) {
   const auto start = Clock::now();
-  const auto file = detail::OpenFile::open(
-      input, {.limits = file_options.limits, .threads = file_options.save.threads});
+  const auto file = detail::OpenFile::open(input, {.access = file_options.access,
+                                                   .limits = file_options.limits,
+                                                   .threads = file_options.save.threads,
+                                                   .cancel = file_options.save.cancel});
   QuantizeFileResult result =
       file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -35,6 +35,7 @@ PUBLIC_LAYERS = {
     "output_file.h": "io",
     "paths.h": "io",
     "storage.h": "io",
+    "output_file.h": "io",
     "json_writer.h": "json",
     "tensor.h": "container",
     "region.h": "container",
