@@ -9,7 +9,6 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/region_names.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/json_writer.h"
 #include "thalia/reader.h"
 
@@ -25,22 +24,25 @@ struct Arguments {
   bool json = false;
 };
 
-int run_append(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_append(const Arguments& arguments, const Session& session) {
   ProgressBar bar("appending to " + arguments.file);
-  const Reader from = Reader::open(arguments.from, {.threads = arguments.threads});
-  Appender appender(arguments.file, {.wait = arguments.wait,
-                                     .threads = arguments.threads,
-                                     .progress = bar.callback(),
-                                     .cancel = signals.token()});
-  const std::vector<std::string> names = region_names(arguments.regions, arguments.from);
+  auto read = session.options<ReadOptions>();
+  read.threads = arguments.threads;
+  const Reader from = Reader::open(arguments.from, read);
+  auto options = session.options<AppendOptions>();
+  options.wait = arguments.wait;
+  options.threads = arguments.threads;
+  options.progress = bar.callback();
+  Appender appender(arguments.file, options);
+  const std::vector<std::string> names = region_names(arguments.regions, arguments.from, read);
   for (const std::string& name : names) appender.copy_region(from.region(name));
   const AppendResult result = appender.commit();
   bar.finish();
   if (!arguments.json) {
-    out.print("{}: {}, {} appended, {} dead, generation {}, in {:.2f} s\n", escape(arguments.file),
-              counted(names.size(), "region", "regions"), human_bytes(result.appended_bytes),
-              human_bytes(result.dead_bytes), result.generation, result.seconds);
+    session.out.print("{}: {}, {} appended, {} dead, generation {}, in {:.2f} s\n",
+                      escape(arguments.file), counted(names.size(), "region", "regions"),
+                      human_bytes(result.appended_bytes), human_bytes(result.dead_bytes),
+                      result.generation, result.seconds);
     return kDone;
   }
   std::string text;
@@ -49,7 +51,7 @@ int run_append(const Arguments& arguments, Output& out) {
   json.member("tensors", result.tensors).member("file_bytes", result.file_bytes);
   json.member("appended_bytes", result.appended_bytes).member("dead_bytes", result.dead_bytes);
   json.member("generation", result.generation).member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  session.out.write(text + "\n");
   return kDone;
 }
 
@@ -73,7 +75,7 @@ Run declare_append(CLI::App& app) {
   app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "What was done as a JSON object");
-  return [arguments](Output& out) { return run_append(*arguments, out); };
+  return [arguments](const Session& session) { return run_append(*arguments, session); };
 }
 
 }  // namespace thalia::cli

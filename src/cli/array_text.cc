@@ -11,6 +11,7 @@
 #include "cli/block_cursor.h"
 #include "cli/element.h"
 #include "cli/element_stream.h"
+#include "cli/print.h"
 
 namespace thalia::cli {
 namespace {
@@ -149,6 +150,11 @@ void print_array(Output& out, const TensorSource& source, const Slice& slice, bo
   const bool summary = !all && elements > kSummaryThreshold;
   ElementStream stream = summary ? edge_stream(source, slice) : ElementStream(source, slice.ranges);
   ArrayPrinter(out, slice.shape, std::move(stream), summary, !all).print();
+  if (!summary) return;
+  std::uint64_t shown = 1;
+  for (const std::uint64_t extent : slice.shape.extents()) shown *= std::min(extent, 2 * kEdge);
+  out.print("# {} of {} shown; --all shows every one\n", grouped(shown),
+            counted(elements, "element", "elements"));
 }
 
 void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all) {
@@ -173,7 +179,9 @@ void print_entries(Output& out, const TensorSource& source, const Slice& slice, 
   for_each([&](std::span<const std::uint64_t> at, std::uint64_t entry) {
     const bool shown = !summary || number < kEdgeEntries || number >= total - kEdgeEntries;
     if (shown) out.write(line(at, entry));
-    if (summary && number == kEdgeEntries) out.write("...\n");
+    if (summary && number == kEdgeEntries) {
+      out.print("... and {} more, which --all shows\n", grouped(total - 2 * kEdgeEntries));
+    }
     ++number;
     return !out.closed();
   });

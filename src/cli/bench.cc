@@ -15,7 +15,6 @@
 #include "cli/command.h"
 #include "cli/print.h"
 #include "cli/progress.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
@@ -71,9 +70,10 @@ void check_size(const Arguments& arguments) {
 // The state, where it is loaded to, and its files.
 class Bench {
  public:
-  Bench(const Arguments& arguments, std::stop_token stop)
+  Bench(const Arguments& arguments, const Session& session)
       : arguments_(arguments),
-        stop_(std::move(stop)),
+        session_(session),
+        stop_(session.stop),
         folder_(arguments.folder),
         bytes_(arguments.size / 4096 * 4096),
         weights_(bytes_),
@@ -227,8 +227,17 @@ class Bench {
     return writer;
   }
 
+  template <typename Options>
+  Options options() const {
+    auto options = session_.options<Options>();
+    options.threads = arguments_.threads;
+    return options;
+  }
+
+  Reader open() const { return Reader::open(file(), options<ReadOptions>()); }
+
   void load() {
-    const Reader reader = Reader::open(file(), {.threads = arguments_.threads});
+    const Reader reader = open();
     const RegionView region = reader.region("model");
     MutableByteSpan out = target_.bytes();
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
@@ -240,21 +249,22 @@ class Bench {
   }
 
   void stream() {
-    const Reader reader = Reader::open(file(), {.threads = arguments_.threads});
+    const Reader reader = open();
     MutableByteSpan out = target_.bytes();
     const auto next = [&](const TensorView& tensor) {
       const MutableByteSpan part = out.first(tensor.logical_bytes());
       out = out.subspan(part.size());
       return part;
     };
-    StreamReader stream(reader,
-                        {.destination = next, .threads = arguments_.threads, .cancel = stop_});
+    auto streamed = options<StreamOptions>();
+    streamed.destination = next;
+    StreamReader stream(reader, streamed);
     while (stream.next()) {
     }
   }
 
   void verify_file() {
-    const VerifyReport report = verify(file(), {.threads = arguments_.threads});
+    const VerifyReport report = verify(file(), options<VerifyOptions>());
     if (!report.ok()) {
       throw IntegrityError(ErrorCode::checksum_mismatch, report.findings.front().message,
                            {.path = file().string()});
@@ -267,6 +277,7 @@ class Bench {
   }
 
   Arguments arguments_;
+  const Session& session_;
   std::stop_token stop_;
   BenchFolder folder_;
   std::uint64_t bytes_;  ///< of the state: whole pages
@@ -279,15 +290,14 @@ class Bench {
   std::uint64_t done_ = 0;  ///< runs
 };
 
-int run_bench(Arguments arguments, Output& out) {
-  const StopOnSignal signal;
+int run_bench(Arguments arguments, const Session& session) {
   check_size(arguments);
   if (arguments.threads == 0) arguments.threads = std::max(1U, std::thread::hardware_concurrency());
-  const BenchReport report = Bench(arguments, signal.token()).run();
+  const BenchReport report = Bench(arguments, session).run();
   if (arguments.json) {
-    out.write(as_json(report) + "\n");
+    session.out.write(as_json(report) + "\n");
   } else {
-    print_text(out, report);
+    print_text(session.out, report);
   }
   return kDone;
 }
@@ -314,7 +324,7 @@ Run declare_bench(CLI::App& app) {
                  "Threads that hash, compress and copy; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "As a JSON object, times in seconds");
-  return [arguments](Output& out) { return run_bench(*arguments, out); };
+  return [arguments](const Session& session) { return run_bench(*arguments, session); };
 }
 
 }  // namespace thalia::cli

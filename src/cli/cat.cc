@@ -106,7 +106,7 @@ Slice slice_of(const TensorSource& source, const Arguments& arguments) {
   }
 }
 
-void print_tensor(Output& out, Format format, const Arguments& arguments) {
+void print_tensor(Output& out, Format format, const Arguments& arguments, const Session& session) {
   const bool binary = format == Format::npy || format == Format::raw;
   if (binary && out.is_terminal()) {
     throw UsageError(ErrorCode::bad_argument,
@@ -114,7 +114,8 @@ void print_tensor(Output& out, Format format, const Arguments& arguments) {
                                  arguments.format),
                      {.field = "--format"});
   }
-  const TensorSource source = open_tensor(arguments.file, arguments.tensor);
+  const TensorSource source =
+      open_tensor(arguments.file, arguments.tensor, session.options<ChainOptions>());
   const Slice slice = slice_of(source, arguments);
   switch (format) {
     case Format::text:
@@ -136,14 +137,13 @@ void print_tensor(Output& out, Format format, const Arguments& arguments) {
   }
 }
 
-int run_cat(const Arguments& arguments, Output& out) {
+int run_cat(const Arguments& arguments, const Session& session) {
   const Format format = choose("--format", arguments.format, kFormats);
   if (arguments.output.empty()) {
-    print_tensor(out, format, arguments);
+    print_tensor(session.out, format, arguments, session);
   } else {
-    OutputFile file(arguments.output);
-    print_tensor(file.out(), format, arguments);
-    file.finish();
+    print_into(arguments.output, session,
+               [&](Output& out) { print_tensor(out, format, arguments, session); });
   }
   return kDone;
 }
@@ -183,7 +183,7 @@ Run declare_cat(CLI::App& app) {
                "Text: every element, also of more than 1000, a row a line");
   app.add_flag("--dense", arguments->dense,
                "Sparse tensors densely, with their zeros (npy always is)");
-  return [arguments](Output& out) { return run_cat(*arguments, out); };
+  return [arguments](const Session& session) { return run_cat(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -3,11 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "cli/output.h"
+#include "cli/session.h"
 
 namespace thalia::cli {
 
@@ -20,12 +21,14 @@ enum Exit : int {
 };
 
 /// Carries out one command whose options are parsed, and returns an exit status. Errors are thrown.
-using Run = std::function<int(Output& out)>;
+/// It runs with signals held back (StopOnSignal), and ends when the session's stop is requested.
+using Run = std::function<int(const Session& session)>;
 
 struct Command {
   std::string_view name;
   std::string_view arguments;  ///< as in the table of commands: "FILE [REGION]"
   std::string_view brief;
+  Reads reads;
   /// Declares the options, and returns what to run once they are parsed.
   Run (*declare)(CLI::App& app);
 };
@@ -41,6 +44,7 @@ const Command& require_command(std::string_view name);
 struct Declared {
   std::unique_ptr<CLI::App> app;
   Run run;
+  std::shared_ptr<ReadArguments> reading;  ///< as they are parsed
 };
 Declared declare(const Command& command);
 

@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/print.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/json_writer.h"
 
 namespace thalia::cli {
@@ -16,20 +15,22 @@ namespace {
 struct Arguments {
   std::string file;
   std::string output;
-  CompactOptions options;
+  bool wait = false;
+  unsigned threads = 0;
   bool json = false;
 };
 
-int run_compact(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
-  CompactOptions options = arguments.options;
-  options.cancel = signals.token();
+int run_compact(const Arguments& arguments, const Session& session) {
+  auto options = session.options<CompactOptions>();
+  options.wait = arguments.wait;
+  options.threads = arguments.threads;
   const std::string& output = arguments.output.empty() ? arguments.file : arguments.output;
   const CompactResult result = compact(arguments.file, output, options);
   if (!arguments.json) {
-    out.print("{}: {}, {} from {} in {:.2f} s\n", escape(output),
-              counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
-              human_bytes(result.input_bytes), result.seconds);
+    session.out.print("{}: {}, {} from {} in {:.2f} s\n", escape(output),
+                      counted(result.tensors, "tensor", "tensors"),
+                      human_bytes(result.output_bytes), human_bytes(result.input_bytes),
+                      result.seconds);
     return kDone;
   }
   std::string text;
@@ -37,7 +38,7 @@ int run_compact(const Arguments& arguments, Output& out) {
   json.begin_object().member("output", as_utf8(output)).member("regions", result.regions);
   json.member("tensors", result.tensors).member("input_bytes", result.input_bytes);
   json.member("output_bytes", result.output_bytes).member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  session.out.write(text + "\n");
   return kDone;
 }
 
@@ -51,12 +52,12 @@ Run declare_compact(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->file, "The file to compact")->required();
   app.add_option("OUT", arguments->output, "Write to this file, and leave FILE as it is");
-  app.add_flag("--wait", arguments->options.wait, "Wait for whoever changes the file now");
-  app.add_option("--threads", arguments->options.threads,
+  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
+  app.add_option("--threads", arguments->threads,
                  "Threads that hash and write; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "What was done as a JSON object");
-  return [arguments](Output& out) { return run_compact(*arguments, out); };
+  return [arguments](const Session& session) { return run_compact(*arguments, session); };
 }
 
 }  // namespace thalia::cli

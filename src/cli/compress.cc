@@ -9,7 +9,6 @@
 #include "cli/escape.h"
 #include "cli/print.h"
 #include "cli/progress.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/json_writer.h"
 #include "thalia/wrap.h"
 
@@ -46,32 +45,28 @@ void print_result(Output& out, const Arguments& arguments, const WrapResult& res
   out.write(text + "\n");
 }
 
-int run_compress(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_compress(const Arguments& arguments, const Session& session) {
   ProgressBar bar("compressing " + arguments.input);
-  CompressOptions options;
+  auto options = session.options<CompressOptions>();
   if (!arguments.algorithm.empty())
     options.algorithm = choose("--algorithm", arguments.algorithm, kAlgorithms);
   options.level = arguments.level;
   options.threads = arguments.threads;
   options.progress = bar.callback();
-  options.cancel = signals.token();
   const WrapResult result = compress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(out, arguments, result);
+  print_result(session.out, arguments, result);
   return kDone;
 }
 
-int run_decompress(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_decompress(const Arguments& arguments, const Session& session) {
   ProgressBar bar("decompressing " + arguments.input);
-  DecompressOptions options;
+  auto options = session.options<DecompressOptions>();
   options.threads = arguments.threads;
   options.progress = bar.callback();
-  options.cancel = signals.token();
   const WrapResult result = decompress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(out, arguments, result);
+  print_result(session.out, arguments, result);
   return kDone;
 }
 
@@ -100,7 +95,7 @@ Run declare_compress(CLI::App& app) {
   app.add_option("--level", arguments->level,
                  "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");
-  return [arguments](Output& out) { return run_compress(*arguments, out); };
+  return [arguments](const Session& session) { return run_compress(*arguments, session); };
 }
 
 Run declare_decompress(CLI::App& app) {
@@ -110,7 +105,7 @@ Run declare_decompress(CLI::App& app) {
       "content. An output that is there already is replaced in one step; on an error it stays.");
   const auto arguments = std::make_shared<Arguments>();
   declare_shared(app, *arguments);
-  return [arguments](Output& out) { return run_decompress(*arguments, out); };
+  return [arguments](const Session& session) { return run_decompress(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -63,8 +63,8 @@ bool makes_mckp(const Arguments& arguments, const ConvertOptions& options) {
   return std::filesystem::path(arguments.output).extension() == ".mckp";
 }
 
-int run_convert(const Arguments& arguments, Output& out) {
-  ConvertOptions options = arguments.save.options();
+int run_convert(const Arguments& arguments, const Session& session) {
+  ConvertOptions options = arguments.save.options(session);
   options.from = format_named("--from", arguments.from);
   options.to = format_named("--to", arguments.to);
   options.grouping = grouping_named(arguments.regions);
@@ -76,7 +76,7 @@ int run_convert(const Arguments& arguments, Output& out) {
   options.save.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(out, result, arguments.output, arguments.save.json);
+  print_result(session.out, result, arguments.output, arguments.save.json);
   return kDone;
 }
 
@@ -112,7 +112,7 @@ Run declare_convert(CLI::App& app) {
          "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16")
       ->option_text("POLICY");
   arguments->save.declare(app);
-  return [arguments](Output& out) { return run_convert(*arguments, out); };
+  return [arguments](const Session& session) { return run_convert(*arguments, session); };
 }
 
 }  // namespace thalia::cli

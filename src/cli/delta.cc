@@ -11,7 +11,6 @@
 #include "cli/escape.h"
 #include "cli/print.h"
 #include "cli/progress.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/json_writer.h"
 
 namespace thalia::cli {
@@ -35,16 +34,8 @@ struct Arguments {
   LowRankOptions low_rank_options;
   std::string compression;
   int level = 0;
-  std::vector<std::string> search;
   unsigned threads = 0;
   bool json = false;
-
-  ChainOptions chain() const {
-    ChainOptions options;
-    options.read.threads = threads;
-    options.search.assign(search.begin(), search.end());
-    return options;
-  }
 };
 
 void add_names(JsonWriter& json, const char* key, const std::vector<std::string>& names) {
@@ -117,41 +108,45 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
   out.write(text + "\n");
 }
 
-int run_delta(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+ChainOptions chain_options(const Arguments& arguments, const Session& session) {
+  auto options = session.options<ChainOptions>();
+  options.read.threads = arguments.threads;
+  return options;
+}
+
+int run_delta(const Arguments& arguments, const Session& session) {
   ProgressBar bar("comparing " + arguments.input);
-  const ChainReader base = ChainReader::open(arguments.base, arguments.chain());
-  const ChainReader input = ChainReader::open(arguments.input, arguments.chain());
-  DeltaOptions options;
+  const ChainOptions chain = chain_options(arguments, session);
+  const ChainReader base = ChainReader::open(arguments.base, chain);
+  const ChainReader input = ChainReader::open(arguments.input, chain);
+  auto options = session.options<DeltaOptions>();
   options.threshold = arguments.threshold;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
   options.compression = choose("--compression", arguments.compression, kCompressions);
   options.compression_level = arguments.level;
   options.threads = arguments.threads;
   options.progress = bar.callback();
-  options.cancel = signals.token();
   const DeltaResult result = write_delta(delta_state(input), base, arguments.output, options);
   bar.finish();
-  print_delta(out, arguments, result);
+  print_delta(session.out, arguments, result);
   return kDone;
 }
 
-int run_resolve(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_resolve(const Arguments& arguments, const Session& session) {
   ProgressBar bar("resolving " + arguments.input);
-  SaveOptions save;
+  const ChainOptions chain = chain_options(arguments, session);
+  auto save = session.options<SaveOptions>();
   save.compression = choose("--compression", arguments.compression, kCompressions);
   save.compression_level = arguments.level;
   save.threads = arguments.threads;
   save.progress = bar.callback();
-  save.cancel = signals.token();
-  const ResolveResult result = resolve(arguments.input, arguments.output, arguments.chain(), save);
+  const ResolveResult result = resolve(arguments.input, arguments.output, chain, save);
   bar.finish();
   if (!arguments.json) {
-    out.print("{}: {}, {} from {} of {} in {:.2f} s\n", escape(arguments.output),
-              counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
-              human_bytes(result.input_bytes), counted(result.depth + 1, "file", "files"),
-              result.seconds);
+    session.out.print("{}: {}, {} from {} of {} in {:.2f} s\n", escape(arguments.output),
+                      counted(result.tensors, "tensor", "tensors"),
+                      human_bytes(result.output_bytes), human_bytes(result.input_bytes),
+                      counted(result.depth + 1, "file", "files"), result.seconds);
     return kDone;
   }
   std::string text;
@@ -160,7 +155,7 @@ int run_resolve(const Arguments& arguments, Output& out) {
   json.member("regions", result.regions).member("tensors", result.tensors);
   json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
   json.member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  session.out.write(text + "\n");
   return kDone;
 }
 
@@ -171,11 +166,6 @@ void declare_shared(CLI::App& app, Arguments& arguments, const char* compression
   app.add_option("--level", arguments.level,
                  "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");
-  app.add_option("--search", arguments.search,
-                 "Look here for a base that is not where its delta says; may be given more than "
-                 "once")
-      ->option_text("FOLDER")
-      ->allow_extra_args(false);
   app.add_option("--threads", arguments.threads, "Threads; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments.json, "What was done as a JSON object");
@@ -216,7 +206,7 @@ Run declare_delta(CLI::App& app) {
       ->allow_extra_args(false);
   declare_shared(app, *arguments, "plane_entropy",
                  "plane_entropy (the default), packed_exponents, zstd, lz4, or none");
-  return [arguments](Output& out) { return run_delta(*arguments, out); };
+  return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 
 Run declare_resolve(CLI::App& app) {
@@ -229,7 +219,7 @@ Run declare_resolve(CLI::App& app) {
   app.add_option("OUT", arguments->output, "The file to write")->required();
   declare_shared(app, *arguments, "none",
                  "none (the default), zstd, lz4, plane_entropy or packed_exponents");
-  return [arguments](Output& out) { return run_resolve(*arguments, out); };
+  return [arguments](const Session& session) { return run_resolve(*arguments, session); };
 }
 
 }  // namespace thalia::cli

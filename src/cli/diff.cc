@@ -9,7 +9,6 @@
 #include "cli/diff_json.h"
 #include "cli/diff_text.h"
 #include "cli/progress.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
@@ -26,29 +25,28 @@ struct Arguments {
   bool json = false;
 };
 
-int run_diff(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
-  ReadOptions read;
+int run_diff(const Arguments& arguments, const Session& session) {
+  auto chain = session.options<ChainOptions>();
+  ReadOptions& read = chain.read;
   read.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
   const auto folder = temporary_folder();
-  const ResolvedFile old_file(arguments.before, folder, {.read = read});
-  const ResolvedFile new_file(arguments.after, folder, {.read = read});
+  const ResolvedFile old_file(arguments.before, folder, chain);
+  const ResolvedFile new_file(arguments.after, folder, chain);
   const Reader before = Reader::open(old_file.path(), read);
   const Reader after = Reader::open(new_file.path(), read);
   ProgressBar bar("comparing " + arguments.after);
-  DiffOptions options;
+  auto options = session.options<DiffOptions>();
   options.values = arguments.values;
   options.threads = arguments.threads;
   options.progress = bar.callback();
-  options.cancel = signals.token();
   const Diff result = diff(before, after, options);
   bar.finish();
   if (arguments.json) {
-    print_diff_json(out, arguments.before, arguments.after, result);
+    print_diff_json(session.out, arguments.before, arguments.after, result);
   } else {
-    print_diff(out, result, arguments.all);
+    print_diff(session.out, result, arguments.all);
   }
   return result.same() ? kDone : kFailed;
 }
@@ -73,7 +71,7 @@ Run declare_diff(CLI::App& app) {
                  "Threads that compare values; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "As a JSON object, always complete");
-  return [arguments](Output& out) { return run_diff(*arguments, out); };
+  return [arguments](const Session& session) { return run_diff(*arguments, session); };
 }
 
 }  // namespace thalia::cli

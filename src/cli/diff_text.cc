@@ -107,15 +107,25 @@ class DiffPrinter {
                       count(diff.regions, Change::removed), count(diff.regions, Change::changed),
                       diff.same_regions) +
                "\n");
-    std::size_t detailed = 0;
+    std::size_t changed = 0;
     print_some(diff.regions, kOwnersShown, "  ", [&](const RegionDiff& region) {
       out_.print("  {} {}  {}\n", mark(region.change), escape_name(region.name), summary(region));
-      if (region.change != Change::changed || ++detailed > limit(kDetailed)) return;
+      if (region.change != Change::changed) return;
+      if (++changed > limit(kDetailed)) {
+        out_.print("      {} in it, which --all shows\n",
+                   counted(differences(region), "difference", "differences"));
+        return;
+      }
       print_fields(region.facts, "", "      ");
       print_fields(region.config, "config ", "      ");
       print_fields(region.metadata, "metadata ", "      ");
       print_tensors(region.tensors);
     });
+  }
+
+  static std::size_t differences(const RegionDiff& region) {
+    return region.facts.size() + region.config.size() + region.metadata.size() +
+           region.tensors.size();
   }
 
   static std::string summary(const RegionDiff& region) {

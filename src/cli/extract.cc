@@ -18,14 +18,15 @@ struct Arguments {
   SaveArguments save;
 };
 
-int run_extract(const Arguments& arguments, Output& out) {
-  ConvertOptions options = arguments.save.options();
+int run_extract(const Arguments& arguments, const Session& session) {
+  ConvertOptions options = arguments.save.options(session);
   ProgressBar bar("extracting from " + arguments.input);
   options.save.progress = bar.callback();
-  const ConvertResult result = extract(
-      arguments.input, region_names(arguments.regions, arguments.input), arguments.output, options);
+  const ConvertResult result =
+      extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
+              arguments.output, options);
   bar.finish();
-  print_result(out, result, arguments.output, arguments.save.json);
+  print_result(session.out, result, arguments.output, arguments.save.json);
   return kDone;
 }
 
@@ -41,7 +42,7 @@ Run declare_extract(CLI::App& app) {
       ->required()
       ->option_text("A,B");
   arguments->save.declare(app);
-  return [arguments](Output& out) { return run_extract(*arguments, out); };
+  return [arguments](const Session& session) { return run_extract(*arguments, session); };
 }
 
 }  // namespace thalia::cli

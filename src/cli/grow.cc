@@ -13,7 +13,6 @@
 #include "cli/escape.h"
 #include "cli/print.h"
 #include "cli/progress.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/grow_file.h"
 #include "thalia/json_writer.h"
 
@@ -128,14 +127,12 @@ void print_text(Output& out, const Arguments& arguments, const GrowFileResult& r
   }
 }
 
-int run_grow(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_grow(const Arguments& arguments, const Session& session) {
   ProgressBar bar("growing " + arguments.file);
-  AppendOptions options;
+  auto options = session.options<AppendOptions>();
   options.wait = arguments.wait;
   options.threads = arguments.threads;
   options.progress = bar.callback();
-  options.cancel = signals.token();
   const GrowthOptions growth = growth_options(arguments);
   if (arguments.neurons == 0) {
     throw UsageError(ErrorCode::bad_argument, {},
@@ -148,9 +145,9 @@ int run_grow(const Arguments& arguments, Output& out) {
                              growth, options);
   bar.finish();
   if (arguments.json) {
-    print_json(out, arguments, result);
+    print_json(session.out, arguments, result);
   } else {
-    print_text(out, arguments, result);
+    print_text(session.out, arguments, result);
   }
   return kDone;
 }
@@ -196,7 +193,7 @@ Run declare_grow(CLI::App& app) {
                  "Threads that hash and compress; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "What was done as a JSON object");
-  return [arguments](Output& out) { return run_grow(*arguments, out); };
+  return [arguments](const Session& session) { return run_grow(*arguments, session); };
 }
 
 }  // namespace thalia::cli

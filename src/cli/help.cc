@@ -18,38 +18,46 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
-            declare_info},
-    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", declare_ls},
+            Reads::files, declare_info},
+    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", Reads::files, declare_ls},
     Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
-            declare_cat},
-    Command{"verify", "FILE...", "everything that can be wrong, every finding named",
+            Reads::chains, declare_cat},
+    Command{"verify", "FILE...", "everything that can be wrong, every finding named", Reads::chains,
             declare_verify},
-    Command{"convert", "IN OUT", "from one format to another", declare_convert},
+    Command{"convert", "IN OUT", "from one format to another", Reads::chains, declare_convert},
     Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
-            declare_migrate},
+            Reads::files, declare_migrate},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
-            declare_extract},
-    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named", declare_merge},
-    Command{"diff", "A B", "what changed; with --values by how much", declare_diff},
-    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place", declare_grow},
+            Reads::chains, declare_extract},
+    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named", Reads::files,
+            declare_merge},
+    Command{"diff", "A B", "what changed; with --values by how much", Reads::chains, declare_diff},
+    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place", Reads::files,
+            declare_grow},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
-            declare_append},
-    Command{"compact", "FILE", "without the bytes that appends left unused", declare_compact},
-    Command{"recover", "FILE", "a header that a crash damaged, from its copies", declare_recover},
+            Reads::files, declare_append},
+    Command{"compact", "FILE", "without the bytes that appends left unused", Reads::files,
+            declare_compact},
+    Command{"recover", "FILE", "a header that a crash damaged, from its copies", Reads::files,
+            declare_recover},
     Command{"compress", "IN OUT", "a whole file in zstd or lz4 frames, still readable",
-            declare_compress},
-    Command{"decompress", "IN OUT", "the exact file out of such frames", declare_decompress},
+            Reads::files, declare_compress},
+    Command{"decompress", "IN OUT", "the exact file out of such frames", Reads::files,
+            declare_decompress},
     Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
-            declare_delta},
-    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases", declare_resolve},
+            Reads::chains, declare_delta},
+    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases", Reads::chains,
+            declare_resolve},
     Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
-            declare_quantize},
+            Reads::files, declare_quantize},
     Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture",
-            declare_plot},
+            Reads::files, declare_plot},
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
-            declare_bench},
-    Command{"version", "", "versions of library and format, codecs", declare_version},
-    Command{"help", "[COMMAND]", "this list, or one command at length", declare_help},
+            Reads::nothing, declare_bench},
+    Command{"version", "", "versions of library and format, codecs", Reads::nothing,
+            declare_version},
+    Command{"help", "[COMMAND]", "this list, or one command at length", Reads::nothing,
+            declare_help},
 };
 
 // CLI11's own layout speaks of types and repeats "REQUIRED", which the line of usage shows better.
@@ -62,6 +70,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
     std::string text = fmt::format("Usage: {}\n\n{}\n{}{}", usage_, app->get_description(),
                                    make_positionals(app), make_groups(app, mode));
+    // One empty line between groups of options.
+    for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
     text.erase(text.find_last_not_of('\n') + 1);
     const std::string footer = app->get_footer();
     return text + (footer.empty() ? "\n" : "\n\n" + footer + "\n");
@@ -108,6 +118,8 @@ Declared declare(const Command& command) {
       "thalia {}{}{} [OPTION]...", command.name, spaced ? " " : "", command.arguments)));
   app.set_help_flag("-h,--help", "Print this and leave");
   declared.run = command.declare(app);
+  declared.reading = std::make_shared<ReadArguments>();
+  if (command.reads != Reads::nothing) declared.reading->declare(app, command.reads);
   return declared;
 }
 
@@ -131,8 +143,8 @@ Run declare_help(CLI::App& app) {
   app.description("Lists the commands, or shows what one of them does and takes.");
   const auto name = std::make_shared<std::string>();
   app.add_option("COMMAND", *name, "The command to show");
-  return [name](Output& out) -> int {
-    out.write(name->empty() ? overview() : declare(require_command(*name)).app->help());
+  return [name](const Session& session) -> int {
+    session.out.write(name->empty() ? overview() : declare(require_command(*name)).app->help());
     return kDone;
   };
 }

@@ -145,10 +145,11 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   } else if (wrapper) {
     line(out, "wrapper", wrapper_text(*wrapper));
     line(out, "unwrapped", exact_bytes(reader.file_bytes()));
-  } else if (disk_bytes > reader.file_bytes()) {
+  }
+  if (const std::uint64_t debris = reader.debris_bytes(); debris > 0) {
     line(out, "",
          fmt::format("of which {} behind the end: the debris of an interrupted append",
-                     exact_bytes(disk_bytes - reader.file_bytes())));
+                     exact_bytes(debris)));
   }
   if (const std::uint64_t dead = reader.dead_bytes(); dead > 0)
     line(out, "",
@@ -194,7 +195,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
   json.member("side_file", is_metadata_file(reader.path()));
   json_wrapper(json, read_wrapper(reader.path()));
-  json.member("dead_bytes", reader.dead_bytes());
+  json.member("dead_bytes", reader.dead_bytes()).member("debris_bytes", reader.debris_bytes());
   json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
   json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
   json.member("connections", reader.connection_count()).key("dtypes");
@@ -268,21 +269,25 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
   out.write(text + "\n");
 }
 
-int run_info(const Arguments& arguments, Output& out) {
-  if (format_of(arguments.file) == FileFormat::thalia_0_1) {
-    print_original(out, arguments.file, arguments.json);
+int run_info(const Arguments& arguments, const Session& session) {
+  Output& out = session.out;
+  auto read = session.options<ReadOptions>();
+  const FileFormat format = format_of(arguments.file);
+  if (format == FileFormat::thalia_0_1) {
+    print_original(out, arguments.file, read, arguments.json);
     return kDone;
   }
-  if (is_packed(format_of(arguments.file))) {
-    print_packed(out, arguments.file, format_of(arguments.file), arguments.json);
+  if (is_packed(format)) {
+    print_packed(out, arguments.file, format, read, arguments.json);
     return kDone;
   }
-  if (format_of(arguments.file) == FileFormat::safetensors) {
-    print_safetensors(out, SafetensorsFile::open(arguments.file), arguments);
+  if (format == FileFormat::safetensors) {
+    print_safetensors(out, SafetensorsFile::open(arguments.file, read), arguments);
     return kDone;
   }
   // Checking blocks of the tree would read the payloads in them.
-  const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});
+  read.verification = Verification::off;
+  const Reader reader = Reader::open(arguments.file, read);
   const std::uint64_t disk_bytes = file_bytes(arguments.file);
   if (arguments.json) {
     print_thalia_json(out, reader, disk_bytes);
@@ -302,7 +307,7 @@ Run declare_info(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
   app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes, metadata verbatim");
-  return [arguments](Output& out) { return run_info(*arguments, out); };
+  return [arguments](const Session& session) { return run_info(*arguments, session); };
 }
 
 }  // namespace thalia::cli

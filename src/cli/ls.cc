@@ -236,12 +236,12 @@ void print_safetensors_json(Output& out, const SafetensorsFile& file) {
   out.write(text + "\n");
 }
 
-int run_safetensors(const Arguments& arguments, Output& out) {
+int run_safetensors(const Arguments& arguments, const ReadOptions& read, Output& out) {
   if (!arguments.region.empty()) {
     throw UsageError(ErrorCode::bad_argument, "a safetensors file has no regions, only tensors",
                      {.path = arguments.file, .region = arguments.region});
   }
-  const SafetensorsFile file = SafetensorsFile::open(arguments.file);
+  const SafetensorsFile file = SafetensorsFile::open(arguments.file, read);
   if (arguments.json) {
     print_safetensors_json(out, file);
   } else {
@@ -250,18 +250,22 @@ int run_safetensors(const Arguments& arguments, Output& out) {
   return kDone;
 }
 
-int run_ls(const Arguments& arguments, Output& out) {
-  if (format_of(arguments.file) == FileFormat::thalia_0_1) {
-    list_original(out, arguments.file, arguments.region, arguments.json);
+int run_ls(const Arguments& arguments, const Session& session) {
+  Output& out = session.out;
+  auto read = session.options<ReadOptions>();
+  const FileFormat format = format_of(arguments.file);
+  if (format == FileFormat::thalia_0_1) {
+    list_original(out, arguments.file, arguments.region, read, arguments.json);
     return kDone;
   }
-  if (is_packed(format_of(arguments.file))) {
-    list_packed(out, arguments.file, format_of(arguments.file), arguments.region, arguments.json);
+  if (is_packed(format)) {
+    list_packed(out, arguments.file, format, arguments.region, read, arguments.json);
     return kDone;
   }
-  if (format_of(arguments.file) == FileFormat::safetensors) return run_safetensors(arguments, out);
+  if (format == FileFormat::safetensors) return run_safetensors(arguments, read, out);
   // Checking blocks of the tree would read the payloads in them.
-  const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});
+  read.verification = Verification::off;
+  const Reader reader = Reader::open(arguments.file, read);
   if (arguments.region.empty()) {
     arguments.json ? print_regions_json(out, reader) : print_regions(out, reader);
     return kDone;
@@ -284,7 +288,7 @@ Run declare_ls(CLI::App& app) {
   app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
   app.add_option("REGION", arguments->region, "List this region's tensors");
   app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes");
-  return [arguments](Output& out) { return run_ls(*arguments, out); };
+  return [arguments](const Session& session) { return run_ls(*arguments, session); };
 }
 
 }  // namespace thalia::cli

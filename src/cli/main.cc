@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "cli/changed_file.h"
 #include "cli/command.h"
 #include "cli/complaint.h"
+#include "cli/error_json.h"
+#include "cli/stop_on_signal.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -28,7 +30,25 @@ void occupy_standard_descriptors() {
   }
 }
 
-int run_command(const Command& command, std::vector<std::string> arguments, Output& out) {
+bool wants_json(const CLI::App& app) {
+  const CLI::Option* const json = app.get_option_no_throw("--json");
+  return json != nullptr && json->count() > 0;
+}
+
+// In the place of what the command would have printed, unless part of that is out already.
+void print_error_json(Output& out, const std::exception& error) {
+  if (!out.retract()) return;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().key("error");
+  add_error(json, error);
+  json.end_object();
+  out.write(text + "\n");
+  out.flush();
+}
+
+int run_command(const Command& command, std::vector<std::string> arguments, Output& out,
+                const std::stop_token& stop) {
   const Declared declared = declare(command);
   // CLI11 takes them from the back.
   std::reverse(arguments.begin(), arguments.end());
@@ -42,10 +62,17 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
         fmt::format("{}: {} (see 'thalia help {}')", command.name, error.what(), command.name),
         kWrongUsage);
   }
-  return declared.run(out);
+  try {
+    return declared.run({.out = out, .stop = stop, .reading = *declared.reading});
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (wants_json(*declared.app)) print_error_json(out, error);
+    throw;
+  }
 }
 
-int dispatch(std::vector<std::string> arguments, Output& out) {
+int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_token& stop) {
   if (arguments.empty()) {
     Output err(STDERR_FILENO, "standard error");
     err.write(overview());
@@ -56,27 +83,26 @@ int dispatch(std::vector<std::string> arguments, Output& out) {
   arguments.erase(arguments.begin());
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version" || name == "-V") name = "version";
-  return run_command(require_command(name), std::move(arguments), out);
+  return run_command(require_command(name), std::move(arguments), out, stop);
 }
 
 int run(std::vector<std::string> arguments) {
   occupy_standard_descriptors();
   // A reader that left shows as EPIPE, which Output understands.
   std::signal(SIGPIPE, SIG_IGN);
+  report_changed_files();
   Output out(STDOUT_FILENO);
   try {
-    const int status = dispatch(std::move(arguments), out);
+    // For every command, and at its end the process ends by the signal that came.
+    const StopOnSignal signals;
+    const int status = dispatch(std::move(arguments), out, signals.token());
     out.flush();
     return status;
   } catch (const UsageError& error) {
     // What was printed before stays; whether it can be does not matter any more.
     return complain(error.what(), kWrongUsage);
-  } catch (const Error& error) {
-    return complain(error.what(), kUnreadable);
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory", kUnreadable);
   } catch (const std::exception& error) {
-    return complain(error.what(), kUnreadable);
+    return complain(error_text(error), kUnreadable);
   }
 }
 

@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/save_arguments.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/error.h"
 #include "thalia/merge.h"
 #include "thalia/paths.h"
@@ -39,18 +38,16 @@ MergePreference preference_named(const std::string& word, const std::vector<std:
   return {.kind = Kind::input, .number = static_cast<std::size_t>(found - inputs.begin())};
 }
 
-int run_merge(const Arguments& arguments, Output& out) {
+int run_merge(const Arguments& arguments, const Session& session) {
   const std::vector<std::string> inputs(arguments.files.begin(), arguments.files.end() - 1);
   const std::string& output = arguments.files.back();
   const MergePreference preference = preference_named(arguments.prefer, inputs);
-  const StopOnSignal signals;
-  ConvertOptions options = arguments.save.options();
-  options.save.cancel = signals.token();
+  ConvertOptions options = arguments.save.options(session);
   ProgressBar bar("merging into " + output);
   options.save.progress = bar.callback();
   const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
   bar.finish();
-  print_result(out, result, output, arguments.save.json);
+  print_result(session.out, result, output, arguments.save.json);
   return kDone;
 }
 
@@ -73,7 +70,7 @@ Run declare_merge(CLI::App& app) {
                  "Where files differ: first or last, of those that have it, or the name of one")
       ->option_text("WHICH");
   arguments->save.declare(app);
-  return [arguments](Output& out) { return run_merge(*arguments, out); };
+  return [arguments](const Session& session) { return run_merge(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -44,7 +44,7 @@ void print_result(Output& out, const Arguments& arguments, const MigrateResult& 
   out.write(text + "\n");
 }
 
-int run_migrate(const Arguments& arguments, Output& out) {
+int run_migrate(const Arguments& arguments, const Session& session) {
   const auto version = parse_format_version(arguments.to);
   if (!version) {
     throw UsageError(ErrorCode::bad_argument, {},
@@ -54,11 +54,12 @@ int run_migrate(const Arguments& arguments, Output& out) {
   }
   ProgressBar bar("migrating " + arguments.input);
   // Whoever names an older version asks for it.
-  MigrateOptions options{.across_major = true};
+  auto options = session.options<MigrateOptions>();
+  options.across_major = true;
   options.save.progress = bar.callback();
   const MigrateResult result = migrate(arguments.input, arguments.output, *version, options);
   bar.finish();
-  print_result(out, arguments, result);
+  print_result(session.out, arguments, result);
   return kDone;
 }
 
@@ -79,7 +80,7 @@ Run declare_migrate(CLI::App& app) {
       ->option_text("VERSION")
       ->required();
   app.add_flag("--json", arguments->json, "What was done as a JSON object");
-  return [arguments](Output& out) { return run_migrate(*arguments, out); };
+  return [arguments](const Session& session) { return run_migrate(*arguments, session); };
 }
 
 }  // namespace thalia::cli

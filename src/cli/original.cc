@@ -101,8 +101,9 @@ std::string wrapper_text(const V01File& file) {
                      file.checksum_inside ? "inside" : "behind");
 }
 
-void print_delta(Output& out, const std::filesystem::path& path, bool as_json) {
-  const V01DeltaInfo info = read_v01_delta_info(path);
+void print_delta(Output& out, const std::filesystem::path& path, const ReadOptions& read,
+                 bool as_json) {
+  const V01DeltaInfo info = read_v01_delta_info(path, read);
   if (!as_json) {
     line(out, "file", escape(path.string()));
     line(out, "format", "thalia 0.1 delta: a Python pickle, which is never opened");
@@ -168,9 +169,10 @@ void list_tensors(Output& out, const Value& state, bool as_json) {
 
 }  // namespace
 
-void print_original(Output& out, const std::filesystem::path& path, bool as_json) {
-  if (is_v01_delta(path)) return print_delta(out, path, as_json);
-  const V01File file = read_v01(path);
+void print_original(Output& out, const std::filesystem::path& path, const ReadOptions& read,
+                    bool as_json) {
+  if (is_v01_delta(path, read)) return print_delta(out, path, read, as_json);
+  const V01File file = read_v01(path, read);
   const V01Document& document = file.document;
   const Totals totals = totals_of(document);
   if (!as_json) {
@@ -213,8 +215,8 @@ void print_original(Output& out, const std::filesystem::path& path, bool as_json
 }
 
 void list_original(Output& out, const std::filesystem::path& path, const std::string& region,
-                   bool as_json) {
-  const V01File file = read_v01(path);
+                   const ReadOptions& read, bool as_json) {
+  const V01File file = read_v01(path, read);
   if (!region.empty()) return list_tensors(out, region_named(file.document, path, region), as_json);
   using enum Table::Align;
   Table table({{"region"}, {"tensors", right}, {"in memory", right}});

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "cli/output.h"
+#include "thalia/options.h"
 
 namespace thalia::cli {
 
 /// Of a delta its header and metadata.
-void print_original(Output& out, const std::filesystem::path& path, bool as_json);
+void print_original(Output& out, const std::filesystem::path& path, const ReadOptions& read,
+                    bool as_json);
 /// Regions, or the tensors of one; `region` is empty for all.
 void list_original(Output& out, const std::filesystem::path& path, const std::string& region,
-                   bool as_json);
+                   const ReadOptions& read, bool as_json);
 
 }  // namespace thalia::cli

@@ -5,12 +5,20 @@
 #include <cerrno>
 
 #include "cli/escape.h"
+#include "cli/stop_on_signal.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
+
 constexpr std::size_t kBufferBytes = 1 << 16;
+
+ssize_t send_once(int descriptor, const char* data, std::size_t length) {
+  const LetSignalsEnd waiting;
+  return ::write(descriptor, data, length);
 }
+
+}  // namespace
 
 Output::Output(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
@@ -39,13 +47,20 @@ void Output::flush() {
   buffer_.clear();
 }
 
+bool Output::retract() noexcept {
+  buffer_.clear();
+  return !sent_;
+}
+
 bool Output::is_terminal() const noexcept {
   return ::isatty(descriptor_) == 1;
 }
 
 void Output::send(const char* data, std::size_t length) {
+  sent_ = sent_ || length > 0;
+  if (sink_) return sink_({data, length});
   while (length > 0 && !closed_) {
-    const ssize_t written = ::write(descriptor_, data, length);
+    const ssize_t written = send_once(descriptor_, data, length);
     if (written >= 0) {
       data += written;
       length -= static_cast<std::size_t>(written);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,17 +13,23 @@
 namespace thalia::cli {
 
 /// Writes to a file descriptor that it does not own. A reader that goes away (`| head`) is no
-/// error: from then on everything is dropped, and closed() tells a command that it may stop.
+/// error: from then on everything is dropped, and closed() tells a command that it may stop. While
+/// it waits for a reader, a signal ends the process: what is printed needs no tidying up.
 /// Externally synchronised.
 class Output {
  public:
+  /// Takes what is printed, in large pieces.
+  using Sink = std::function<void(std::string_view text)>;
+
   explicit Output(int descriptor, std::string name = "standard output");
+  explicit Output(Sink sink) : sink_(std::move(sink)) {}
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
   /// Text or JSON in whole characters: those that would move the cursor or reorder a line on a
   /// terminal go out as \u0085, whoever wrote them, so that no command can forget to.
-  /// @throws IoError naming the output where it cannot take the bytes (a full disk).
+  /// @throws IoError naming the output where it cannot take the bytes (a full disk); what the sink
+  /// throws.
   void write(std::string_view text);
   /// Bytes as they are.
   void write(ByteSpan bytes);
@@ -33,6 +40,9 @@ class Output {
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
 
+  /// Drops what was written and is not yet sent. @return false where part of it was.
+  bool retract() noexcept;
+
   bool closed() const noexcept { return closed_; }
   bool is_terminal() const noexcept;
 
@@ -40,10 +50,12 @@ class Output {
   void put(std::string_view text);
   void send(const char* data, std::size_t length);
 
-  int descriptor_;
+  Sink sink_;  ///< empty where it is the descriptor
+  int descriptor_ = -1;
   std::string name_;
   std::string buffer_;
   bool closed_ = false;
+  bool sent_ = false;
 };
 
 }  // namespace thalia::cli

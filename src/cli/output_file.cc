@@ -5,51 +5,52 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
-#include <utility>
 
+#include "cli/stop_on_signal.h"
 #include "thalia/error.h"
+#include "thalia/output_file.h"
 
 namespace thalia::cli {
 namespace {
 
-[[noreturn]] void fail(std::string_view operation, const std::filesystem::path& path) {
-  throw IoError(operation, errno, {.path = path.string()});
+bool is_device(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+// A pipe that nobody opens to read is waited for.
+int open_device(const std::filesystem::path& path) {
+  const LetSignalsEnd waiting;
+  return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+void print_into_device(const std::filesystem::path& path,
+                       const std::function<void(Output& out)>& print) {
+  const int descriptor = open_device(path);
+  if (descriptor < 0) throw IoError("open", errno, {.path = path.string()});
+  Output out(descriptor, path.string());
+  try {
+    print(out);
+    out.flush();
+  } catch (...) {
+    ::close(descriptor);
+    throw;
+  }
+  if (::close(descriptor) != 0) throw IoError("close", errno, {.path = path.string()});
 }
 
 }  // namespace
 
-OutputFile::OutputFile(const std::filesystem::path& path) : path_(path) {
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode)) {
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor_ < 0) fail("open", path_);
-  } else {
-    // Through a symbolic link to where it points.
-    if (exists) path_ = std::filesystem::canonical(path);
-    temporary_ = path_.string() + ".tmp" + std::to_string(::getpid());
-    const mode_t mode = exists ? status.st_mode & 0777 : 0666;
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (descriptor_ < 0) {
-      temporary_.clear();
-      fail("open", path_);
-    }
-  }
-  out_ = std::make_unique<Output>(descriptor_, path_.string());
-}
-
-OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-void OutputFile::finish() {
-  out_->flush();
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close", path_);
-  if (temporary_.empty()) return;
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename", path_);
-  temporary_.clear();
+void print_into(const std::filesystem::path& path, const Session& session,
+                const std::function<void(Output& out)>& print) {
+  if (is_device(path)) return print_into_device(path, print);
+  OutputFile file(path, session.options<OutputFileOptions>());
+  Output out([&](std::string_view text) {
+    file.write({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  });
+  print(out);
+  out.flush();
+  file.commit();
 }
 
 }  // namespace thalia::cli

@@ -66,8 +66,13 @@ std::string method_text(const MckpTensor& tensor) {
   return text;
 }
 
-PackedFile describe_mckp(const std::filesystem::path& path) {
-  const MckpFile file = MckpFile::open(path);
+MckpReadOptions mckp_options(const ReadOptions& read) {
+  return {
+      .access = read.access, .limits = read.limits, .threads = read.threads, .cancel = read.cancel};
+}
+
+PackedFile describe_mckp(const std::filesystem::path& path, const ReadOptions& read) {
+  const MckpFile file = MckpFile::open(path, mckp_options(read));
   PackedFile packed{.tensors = {},
                     .file_bytes = file.file_bytes(),
                     .metadata = file.header().metadata,
@@ -85,8 +90,8 @@ PackedFile describe_mckp(const std::filesystem::path& path) {
   return packed;
 }
 
-PackedFile describe_mst(const std::filesystem::path& path) {
-  const MstFile file = MstFile::open(path);
+PackedFile describe_mst(const std::filesystem::path& path, const ReadOptions& read) {
+  const MstFile file = MstFile::open(path, read);
   PackedFile packed{.tensors = {},
                     .file_bytes = file.file_bytes(),
                     .metadata = {},
@@ -110,8 +115,8 @@ PackedFile describe_mst(const std::filesystem::path& path) {
   return packed;
 }
 
-PackedFile describe(const std::filesystem::path& path, FileFormat format) {
-  return format == FileFormat::mst ? describe_mst(path) : describe_mckp(path);
+PackedFile describe(const std::filesystem::path& path, FileFormat format, const ReadOptions& read) {
+  return format == FileFormat::mst ? describe_mst(path, read) : describe_mckp(path, read);
 }
 
 void line(Output& out, std::string_view label, std::string_view text) {
@@ -130,8 +135,9 @@ bool is_packed(FileFormat format) noexcept {
   return format == FileFormat::mckp || format == FileFormat::mst;
 }
 
-void print_packed(Output& out, const std::filesystem::path& path, FileFormat format, bool as_json) {
-  const PackedFile file = describe(path, format);
+void print_packed(Output& out, const std::filesystem::path& path, FileFormat format,
+                  const ReadOptions& read, bool as_json) {
+  const PackedFile file = describe(path, format, read);
   DTypeTotals dtypes;
   std::uint64_t bytes = 0, stored = 0;
   std::vector<std::string> methods;
@@ -186,7 +192,7 @@ void print_packed(Output& out, const std::filesystem::path& path, FileFormat for
 }
 
 void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                 const std::string& region, bool as_json) {
+                 const std::string& region, const ReadOptions& read, bool as_json) {
   if (!region.empty()) {
     throw UsageError(
         ErrorCode::bad_argument,
@@ -199,7 +205,7 @@ void list_packed(Output& out, const std::filesystem::path& path, FileFormat form
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("tensors").begin_array();
-  const PackedFile file = describe(path, format);
+  const PackedFile file = describe(path, format, read);
   for (const PackedTensor& tensor : file.tensors) {
     table.add_row({escape_name(tensor.name), std::string(dtype_name(tensor.dtype)),
                    tensor.shape.to_string(), tensor.method, human_bytes(tensor.bytes),
@@ -218,26 +224,28 @@ void list_packed(Output& out, const std::filesystem::path& path, FileFormat form
   }
 }
 
-VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format, bool quick) {
+VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
+                           const ReadOptions& read, bool quick) {
   const auto start = std::chrono::steady_clock::now();
   VerifyReport report;
   const auto found = [&](const Error& error) { report.findings.push_back(finding_of(error)); };
   try {
     if (format == FileFormat::mst) {
-      const MstFile file = MstFile::open(path);
+      const MstFile file = MstFile::open(path, read);
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       for (const MstTensor& tensor : file.tensors()) static_cast<void>(file.read(tensor.name));
       report.bytes_checked = file.file_bytes();
     } else {
-      const MckpFile file = MckpFile::open(path);
+      const MckpFile file = MckpFile::open(path, mckp_options(read));
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       file.verify();
-      MckpChain::open(path).verify_content();
+      MckpChain::open(path, mckp_options(read)).verify_content();
       report.bytes_checked = file.file_bytes();
     }
   } catch (const FormatError& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
     found(error);
   } catch (const IntegrityError& error) {
     found(error);
@@ -247,8 +255,8 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
 }
 
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
-                         const std::string& name) {
-  const std::vector<PackedTensor> tensors = describe(path, format).tensors;
+                         const std::string& name, const ReadOptions& read) {
+  const std::vector<PackedTensor> tensors = describe(path, format, read).tensors;
   const auto find = [&](std::string_view wanted) {
     return std::ranges::find(tensors, wanted, &PackedTensor::name);
   };
@@ -258,8 +266,9 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
     throw UsageError(ErrorCode::not_found, "no such tensor",
                      {.path = path.string(), .tensor = name});
   }
-  const Tensor tensor = format == FileFormat::mst ? MstFile::open(path).read(found->name)
-                                                  : MckpChain::open(path).read(found->name);
+  const Tensor tensor = format == FileFormat::mst
+                            ? MstFile::open(path, read).read(found->name)
+                            : MckpChain::open(path, mckp_options(read)).read(found->name);
   TensorSource source{
       .region = {}, .name = found->name, .dtype = found->dtype, .shape = found->shape};
   source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {

@@ -14,13 +14,15 @@ namespace thalia::cli {
 bool is_packed(FileFormat format) noexcept;
 
 /// What the file says of itself; no payload is read.
-void print_packed(Output& out, const std::filesystem::path& path, FileFormat format, bool as_json);
+void print_packed(Output& out, const std::filesystem::path& path, FileFormat format,
+                  const ReadOptions& read, bool as_json);
 void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                 const std::string& region, bool as_json);
+                 const std::string& region, const ReadOptions& read, bool as_json);
 /// Checksums, where there are any, and every tensor; of a delta, with those that it was taken
 /// against. Errors of the file become findings.
-VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format, bool quick);
+VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
+                           const ReadOptions& read, bool quick);
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
-                         const std::string& name);
+                         const std::string& name, const ReadOptions& read);
 
 }  // namespace thalia::cli

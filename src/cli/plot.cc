@@ -22,14 +22,10 @@ struct Arguments {
   std::string output;
 };
 
-void write_svg(const std::string& path, const std::string& svg) {
-  OutputFile file(path);
-  file.out().write(svg);
-  file.finish();
-}
-
-int plot_growth(const Arguments& arguments, Output& out) {
-  const Reader reader = Reader::open(arguments.file, {.verification = Verification::off});
+int plot_growth(const Arguments& arguments, const Session& session) {
+  auto read = session.options<ReadOptions>();
+  read.verification = Verification::off;
+  const Reader reader = Reader::open(arguments.file, read);
   const auto events = parse_growth_history(reader.metadata_json());
   if (events.empty()) {
     throw UsageError(
@@ -43,14 +39,16 @@ int plot_growth(const Arguments& arguments, Output& out) {
   }
   const GrowthChart chart = growth_chart(events, regions, reader.header().training_steps);
   const std::string name = std::filesystem::path(arguments.file).filename().string();
-  write_svg(arguments.output, growth_svg(chart, "Neurons per region: " + name));
-  out.print("{}: {}, {}\n", escape(arguments.output), counted(events.size(), "event", "events"),
-            counted(chart.series.size(), "region", "regions"));
+  const std::string svg = growth_svg(chart, "Neurons per region: " + name);
+  print_into(arguments.output, session, [&](Output& out) { out.write(svg); });
+  session.out.print("{}: {}, {}\n", escape(arguments.output),
+                    counted(events.size(), "event", "events"),
+                    counted(chart.series.size(), "region", "regions"));
   return kDone;
 }
 
-int run_plot(const Arguments& arguments, Output& out) {
-  if (arguments.kind == "growth") return plot_growth(arguments, out);
+int run_plot(const Arguments& arguments, const Session& session) {
+  if (arguments.kind == "growth") return plot_growth(arguments, session);
   throw UsageError(
       ErrorCode::bad_argument, {},
       {.field = "KIND", .value = fmt::format("'{}'", escape(arguments.kind)), .bound = "growth"});
@@ -70,7 +68,7 @@ Run declare_plot(CLI::App& app) {
   app.add_option("-o,--output", arguments->output, "The picture to write")
       ->required()
       ->option_text("OUT.svg");
-  return [arguments](Output& out) { return run_plot(*arguments, out); };
+  return [arguments](const Session& session) { return run_plot(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -13,7 +13,6 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/save_arguments.h"
-#include "cli/stop_on_signal.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
 #include "thalia/reader.h"
@@ -35,8 +34,8 @@ struct Arguments {
 // one.
 using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
 
-Sensitivities from_safetensors(const std::string& path) {
-  return [file = SafetensorsFile::open(path)](const QuantizationTarget& target) {
+Sensitivities from_safetensors(const std::string& path, const ReadOptions& read) {
+  return [file = SafetensorsFile::open(path, read)](const QuantizationTarget& target) {
     std::optional<Tensor> found;
     for (const SafetensorsTensor& tensor : file.tensors()) {
       if (tensor.name != target.name) continue;
@@ -46,8 +45,9 @@ Sensitivities from_safetensors(const std::string& path) {
   };
 }
 
-Sensitivities from_thalia(const std::string& path) {
-  return [reader = Reader::open(path)](const QuantizationTarget& target) -> std::optional<Tensor> {
+Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
+  return [reader =
+              Reader::open(path, read)](const QuantizationTarget& target) -> std::optional<Tensor> {
     if (const auto region = reader.find_region(target.region)) {
       if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor);
     }
@@ -111,25 +111,25 @@ void print_json(Output& out, const Arguments& arguments, const QuantizeFileResul
   out.write(text + "\n");
 }
 
-int run_quantize(const Arguments& arguments, Output& out) {
-  const StopOnSignal signals;
+int run_quantize(const Arguments& arguments, const Session& session) {
+  const ConvertOptions save = arguments.save.options(session);
   QuantizationOptions options = arguments.options;
   options.max_generations = arguments.max_generations;
   if (!arguments.sensitivity.empty()) {
     options.sensitivity = format_of(arguments.sensitivity) == FileFormat::safetensors
-                              ? from_safetensors(arguments.sensitivity)
-                              : from_thalia(arguments.sensitivity);
+                              ? from_safetensors(arguments.sensitivity, save.read)
+                              : from_thalia(arguments.sensitivity, save.read);
   }
   ProgressBar bar("quantizing " + arguments.input);
-  QuantizeFileOptions file{.save = arguments.save.options().save};
+  auto file = session.options<QuantizeFileOptions>();
+  file.save = save.save;
   file.save.progress = bar.callback();
-  file.save.cancel = signals.token();
   const QuantizeFileResult result = quantize_file(arguments.input, arguments.output, options, file);
   bar.finish();
   if (arguments.save.json) {
-    print_json(out, arguments, result);
+    print_json(session.out, arguments, result);
   } else {
-    print_text(out, arguments, result);
+    print_text(session.out, arguments, result);
   }
   return kDone;
 }
@@ -170,7 +170,7 @@ Run declare_quantize(CLI::App& app) {
                  "How often weights may be rounded so, restored and rounded again; default 10")
       ->option_text("N");
   arguments->save.declare(app);
-  return [arguments](Output& out) { return run_quantize(*arguments, out); };
+  return [arguments](const Session& session) { return run_quantize(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -14,7 +14,8 @@ namespace {
 
 struct Arguments {
   std::string file;
-  RecoverOptions options;
+  bool wait = false;
+  unsigned threads = 0;
   bool json = false;
 };
 
@@ -46,10 +47,13 @@ void print_json(Output& out, const std::string& file, const RecoverResult& resul
   out.write(text + "\n");
 }
 
-int run_recover(const Arguments& arguments, Output& out) {
-  const RecoverResult result = recover(arguments.file, arguments.options);
-  arguments.json ? print_json(out, arguments.file, result)
-                 : print_text(out, arguments.file, result);
+int run_recover(const Arguments& arguments, const Session& session) {
+  auto options = session.options<RecoverOptions>();
+  options.wait = arguments.wait;
+  options.threads = arguments.threads;
+  const RecoverResult result = recover(arguments.file, options);
+  arguments.json ? print_json(session.out, arguments.file, result)
+                 : print_text(session.out, arguments.file, result);
   return result.damaged_blocks == 0 ? kDone : kFailed;
 }
 
@@ -63,12 +67,11 @@ Run declare_recover(CLI::App& app) {
       "where the state that was restored has damage of its own.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->file, "The file to repair")->required();
-  app.add_flag("--wait", arguments->options.wait, "Wait for whoever changes the file now");
-  app.add_option("--threads", arguments->options.threads,
-                 "Threads that hash; 0, the default: one a core")
+  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
+  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "What was found and done as a JSON object");
-  return [arguments](Output& out) { return run_recover(*arguments, out); };
+  return [arguments](const Session& session) { return run_recover(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -5,7 +5,8 @@
 
 namespace thalia::cli {
 
-std::vector<std::string> region_names(std::string_view list, const std::string& path) {
+std::vector<std::string> region_names(std::string_view list, const std::string& path,
+                                      ReadOptions options) {
   std::vector<std::string> names;
   std::string_view rest = list;
   for (std::size_t comma; (comma = rest.find(',')) != std::string_view::npos;) {
@@ -14,7 +15,8 @@ std::vector<std::string> region_names(std::string_view list, const std::string& 
   }
   names.emplace_back(rest);
   if (unescape_name(list) == list) return names;
-  const Reader reader = Reader::open(path, {.verification = Verification::off});
+  options.verification = Verification::off;
+  const Reader reader = Reader::open(path, options);
   for (std::string& name : names) {
     if (!reader.find_region(name)) name = unescape_name(name);
   }

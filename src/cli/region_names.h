@@ -5,10 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/options.h"
+
 namespace thalia::cli {
 
 /// The names in `list`, separated by commas, as the file at `path` has them: as they are typed
 /// where it has such a region, else with escapes undone. @throws what opening the file throws.
-std::vector<std::string> region_names(std::string_view list, const std::string& path);
+std::vector<std::string> region_names(std::string_view list, const std::string& path,
+                                      ReadOptions options);
 
 }  // namespace thalia::cli

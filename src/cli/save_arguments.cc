@@ -85,8 +85,8 @@ void SaveArguments::declare(CLI::App& app) {
   app.add_flag("--json", json, "What was done as a JSON object");
 }
 
-ConvertOptions SaveArguments::options() const {
-  ConvertOptions options;
+ConvertOptions SaveArguments::options(const Session& session) const {
+  auto options = session.options<ConvertOptions>();
   options.save.compression =
       choose("--compression", compression.empty() ? "none" : compression, kCompressions);
   check_level(options.save.compression, level);

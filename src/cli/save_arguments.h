@@ -22,7 +22,7 @@ struct SaveArguments {
 
   void declare(CLI::App& app);
   /// @throws UsageError naming the option and what it can be.
-  ConvertOptions options() const;
+  ConvertOptions options(const Session& session) const;
 };
 
 /// What was done, as one line and one a loss, or as JSON.

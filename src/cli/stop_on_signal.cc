@@ -2,39 +2,79 @@
 
 #include <pthread.h>
 
-#include <ctime>
+#include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
 
-// How long the listener takes to notice that it is not needed any more.
-constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 50'000'000};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+// Of the process, as signals are. Either LetSignalsEnd sees that one has come, or the listener that
+// somebody waits.
+std::atomic<bool> g_stopping = false;
+std::atomic<int> g_waiting = 0;
+
+void end_by(int number) {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::pthread_kill(::pthread_self(), number);
+}
 
 }  // namespace
 
 StopOnSignal::StopOnSignal() {
   ::sigemptyset(&signals_);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  bool any = false;
+  for (const int number : kSignals) {
     struct sigaction action {};
-    if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-      ::sigaddset(&signals_, number);
+    if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    ::sigaddset(&signals_, number);
+    any = true;
   }
   ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  listener_ = std::jthread([this](const std::stop_token& finished) {
-    while (!finished.stop_requested() && caught_ == 0) {
-      if (const int number = ::sigtimedwait(&signals_, nullptr, &kPatience); number > 0) {
-        caught_ = number;
-        stop_.request_stop();
-      }
-    }
-  });
+  if (any) listener_.emplace([this] { listen(); });
 }
 
 StopOnSignal::~StopOnSignal() {
-  listener_.request_stop();
-  listener_.join();
+  finished_ = true;
+  if (listener_) {
+    // One that it waits for, to itself: it looks at finished_ before it takes it for a real one.
+    for (const int number : kSignals) {
+      if (::sigismember(&signals_, number) != 1) continue;
+      ::pthread_kill(listener_->native_handle(), number);
+      break;
+    }
+    listener_->join();
+  }
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   if (caught_ != 0) ::raise(caught_);
+}
+
+void StopOnSignal::listen() {
+  while (!finished_) {
+    int number = 0;
+    if (::sigwait(&signals_, &number) != 0 || finished_) continue;
+    // Whoever asks twice does not want to wait for what hangs; but a terminal that closes may send
+    // SIGHUP twice by itself.
+    if (caught_ != 0 && number != SIGHUP) end_by(number);
+    if (caught_ == 0) caught_ = number;
+    g_stopping = true;
+    stop_.request_stop();
+    if (g_waiting > 0) end_by(number);
+  }
+}
+
+LetSignalsEnd::LetSignalsEnd() {
+  ++g_waiting;
+  if (!g_stopping) return;
+  --g_waiting;
+  throw CancelledError(ErrorCode::cancelled, "ended by a signal");
+}
+
+LetSignalsEnd::~LetSignalsEnd() {
+  --g_waiting;
 }
 
 }  // namespace thalia::cli

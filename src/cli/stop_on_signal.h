@@ -1,18 +1,20 @@
-// Ctrl-C for a command that has to tidy up first.
+// Signals for a program that has to tidy up first.
 #pragma once
 
 #include <signal.h>
 
 #include <atomic>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
 namespace thalia::cli {
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP (unless they are ignored) request a stop instead of
-/// ending the process. It comes before every other thread of the process, which would receive the
-/// signals otherwise; its destructor ends the process by the signal that came, if one did, so it is
-/// the first thing in its scope.
+/// ending the process, and its destructor ends it by the one that came. A second SIGINT or SIGTERM
+/// ends it at once. It comes before every other thread of the process, which would receive the
+/// signals otherwise, and is the first thing in its scope: what is destroyed before it is tidied
+/// up.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -23,11 +25,25 @@ class StopOnSignal {
   std::stop_token token() const noexcept { return stop_.get_token(); }
 
  private:
+  void listen();
+
   sigset_t signals_;
   sigset_t before_;
   std::stop_source stop_;
   std::atomic<int> caught_ = 0;
-  std::jthread listener_;
+  std::atomic<bool> finished_ = false;
+  std::optional<std::thread> listener_;  ///< none where all of them are ignored
+};
+
+/// Around a call that may wait for ever (a pipe that nobody reads) while there is nothing to tidy
+/// up: a signal that comes meanwhile ends the process at once.
+class LetSignalsEnd {
+ public:
+  /// @throws CancelledError where one has come already.
+  LetSignalsEnd();
+  ~LetSignalsEnd();
+  LetSignalsEnd(const LetSignalsEnd&) = delete;
+  LetSignalsEnd& operator=(const LetSignalsEnd&) = delete;
 };
 
 }  // namespace thalia::cli

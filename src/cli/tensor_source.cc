@@ -59,8 +59,8 @@ void add_entries(TensorSource& source, const Tensor& tensor) {
 }
 
 // A tensor of the state that a delta stands for.
-TensorSource from_chain(const Reader& reader, const TensorView& view) {
-  const ChainReader chain = ChainReader::open(reader);
+TensorSource from_chain(const Reader& reader, const TensorView& view, const ChainOptions& options) {
+  const ChainReader chain = ChainReader::open(reader, options);
   const TensorLayout layout = chain.describe(view).layout;
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
@@ -82,10 +82,11 @@ TensorSource from_chain(const Reader& reader, const TensorView& view) {
   return source;
 }
 
-TensorSource from_thalia(const std::filesystem::path& path, std::string_view name) {
-  const Reader reader = Reader::open(path);
+TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options) {
+  const Reader reader = Reader::open(path, options.read);
   const TensorView view = find_tensor(reader, name);
-  if (reader.delta_base()) return from_chain(reader, view);
+  if (reader.delta_base()) return from_chain(reader, view, options);
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
                       .dtype = view.dtype(),
@@ -119,8 +120,9 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
   return source;
 }
 
-TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name) {
-  const SafetensorsFile file = SafetensorsFile::open(path);
+TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name,
+                              const ReadOptions& read) {
+  const SafetensorsFile file = SafetensorsFile::open(path, read);
   const auto find = [&](std::string_view wanted) {
     return std::find_if(file.tensors().begin(), file.tensors().end(),
                         [&](const SafetensorsTensor& tensor) { return tensor.name == wanted; });
@@ -145,10 +147,12 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
 
 }  // namespace
 
-TensorSource open_tensor(const std::filesystem::path& path, std::string_view name) {
+TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options) {
   const FileFormat format = format_of(path);
-  if (is_packed(format)) return open_packed(path, format, std::string(name));
-  return format == FileFormat::safetensors ? from_safetensors(path, name) : from_thalia(path, name);
+  if (is_packed(format)) return open_packed(path, format, std::string(name), options.read);
+  return format == FileFormat::safetensors ? from_safetensors(path, name, options.read)
+                                           : from_thalia(path, name, options);
 }
 
 }  // namespace thalia::cli

@@ -10,6 +10,7 @@
 
 #include "cli/sparse_entries.h"
 #include "thalia/bytes.h"
+#include "thalia/delta.h"
 #include "thalia/dtype.h"
 #include "thalia/shape.h"
 #include "thalia/tensor.h"
@@ -35,6 +36,7 @@ struct TensorSource {
 
 /// `name`: "region/tensor", or the tensor's own name where only one has it; as it is or as ls
 /// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.
-TensorSource open_tensor(const std::filesystem::path& path, std::string_view name);
+TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options);
 
 }  // namespace thalia::cli

@@ -33,6 +33,7 @@ _thalia_tensors() {
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+  local read='--safe' chain='--safe --search'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -87,23 +88,24 @@ _thalia() {
   elif [[ $word == -* ]]; then
     local options=
     case $command in
-      info | ls | version) options='--json' ;;
-      cat) options='--slice --format --output --all --dense' ;;
-      verify) options='--quick --resolve --threads --json' ;;
-      convert) options="--from --to --regions --precision $save" ;;
-      migrate) options='--to --json' ;;
-      extract) options="--regions $save" ;;
-      merge) options="--prefer $save" ;;
-      diff) options='--values --all --threads --json' ;;
-      grow) options='--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json' ;;
-      append) options='--regions --wait --threads --json' ;;
-      compress) options='--algorithm --level --threads --json' ;;
-      decompress) options='--threads --json' ;;
-      delta) options='--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --compression --level --search --threads --json' ;;
-      resolve) options='--compression --level --search --threads --json' ;;
-      quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save" ;;
-      compact | recover) options='--wait --threads --json' ;;
-      plot) options='--output' ;;
+      version) options='--json' ;;
+      info | ls) options="--json $read" ;;
+      cat) options="--slice --format --output --all --dense $chain" ;;
+      verify) options="--quick --resolve --threads --json $chain" ;;
+      convert) options="--from --to --regions --precision $save $chain" ;;
+      migrate) options="--to --json $read" ;;
+      extract) options="--regions $save $chain" ;;
+      merge) options="--prefer $save $read" ;;
+      diff) options="--values --all --threads --json $chain" ;;
+      grow) options="--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json $read" ;;
+      append) options="--regions --wait --threads --json $read" ;;
+      compress) options="--algorithm --level --threads --json $read" ;;
+      decompress) options="--threads --json $read" ;;
+      delta) options="--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --compression --level --threads --json $chain" ;;
+      resolve) options="--compression --level --threads --json $chain" ;;
+      quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save $read" ;;
+      compact | recover) options="--wait --threads --json $read" ;;
+      plot) options="--output $read" ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac
     _thalia_words "$options --help" "$word"

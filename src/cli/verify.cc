@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/complaint.h"
 #include "cli/error_finding.h"
+#include "cli/error_json.h"
 #include "cli/escape.h"
 #include "cli/file_format.h"
 #include "cli/packed_file.h"
@@ -40,22 +42,23 @@ std::string_view severity_name(Severity severity) {
 }
 
 // A safetensors file carries no checksums: what can be wrong with it, opening finds.
-VerifyReport verify_safetensors(const std::string& path) {
+VerifyReport verify_safetensors(const std::string& path, const ReadOptions& read) {
   VerifyReport report;
   try {
-    const SafetensorsFile file = SafetensorsFile::open(path);
+    const SafetensorsFile file = SafetensorsFile::open(path, read);
     report.tensors = static_cast<std::uint32_t>(file.tensors().size());
   } catch (const FormatError& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
     report.findings.push_back(finding_of(error));
   }
   return report;
 }
 
 // What can be wrong with a file of version 0.1, reading it finds: all is read, the checksum first.
-VerifyReport verify_original(const std::string& path) {
+VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
   VerifyReport report;
   try {
-    const V01File file = read_v01(path);
+    const V01File file = read_v01(path, read);
     report.regions = static_cast<std::uint32_t>(file.document.entries.size());
     report.bytes_checked = file.file_bytes;
     for (const V01Entry& entry : file.document.entries)
@@ -75,7 +78,10 @@ VerifyReport verify_original(const std::string& path) {
     throw;
   } catch (const IoError&) {
     throw;
+  } catch (const CancelledError&) {
+    throw;
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
     report.findings.push_back(finding_of(error));
   }
   return report;
@@ -92,9 +98,8 @@ void add_findings(VerifyReport& report, const VerifyReport& other, const std::st
 }
 
 // Of a delta: each file that it is based on, and whether each tensor comes out as it was saved.
-void verify_chain(const std::string& path, const VerifyOptions& options, VerifyReport& report) {
-  ChainOptions chain_options;
-  chain_options.read.threads = options.threads;
+void verify_chain(const std::string& path, const ChainOptions& chain_options,
+                  const VerifyOptions& options, VerifyReport& report) {
   try {
     const ChainReader chain = ChainReader::open(path, chain_options);
     if (chain.depth() == 0) return;
@@ -105,6 +110,8 @@ void verify_chain(const std::string& path, const VerifyOptions& options, VerifyR
     const auto check = [&](const TensorView& tensor) {
       try {
         chain.read(tensor);
+      } catch (const CancelledError&) {
+        throw;
       } catch (const Error& error) {
         report.findings.push_back(finding_of(error));
       }
@@ -119,20 +126,23 @@ void verify_chain(const std::string& path, const VerifyOptions& options, VerifyR
       check(connection.weights);
       if (connection.delays) check(*connection.delays);
     }
+  } catch (const CancelledError&) {
+    throw;
   } catch (const Error& error) {
     report.findings.push_back(finding_of(error));
   }
 }
 
-VerifyReport verified(const std::string& path, FileFormat format, const VerifyOptions& options) {
+VerifyReport verified(const std::string& path, FileFormat format, const ReadOptions& read,
+                      const VerifyOptions& options) {
   switch (format) {
     case FileFormat::safetensors:
-      return verify_safetensors(path);
+      return verify_safetensors(path, read);
     case FileFormat::thalia_0_1:
-      return verify_original(path);
+      return verify_original(path, read);
     case FileFormat::mckp:
     case FileFormat::mst:
-      return verify_packed(path, format, options.quick);
+      return verify_packed(path, format, read, options.quick);
     case FileFormat::thalia:
       break;
   }
@@ -186,35 +196,53 @@ void add_json(JsonWriter& json, const std::string& path, FileFormat format,
   json.end_array().end_object();
 }
 
-int run_verify(const Arguments& arguments, Output& out) {
+// The file that could not be looked into: as one that is not fine, and why.
+void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
+              const std::exception& error) {
+  json.begin_object().member("path", as_utf8(path)).key("format");
+  format ? json.value(file_format_name(*format)) : json.null();
+  json.member("ok", false).key("error");
+  add_error(json, error);
+  json.key("findings").begin_array().end_array().end_object();
+}
+
+int run_verify(const Arguments& arguments, const Session& session) {
   int status = kDone;
   std::string text;
   JsonWriter json(text);
   if (arguments.json) json.begin_array();
   for (const std::string& path : arguments.files) {
+    std::optional<FileFormat> known;
     try {
-      const FileFormat format = format_of(path);
+      const FileFormat format = *(known = format_of(path));
       ProgressBar bar("verifying " + path);
-      VerifyOptions options{.quick = arguments.quick, .threads = arguments.threads};
+      auto options = session.options<VerifyOptions>();
+      options.quick = arguments.quick;
+      options.threads = arguments.threads;
       options.progress = bar.callback();
-      VerifyReport report = verified(path, format, options);
+      auto chain = session.options<ChainOptions>();
+      chain.read.threads = arguments.threads;
+      VerifyReport report = verified(path, format, chain.read, options);
       if (arguments.resolve && format == FileFormat::thalia && report.ok())
-        verify_chain(path, options, report);
+        verify_chain(path, chain, options, report);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (arguments.json) {
         add_json(json, path, format, report);
       } else {
-        print_text(out, path, format, report, arguments.quick);
+        print_text(session.out, path, format, report, arguments.quick);
       }
-    } catch (const Error& error) {
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const std::exception& error) {
       // The other files are still worth a look.
-      status = complain(error.what(), kUnreadable);
+      status = complain(error_text(error), kUnreadable);
+      if (arguments.json) add_json(json, path, known, error);
     }
   }
   if (arguments.json) {
     json.end_array();
-    out.write(text + "\n");
+    session.out.write(text + "\n");
   }
   return status;
 }
@@ -236,7 +264,7 @@ Run declare_verify(CLI::App& app) {
   app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
       ->option_text("N");
   app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
-  return [arguments](Output& out) { return run_verify(*arguments, out); };
+  return [arguments](const Session& session) { return run_verify(*arguments, session); };
 }
 
 }  // namespace thalia::cli

@@ -43,8 +43,8 @@ Run declare_version(CLI::App& app) {
       "Prints the versions of the library and of the file format, and what was built in.");
   const auto as_json = std::make_shared<bool>(false);
   app.add_flag("--json", *as_json, "As a JSON object");
-  return [as_json](Output& out) -> int {
-    print_version(out, *as_json);
+  return [as_json](const Session& session) -> int {
+    print_version(session.out, *as_json);
     return kDone;
   };
 }

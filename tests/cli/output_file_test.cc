@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "boost_test.h"
 #include "thalia/error.h"
@@ -30,6 +33,13 @@ struct Folder {
   fs::path path;
 };
 
+struct Stopped {};
+
+void print_text(const fs::path& path, std::string_view text, std::stop_token stop = {}) {
+  Output unused(-1);
+  print_into(path, {.out = unused, .stop = std::move(stop)}, [&](Output& out) { out.write(text); });
+}
+
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -39,25 +49,41 @@ std::string content(const fs::path& path) {
 
 BOOST_AUTO_TEST_SUITE(output_file)
 
-BOOST_AUTO_TEST_CASE(appears_when_finished) {
+BOOST_AUTO_TEST_CASE(appears_when_all_is_printed) {
   const Folder folder;
   const fs::path path = folder.path / "out";
-  OutputFile file(path);
-  file.out().write("text");
-  BOOST_TEST(!fs::exists(path));
-  file.finish();
+  Output unused(-1);
+  print_into(path, {.out = unused, .stop = {}}, [&](Output& out) {
+    out.write("text");
+    out.flush();
+    BOOST_TEST(!fs::exists(path));
+  });
   BOOST_TEST(content(path) == "text");
   BOOST_TEST(folder.files() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(unfinished_leaves_the_old_file_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(error_while_printing_leaves_the_old_file_and_nothing_else) {
   const Folder folder;
   const fs::path path = folder.path / "out";
   std::ofstream(path) << "old";
-  {
-    OutputFile file(path);
-    file.out().write("new");
-  }
+  Output unused(-1);
+  BOOST_CHECK_THROW(print_into(path, {.out = unused, .stop = {}},
+                               [](Output& out) {
+                                 out.write(std::string(1 << 20, 'n'));
+                                 throw Stopped();
+                               }),
+                    Stopped);
+  BOOST_TEST(content(path) == "old");
+  BOOST_TEST(folder.files() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(stop_leaves_the_old_file_and_nothing_else) {
+  const Folder folder;
+  const fs::path path = folder.path / "out";
+  std::ofstream(path) << "old";
+  std::stop_source stop;
+  stop.request_stop();
+  BOOST_CHECK_THROW(print_text(path, "new", stop.get_token()), CancelledError);
   BOOST_TEST(content(path) == "old");
   BOOST_TEST(folder.files() == 1u);
 }
@@ -68,9 +94,7 @@ BOOST_AUTO_TEST_CASE(replaces_what_a_link_points_at_and_keeps_its_mode) {
   std::ofstream(target) << "old";
   BOOST_TEST_REQUIRE(::chmod(target.c_str(), 0600) == 0);
   fs::create_symlink("target", folder.path / "link");
-  OutputFile file(folder.path / "link");
-  file.out().write("new");
-  file.finish();
+  print_text(folder.path / "link", "new");
   BOOST_TEST(content(target) == "new");
   BOOST_TEST(fs::is_symlink(folder.path / "link"));
   BOOST_TEST(
@@ -78,18 +102,14 @@ BOOST_AUTO_TEST_CASE(replaces_what_a_link_points_at_and_keeps_its_mode) {
 }
 
 BOOST_AUTO_TEST_CASE(device_is_written_to_directly) {
-  OutputFile file("/dev/null");
-  file.out().write("text");
-  file.finish();
+  print_text("/dev/null", "text");
   BOOST_TEST(fs::is_character_file("/dev/null"));
-  OutputFile full("/dev/full");
-  full.out().write("text");
-  BOOST_CHECK_THROW(full.finish(), IoError);
+  BOOST_CHECK_THROW(print_text("/dev/full", "text"), IoError);
 }
 
 BOOST_AUTO_TEST_CASE(folder_that_is_not_there_is_named) {
-  BOOST_CHECK_EXCEPTION(OutputFile("/nonexistent/out"), IoError, [](const IoError& error) {
-    return error.context().path.starts_with("/nonexistent/out");
+  BOOST_CHECK_EXCEPTION(print_text("/nonexistent/out", "text"), IoError, [](const IoError& error) {
+    return error.context().path.starts_with("/nonexistent");
   });
 }
 

@@ -108,7 +108,7 @@ THIRD_PARTY = {
 # The operating system's headers: the library asks it for things in io alone.
 OPERATING_SYSTEM = re.compile(
     r"(sys|linux|asm)/\w+\.h"
-    r"|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
+    r"|(dirent|dlfcn|errno|fcntl|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
 )
 OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/")
 
@@ -239,6 +239,28 @@ def call_violations(root):
             for match in re.finditer(pattern, text):
                 line = text.count("\n", 0, match.start()) + 1
                 found.append(f"{path}:{line}: {match[0]}: {instead}")
+    return found
+
+
+STRUCT = re.compile(r"^struct (\w+Options) \{$(.*?)^\};$", re.MULTILINE | re.DOTALL)
+STOP = re.compile(r"std::stop_token cancel|(ReadOptions read|SaveOptions save)\b")
+OPENED_BY_DEFAULT = re.compile(r"\b\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.)")
+
+
+def calls_that_cannot_be_stopped(root):
+    """Where the program makes options that lead to a stop token past Session::options().
+
+    Such a call would not hear of a signal, nor of --safe and its like.
+    """
+    stoppable = set()
+    for _, text in source_files(root, ("include",)):
+        stoppable.update(name for name, body in STRUCT.findall(text) if STOP.search(body))
+    own = re.compile(rf"\b(?:{'|'.join(sorted(stoppable))}) \w+(?:;|\{{| = \{{)")
+    found = []
+    for path, text in source_files(root, ("src/cli",)):
+        for match in [*own.finditer(text), *OPENED_BY_DEFAULT.finditer(text)]:
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(f"{path}:{line}: {match[0]}: options come from Session::options()")
     return found
 
 

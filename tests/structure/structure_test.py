@@ -34,6 +34,9 @@ class ThisTree(unittest.TestCase):
     def test_errors_of_readers_name_the_file(self):
         self.assertEqual(rules.calls_without_path(ROOT), [])
 
+    def test_program_makes_no_call_that_cannot_be_stopped(self):
+        self.assertEqual(rules.calls_that_cannot_be_stopped(ROOT), [])
+
     def test_every_dependency_has_a_wrap(self):
         self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
 
@@ -157,6 +160,31 @@ class BrokenTrees(unittest.TestCase):
             )
             self.assertEqual(len(rules.calls_without_path(root)), 1)
             self.assertIn("Reader::bad()", rules.calls_without_path(root)[0])
+
+    def test_calls_that_cannot_be_stopped_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in (
+                ("include/thalia/a.h", "struct ReadOptions {\n  std::stop_token cancel{};\n};\n"),
+                ("include/thalia/b.h", "struct ChainOptions {\n  ReadOptions read{};\n};\n"),
+                ("include/thalia/c.h", "struct PureOptions {\n  int most = 0;\n};\n"),
+                (
+                    "src/cli/a.cc",
+                    "ReadOptions read;\n"
+                    "ChainOptions chain{.read = read};\n"
+                    "Reader::open(name(file));\n"
+                    "Reader::open(file, {.threads = 1});\n"
+                    "PureOptions pure;\n"
+                    "auto right = session.options<ReadOptions>();\n"
+                    "Reader::open(name(file), right);\n"
+                    "void run(const ReadOptions& read);\n",
+                ),
+            ):
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            found = rules.calls_that_cannot_be_stopped(Path(folder))
+        places = sorted(line.split(": ")[0] for line in found)
+        self.assertEqual(places, [f"src/cli/a.cc:{line}" for line in (1, 2, 3, 4)])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
