@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "thalia/async_save.h"
+#include "thalia/base_policy.h"
 #include "thalia/brain_state.h"
 #include "thalia/file_identity.h"
 #include "thalia/growth_history.h"
@@ -89,6 +90,7 @@ struct BrainDeltaOptions {
   std::optional<LowRankOptions> low_rank{};
   /// Folders in which bases of the base are looked for when they are not where it says.
   std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files the base may name
   /// As for save(). Tensors are compressed as DeltaOptions::compression is by default, or with zstd
   /// where a level is all that is said.
   BrainSaveOptions brain{};
@@ -138,6 +140,7 @@ struct BrainLoadOptions {
   bool resolve_deltas = true;
   /// Folders in which a base is looked for when it is not where the delta says.
   std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a delta may name
   /// What is odd about a file that is loaded all the same, one sentence a call: a newer minor
   /// version, say.
   std::function<void(const std::string&)> on_warning{};

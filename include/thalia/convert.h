@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/base_policy.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
@@ -52,8 +53,9 @@ struct ConvertOptions {
   RegionGrouping grouping{};
   SaveOptions save{};
   ReadOptions read{};
-  /// Of a .thalia delta: folders in which a base is looked for, as ChainOptions has them.
+  /// Folders in which a base is looked for when it is not where its delta says.
   std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a delta may name
   /// Which tensors are stored in another floating point type, sparse ones too; noted in the
   /// output's metadata. As it is made: none.
   PrecisionPolicy precision{};
@@ -73,7 +75,8 @@ struct ConvertResult {
   double seconds = 0;
 };
 
-/// Of a .thalia delta, its state: a full file of it lies beside the output meanwhile.
+/// Of a .thalia delta, its state: a full file of it without a name takes space on the output's file
+/// system meanwhile.
 /// Of an mckp output, SaveOptions::compression, its level and the threads count: `store` stores,
 /// nullopt is plane_entropy.
 /// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "thalia/base_policy.h"
 #include "thalia/bytes.h"
 #include "thalia/file_identity.h"
 #include "thalia/low_rank.h"
@@ -40,6 +41,7 @@ struct ChainOptions {
   ReadOptions read{};  ///< of every file of the chain
   /// Folders in which a base is looked for when it is not where the delta says.
   std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a delta may name
   /// Deltas that a chain may have; a deeper one is a FormatError (limit_exceeded).
   unsigned max_depth = 256;
 };
@@ -56,9 +58,9 @@ struct ChainTensor {
 class ChainReader {
  public:
   /// Opens the file and all of its bases. @throws as Reader::open, naming the file;
-  /// MissingBaseError with every path that was tried; IntegrityError where a base is not the file
-  /// that the delta was taken against, with both checksums; FormatError where the chain is a cycle,
-  /// or too deep.
+  /// MissingBaseError with every path that was tried; IntegrityError where what lies at one is not
+  /// the file that the delta was taken against, of which it tells nothing; FormatError where the
+  /// chain is not as deep as it should be, or too deep.
   static ChainReader open(const std::filesystem::path& path, const ChainOptions& options = {});
 
   /// The same of a file that is open already, with the bases found by its path; `options.read` is
@@ -93,6 +95,8 @@ class ChainReader {
 
  private:
   friend struct DeltaAccess;
+  friend class ResolvedFile;
+  static Reader reader_over(std::shared_ptr<const detail::OpenFile> file);
   ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader);
   std::shared_ptr<const model::FileChain> chain_;
   Reader reader_;
@@ -237,25 +241,25 @@ struct ResolveResult {
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
 
-/// A .thalia file for those who take full ones: itself, or the state of a delta as a file of a name
-/// of its own, unsynced, that is gone when this is.
+/// A .thalia file for those who take full ones: itself, or the state of a delta as a file without a
+/// name, which nobody else can open, and which is gone with its last reader, however the process
+/// ends. Errors about it name the delta.
 class ResolvedFile {
  public:
-  /// @param folder for the copy of a delta's state. @throws as ChainReader::open() and resolve().
+  /// @param folder on whose file system a delta's state is kept meanwhile; empty: the temporary
+  /// folder's. In memory where that has no files without names. @throws as ChainReader::open() and
+  /// resolve().
   ResolvedFile(const std::filesystem::path& file, const std::filesystem::path& folder,
                const ChainOptions& options = {});
-  ~ResolvedFile();
-  ResolvedFile(const ResolvedFile&) = delete;
-  ResolvedFile& operator=(const ResolvedFile&) = delete;
 
-  const std::filesystem::path& path() const noexcept { return path_; }
+  /// Valid after this is gone, as a copy of it.
+  const Reader& reader() const noexcept { return reader_; }
   bool is_copy() const noexcept { return input_bytes_ != 0; }
   /// Of all files of the chain; 0 where this is no copy.
   std::uint64_t input_bytes() const noexcept { return input_bytes_; }
 
  private:
-  std::filesystem::path path_;
-  std::shared_ptr<const void> copy_;
+  Reader reader_;
   std::uint64_t input_bytes_ = 0;
 };
 

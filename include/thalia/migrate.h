@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/base_policy.h"
 #include "thalia/options.h"
 
 namespace thalia {
@@ -49,6 +50,9 @@ Migration can_migrate(const FormatVersion& from, const FormatVersion& to);
 struct MigrateOptions {
   /// Down across a major version, with what it loses.
   bool across_major = false;
+  /// Folders in which a base is looked for when it is not where its delta says.
+  std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a delta may name
   ReadOptions read{};
   /// Of a 1.0 target, its timestamp by default the source's; durability counts for all.
   SaveOptions save{};

@@ -1,7 +1,6 @@
 // thalia diff
 #include "thalia/diff.h"
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -31,11 +30,8 @@ int run_diff(const Arguments& arguments, const Session& session) {
   read.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
-  const auto folder = temporary_folder();
-  const ResolvedFile old_file(arguments.before, folder, chain);
-  const ResolvedFile new_file(arguments.after, folder, chain);
-  const Reader before = Reader::open(old_file.path(), read);
-  const Reader after = Reader::open(new_file.path(), read);
+  const Reader before = ResolvedFile(arguments.before, {}, chain).reader();
+  const Reader after = ResolvedFile(arguments.after, {}, chain).reader();
   ProgressBar bar("comparing " + arguments.after);
   auto options = session.options<DiffOptions>();
   options.values = arguments.values;
@@ -59,7 +55,9 @@ Run declare_diff(CLI::App& app) {
       "header,\n"
       "metadata, regions, tensors and connections. Contents are compared by their hashes, so no\n"
       "payload is read without --values. Exit status 0 where nothing differs, 1 where something "
-      "does. Of a delta its state is compared, which is resolved into the temporary folder first.");
+      "does. Of a delta its state is compared, which takes its space on the temporary folder's "
+      "file "
+      "system meanwhile.");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("A", arguments->before, "The file to compare with")->required();
   app.add_option("B", arguments->after, "The file that is compared")->required();

@@ -14,6 +14,7 @@
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
+#include "io/open_descriptor.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
 
@@ -76,7 +77,7 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
       const bool may_change = mapping->backing() == io::Backing::file;
       if (look == kLooks || !may_change || !may_be_an_append(error)) throw;
     }
-    mapping = container::open_bytes(mapping->path(), mapping->access(), options.limits);
+    mapping = container::contents_of(io::open_again(*mapping), options.limits);
   }
 }
 

@@ -24,7 +24,8 @@ using format::struct_bytes;
 
 class Seal {
  public:
-  Seal(io::AtomicFile& file, Draft& draft, PayloadStore& store, const SaveOptions& options)
+  /// @param file null where it has no name.
+  Seal(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options)
       : file_(file),
         draft_(draft),
         layout_(store.layout()),
@@ -55,11 +56,12 @@ class Seal {
     std::optional<Digest256> sha256;
     if (digest_) sha256 = digest_->finish(header_.file_length);
     written_header_ = header_;
-    file_.prepare();
+    if (file_) file_->prepare();
     const std::optional<double> synced = extents_.finish(header_.file_length);
 
     SaveResult result;
-    result.sync_seconds = file_.commit(synced.has_value()) + synced.value_or(0);
+    result.sync_seconds = synced.value_or(0);
+    if (file_) result.sync_seconds += file_->commit(synced.has_value());
     result.file_bytes = header_.file_length;
     for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
     result.regions = header_.num_regions;
@@ -154,7 +156,7 @@ class Seal {
                struct_bytes(header_));  // the commit record
   }
 
-  io::AtomicFile& file_;
+  io::AtomicFile* file_;
   Draft& draft_;
   const Layout& layout_;
   const SaveOptions& options_;
@@ -175,7 +177,11 @@ class Seal {
 
 SaveResult seal_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
                      const SaveOptions& options) {
-  return Seal(file, draft, store, options).run();
+  return Seal(&file, draft, store, options).run();
+}
+
+SaveResult seal_unnamed(Draft& draft, PayloadStore& store, const SaveOptions& options) {
+  return Seal(nullptr, draft, store, options).run();
 }
 
 }  // namespace thalia::container

@@ -16,4 +16,7 @@ namespace thalia::container {
 SaveResult seal_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
                      const SaveOptions& options);
 
+/// The same of a file that has no name: it is neither synced nor put anywhere.
+SaveResult seal_unnamed(Draft& draft, PayloadStore& store, const SaveOptions& options);
+
 }  // namespace thalia::container

@@ -153,8 +153,8 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
     fail_argument(ErrorCode::bad_argument, "resolve_deltas", "false", "true for a delta",
                   "the file holds differences to another one");
   }
-  const ChainReader chain =
-      ChainReader::open(reader, {.read = options.read, .search = options.search});
+  const ChainReader chain = ChainReader::open(
+      reader, {.read = options.read, .search = options.search, .bases = options.bases});
   read.fetch = [chain](const TensorView& view) { return chain.read(view); };
   return model::read_brain(chain.reader(), read);
 }

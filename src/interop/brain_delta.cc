@@ -115,8 +115,10 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
                                              const BrainDeltaOptions& options) {
   const interop::Packing packing = interop::packing_for(target, options.brain.compression);
   check(options);
-  const ChainReader base = ChainReader::open(
-      base_checkpoint, {.read = {.threads = options.brain.save.threads}, .search = options.search});
+  const ChainReader base =
+      ChainReader::open(base_checkpoint, {.read = {.threads = options.brain.save.threads},
+                                          .search = options.search,
+                                          .bases = options.bases});
   refuse_base(target, base.paths());
   return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
                      packing);

@@ -18,10 +18,12 @@ void safetensors_to_safetensors(const path& input, const path& output,
                                 const ConvertOptions& options, ConvertResult& result);
 void safetensors_to_thalia(const path& input, const path& output, const ConvertOptions& options,
                            ConvertResult& result);
-void thalia_to_safetensors(const path& input, const path& output, const ConvertOptions& options,
+void thalia_to_safetensors(const Reader& reader, const path& output, const ConvertOptions& options,
                            ConvertResult& result);
+void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptions& options,
+                    ConvertResult& result);
 
-/// Where either is mckp, or `from` is mst; `to` is not.
+/// Where either is mckp, or `from` is mst; `from` is not thalia, and `to` not mst.
 void convert_mckp(const path& input, FileFormat from, const path& output, FileFormat to,
                   const ConvertOptions& options, ConvertResult& result);
 

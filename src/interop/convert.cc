@@ -55,7 +55,11 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
                   "files of version 0.1 are written as they are");
   }
   MigrateResult done;
-  const MigrateOptions migrate{.across_major = true, .read = options.read, .save = options.save};
+  const MigrateOptions migrate{.across_major = true,
+                               .search = options.search,
+                               .bases = options.bases,
+                               .read = options.read,
+                               .save = options.save};
   if (to == FileFormat::thalia) {
     interop::v01_to_thalia(input, output, migrate, options.precision, done);
   } else if (from == FileFormat::thalia) {
@@ -87,20 +91,34 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
 }
 
+ResolvedFile resolved_for(const std::filesystem::path& input, const std::filesystem::path& output,
+                          const ConvertOptions& options) {
+  return {input,
+          output.has_parent_path() ? output.parent_path() : ".",
+          {.read = options.read, .search = options.search, .bases = options.bases}};
+}
+
+void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
+                   FileFormat to, const ConvertOptions& options, ConvertResult& result) {
+  const ResolvedFile resolved = resolved_for(input, output, options);
+  const Reader& reader = resolved.reader();
+  if (to == FileFormat::mckp) {
+    interop::thalia_to_mckp(reader, output, options, result);
+  } else if (to == FileFormat::safetensors) {
+    interop::thalia_to_safetensors(reader, output, options, result);
+  } else {
+    std::vector<std::uint32_t> all(reader.region_count());
+    std::iota(all.begin(), all.end(), 0u);
+    interop::copy_thalia(reader, all, output, options, result);
+  }
+  if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+}
+
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
-  if (from == FileFormat::thalia) {
-    const ResolvedFile resolved(input, output.parent_path(),
-                                {.read = options.read, .search = options.search});
-    if (resolved.is_copy()) {
-      run(resolved.path(), output, options, result);
-      result.input_bytes = resolved.input_bytes();
-      return;
-    }
-  }
   if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
     run_v01(input, from, output, to, options, result);
     return;
@@ -118,26 +136,14 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
     fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
                   "it is written beside .thalia files");
   }
+  if (from == FileFormat::thalia) return export_thalia(input, output, to, options, result);
   if (to == FileFormat::mckp || from == FileFormat::mckp || from == FileFormat::mst) {
     interop::convert_mckp(input, from, output, to, options, result);
-    return;
+  } else if (to == FileFormat::thalia) {
+    interop::safetensors_to_thalia(input, output, options, result);
+  } else {
+    interop::safetensors_to_safetensors(input, output, options, result);
   }
-  if (from == FileFormat::safetensors) {
-    if (to == FileFormat::thalia) {
-      interop::safetensors_to_thalia(input, output, options, result);
-    } else {
-      interop::safetensors_to_safetensors(input, output, options, result);
-    }
-    return;
-  }
-  if (to == FileFormat::safetensors) {
-    interop::thalia_to_safetensors(input, output, options, result);
-    return;
-  }
-  const Reader reader = Reader::open(input, options.read);
-  std::vector<std::uint32_t> all(reader.region_count());
-  std::iota(all.begin(), all.end(), 0u);
-  interop::copy_thalia(reader, all, output, options, result);
 }
 
 template <typename Work>
@@ -159,9 +165,8 @@ ConvertResult convert(const std::filesystem::path& input, const std::filesystem:
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
   return timed([&](ConvertResult& result) {
-    const ResolvedFile resolved(input, output.parent_path(),
-                                {.read = options.read, .search = options.search});
-    const Reader reader = Reader::open(resolved.path(), options.read);
+    const ResolvedFile resolved = resolved_for(input, output, options);
+    const Reader& reader = resolved.reader();
     std::vector<std::uint32_t> numbers;
     for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
     std::sort(numbers.begin(), numbers.end());

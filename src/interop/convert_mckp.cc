@@ -59,34 +59,6 @@ void list_to_mckp(const TensorList& list, const path& output, const ConvertOptio
   result.output_bytes = writer.finish().file_bytes;
 }
 
-void thalia_to_mckp(const path& input, const path& output, const ConvertOptions& options,
-                    ConvertResult& result) {
-  const Reader reader = Reader::open(input, options.read);
-  try {
-    PrecisionRun precision(options.precision, result);
-    const FlatExport out =
-        plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
-    MckpWriteOptions write = write_options(options);
-    if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
-    const std::string_view metadata = reader.metadata_json();
-    write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),
-                                       options.read.limits.max_json_depth);
-    MckpWriter writer(output, write);
-    for (std::size_t i = 0; i < out.views.size(); ++i) {
-      const Tensor tensor = Tensor::from(out.views[i], options.read.limits);
-      SafetensorsTensor before = out.tensors[i];
-      before.dtype = tensor.dtype();
-      writer.add(out.tensors[i].name, converted(precision, before, tensor, out.tensors[i].dtype));
-    }
-    result.input_bytes = reader.file_bytes();
-    result.tensors = static_cast<std::uint32_t>(out.tensors.size());
-    result.output_bytes = writer.finish().file_bytes;
-  } catch (Error& error) {
-    error.add_path(input.string());
-    throw;
-  }
-}
-
 void list_to_thalia(const TensorList& list, const path& input, const path& output,
                     const ConvertOptions& options, ConvertResult& result) {
   struct Declared {
@@ -152,9 +124,35 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
 
 }  // namespace
 
+void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptions& options,
+                    ConvertResult& result) {
+  try {
+    PrecisionRun precision(options.precision, result);
+    const FlatExport out =
+        plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
+    MckpWriteOptions write = write_options(options);
+    if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
+    const std::string_view metadata = reader.metadata_json();
+    write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),
+                                       options.read.limits.max_json_depth);
+    MckpWriter writer(output, write);
+    for (std::size_t i = 0; i < out.views.size(); ++i) {
+      const Tensor tensor = Tensor::from(out.views[i], options.read.limits);
+      SafetensorsTensor before = out.tensors[i];
+      before.dtype = tensor.dtype();
+      writer.add(out.tensors[i].name, converted(precision, before, tensor, out.tensors[i].dtype));
+    }
+    result.input_bytes = reader.file_bytes();
+    result.tensors = static_cast<std::uint32_t>(out.tensors.size());
+    result.output_bytes = writer.finish().file_bytes;
+  } catch (Error& error) {
+    error.add_path(reader.path().string());
+    throw;
+  }
+}
+
 void convert_mckp(const path& input, FileFormat from, const path& output, FileFormat to,
                   const ConvertOptions& options, ConvertResult& result) {
-  if (from == FileFormat::thalia) return thalia_to_mckp(input, output, options, result);
   const TensorList list = open_tensor_list(input, from, options);
   result.input_bytes = list.file_bytes;
   result.tensors = static_cast<std::uint32_t>(list.tensors.size());

@@ -13,9 +13,8 @@
 
 namespace thalia::interop {
 
-void thalia_to_safetensors(const path& input, const path& output, const ConvertOptions& options,
+void thalia_to_safetensors(const Reader& reader, const path& output, const ConvertOptions& options,
                            ConvertResult& result) {
-  const Reader reader = Reader::open(input, options.read);
   try {
     PrecisionRun precision(options.precision, result);
     FlatExport out =
@@ -50,7 +49,7 @@ void thalia_to_safetensors(const path& input, const path& output, const ConvertO
                             });
                           });
   } catch (Error& error) {
-    error.add_path(input.string());
+    error.add_path(reader.path().string());
     throw;
   }
 }

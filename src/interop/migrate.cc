@@ -48,6 +48,8 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
                   "files of 1.0 are compressed by compress_checkpoint()");
   }
   ConvertOptions convert_options{.from = FileFormat::thalia, .to = FileFormat::thalia};
+  convert_options.search = options.search;
+  convert_options.bases = options.bases;
   convert_options.read = options.read;
   convert_options.save = options.save;
   ConvertResult converted = convert(source, target, convert_options);
@@ -110,7 +112,9 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
                    MigrateResult& result) {
   // As they are stored: the original has sparse tensors and half precision too, and the same note
   // on them in its metadata.
-  const BrainState brain = BrainCheckpoint::load(source, {.restore = false, .read = options.read});
+  const BrainState brain = BrainCheckpoint::load(
+      source,
+      {.restore = false, .search = options.search, .bases = options.bases, .read = options.read});
   V01StateOptions state{.timestamp = options.save.timestamp};
   if (!state.timestamp && !noted_v01_timestamp(brain))
     state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;

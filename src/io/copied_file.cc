@@ -21,7 +21,10 @@ CopiedFile::CopiedFile(std::filesystem::path path, UniqueFd fd)
     : FileBytes(Access::copied, std::move(path), std::move(fd)) {}
 
 std::shared_ptr<const CopiedFile> CopiedFile::open(const std::filesystem::path& path) {
-  UniqueFd fd = open_for_reading(path);
+  return open(open_for_reading(path), path);
+}
+
+std::shared_ptr<const CopiedFile> CopiedFile::open(UniqueFd fd, const std::filesystem::path& path) {
   const std::size_t size = addressable_size(fd.get(), path);
   std::shared_ptr<CopiedFile> file(new CopiedFile(path, std::move(fd)));
   if (size == 0) return file;

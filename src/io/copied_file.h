@@ -24,6 +24,8 @@ class CopiedFile final : public FileBytes {
   /// @throws IoError, with ENOMEM where the system does not let more be reserved than it has
   /// (vm.overcommit_memory 2); UsageError (bad_argument) where the path is no regular file.
   static std::shared_ptr<const CopiedFile> open(const std::filesystem::path& path);
+  /// Of a regular file that is open; `path` is only for messages.
+  static std::shared_ptr<const CopiedFile> open(UniqueFd fd, const std::filesystem::path& path);
   ~CopiedFile() override;
 
   void populate(std::uint64_t offset, std::uint64_t length) const override { fill(offset, length); }

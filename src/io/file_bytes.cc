@@ -1,19 +1,33 @@
 #include "io/file_bytes.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "base/fail.h"
 #include "io/copied_file.h"
 #include "io/mapped_file.h"
+#include "io/open_descriptor.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 
 namespace thalia::io {
 
 std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& path, Access access) {
-  if (access == Access::copied) return CopiedFile::open(path);
-  return MappedFile::open(path);
+  return open_descriptor(open_for_reading(path), path, access);
+}
+
+std::shared_ptr<const FileBytes> open_descriptor(UniqueFd fd, const std::filesystem::path& path,
+                                                 Access access) {
+  if (access == Access::copied) return CopiedFile::open(std::move(fd), path);
+  return MappedFile::open(std::move(fd), path);
+}
+
+std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {
+  UniqueFd again(::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!again) throw_errno("fcntl", file.path());
+  return open_descriptor(std::move(again), file.path(), file.access());
 }
 
 std::shared_ptr<const FileBytes> FileBytes::open_whole(const std::filesystem::path& path,

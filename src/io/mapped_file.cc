@@ -32,7 +32,10 @@ int madvise_value(Advice advice) noexcept {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  UniqueFd fd = open_for_reading(path);
+  return open(open_for_reading(path), path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::filesystem::path& path) {
   const std::size_t size = addressable_size(fd.get(), path);
   std::shared_ptr<MappedFile> file(new MappedFile(path, std::move(fd)));
   if (size > 0) {

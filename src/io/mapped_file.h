@@ -17,6 +17,8 @@ class MappedFile final : public FileBytes {
   /// An empty file maps to an empty span. @throws IoError; UsageError (bad_argument) where the path
   /// is no regular file.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  /// Of a regular file that is open; `path` is only for messages.
+  static std::shared_ptr<const MappedFile> open(UniqueFd fd, const std::filesystem::path& path);
   ~MappedFile() override;
 
   void populate(std::uint64_t offset, std::uint64_t length) const override;

@@ -93,6 +93,10 @@ ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
   return {std::make_shared<const model::FileChain>(top.file_, options), top};
 }
 
+Reader ChainReader::reader_over(std::shared_ptr<const detail::OpenFile> file) {
+  return Reader(std::move(file));
+}
+
 unsigned ChainReader::depth() const noexcept {
   return static_cast<unsigned>(chain_->size() - 1);
 }

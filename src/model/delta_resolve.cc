@@ -14,8 +14,8 @@
 #include "io/atomic_file.h"
 #include "model/delta_draft.h"
 #include "model/in_order.h"
+#include "model/squash.h"
 #include "thalia/delta.h"
-#include "thalia/writer.h"
 
 namespace thalia {
 namespace {
@@ -32,9 +32,25 @@ class Squash {
   SaveResult run(const std::filesystem::path& target) {
     io::AtomicFile file(target, {.durability = save_.durability, .cancel = save_.cancel});
     if (save_.sha256) container::check_sha256_name(file.path());
+    SaveResult saved = sealed(file.fd(), file.path(), [&](container::PayloadStore& store) {
+      return container::seal_file(file, draft_, store, save_);
+    });
+    if (saved.sha256) container::write_sha256_file(file.path(), *saved.sha256, save_.durability);
+    return saved;
+  }
+
+  SaveResult run(int fd, const std::filesystem::path& name) {
+    return sealed(fd, name, [&](container::PayloadStore& store) {
+      return container::seal_unnamed(draft_, store, save_);
+    });
+  }
+
+ private:
+  template <typename Seal>
+  SaveResult sealed(int fd, const std::filesystem::path& path, Seal seal) {
     draft_.check_complete();
-    container::settle_compression(save_, draft_, file.fd(), file.path());
-    container::PayloadStore store(draft_, file.fd(), file.path(), save_);
+    container::settle_compression(save_, draft_, fd, path);
+    container::PayloadStore store(draft_, fd, path, save_);
     for (const std::uint32_t id : store.layout().file_order()) {
       try {
         stream(store, id);
@@ -45,12 +61,9 @@ class Squash {
       }
     }
     store.finish();
-    SaveResult saved = container::seal_file(file, draft_, store, save_);
-    if (saved.sha256) container::write_sha256_file(file.path(), *saved.sha256, save_.durability);
-    return saved;
+    return seal(store);
   }
 
- private:
   void stream(container::PayloadStore& store, std::uint32_t id) {
     const DeltaTensorSource& source = *sources_[id].tensor;
     const std::uint64_t size = draft_.tensors[id].logical_length;
@@ -79,19 +92,32 @@ class Squash {
 
 }  // namespace
 
+namespace model {
+
+SaveResult squash(const DeltaState& state, const std::filesystem::path& target,
+                  const SaveOptions& save) {
+  try {
+    return Squash(state, save).run(target);
+  } catch (Error& error) {
+    error.add_path(target.string());
+    throw;
+  }
+}
+
+SaveResult squash(const DeltaState& state, int fd, const std::filesystem::path& name,
+                  const SaveOptions& save) {
+  return Squash(state, save).run(fd, name);
+}
+
+}  // namespace model
+
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options, const SaveOptions& save) {
   const auto start = std::chrono::steady_clock::now();
   container::check_options(save);
   const ChainReader chain = ChainReader::open(delta, options);
   const DeltaState state = delta_state(chain);
-  SaveResult saved;
-  try {
-    saved = Squash(state, save).run(target);
-  } catch (Error& error) {
-    error.add_path(target.string());
-    throw;
-  }
+  const SaveResult saved = model::squash(state, target, save);
   return {
       .input_bytes = chain.disk_bytes(),
       .output_bytes = saved.file_bytes,

@@ -12,6 +12,7 @@
 #include "container/payload_store.h"
 #include "container/seal.h"
 #include "io/atomic_file.h"
+#include "io/base_file.h"
 #include "io/posix_file.h"
 #include "model/base_state.h"
 #include "model/delta_draft.h"
@@ -49,14 +50,6 @@ SaveOptions save_options(const DeltaOptions& options) {
   return save;
 }
 
-// From the target's folder to the base, where there is a way; else absolute.
-std::string base_path(const fs::path& base, const fs::path& target) {
-  const fs::path absolute = resolved_path(base);
-  const fs::path folder = resolved_path(target).parent_path();
-  const fs::path relative = absolute.lexically_relative(folder);
-  return (relative.empty() ? absolute : relative).generic_string();
-}
-
 // Also where neither is there.
 bool are_one(const fs::path& a, const fs::path& b) {
   return is_same_file(a, b) || resolved_path(a) == resolved_path(b);
@@ -76,6 +69,11 @@ class DeltaWriter {
       if (!are_one(path, target)) continue;
       throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
                        {.path = target.string(), .field = "target"});
+    }
+    if (identity_.closing_checksum == Digest256{}) {
+      throw UsageError(ErrorCode::bad_argument,
+                       "a file without a checksum cannot be told from others, and is no base",
+                       {.path = base.path().string(), .field = "base"});
     }
     result_.base_bytes = base.file_bytes();
     result_.depth = identity_.depth + 1;
@@ -115,7 +113,7 @@ class DeltaWriter {
 
  private:
   std::vector<std::byte> build_prefix(const fs::path& target) const {
-    const std::string path = base_path(base_.path(), target);
+    const std::string path = io::base_name(base_.path(), target);
     if (path.empty() || path.size() > format::kMaxNameLength) {
       fail_argument(ErrorCode::bad_argument, "base", fmt::format("a path of {} bytes", path.size()),
                     fmt::format("1 to {}", format::kMaxNameLength));

@@ -1,7 +1,6 @@
 #include "model/file_chain.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -10,7 +9,9 @@
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/delta_prefix.h"
+#include "container/open_bytes.h"
 #include "format/fixed_name.h"
+#include "io/base_file.h"
 #include "thalia/paths.h"
 
 namespace thalia::model {
@@ -29,57 +30,66 @@ std::string pair_of(std::string_view source, std::string_view target) {
   return std::string(source) + '\0' + std::string(target);
 }
 
-// Where a base may be, likely places first, none twice.
-std::vector<fs::path> candidates(const fs::path& delta, const fs::path& base,
-                                 const std::vector<fs::path>& search) {
-  std::vector<fs::path> found;
-  const auto add = [&](const fs::path& path) {
-    fs::path plain = path.lexically_normal();
-    if (std::find(found.begin(), found.end(), plain) == found.end())
-      found.push_back(std::move(plain));
-  };
-  add(delta.parent_path() / base);                 // an absolute one stays itself
-  add(resolved_path(delta).parent_path() / base);  // of a symbolic link, from what it names
-  add(delta.parent_path() / base.filename());
-  for (const fs::path& folder : search) add(folder / base.filename());
-  return found;
-}
-
 [[noreturn]] void fail_missing(const fs::path& delta, const fs::path& base,
-                               const std::vector<fs::path>& tried) {
-  std::string names;
-  for (const fs::path& path : tried)
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(path.string()));
+                               const std::string& tried) {
   throw MissingBaseError(
       base.string(),
-      {.path = delta.string(), .field = "base", .value = names, .bound = "a file at one of them"});
+      {.path = delta.string(), .field = "base", .value = tried, .bound = "a file at one of them"});
+}
+
+// The 32 bytes are zero in a file of checksum type none: nothing tells it from others then.
+bool has_identity(ByteSpan closing_checksum) {
+  return std::any_of(closing_checksum.begin(), closing_checksum.end(),
+                     [](std::byte b) { return b != std::byte{0}; });
 }
 
 bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile& base) {
   const auto& [header, reference, path] = prefix;
-  return std::memcmp(header.base_checkpoint_hash, base.closing_checksum().data(),
+  // Of a side file the payloads are missing.
+  if (base.mapping().backing() == io::Backing::partial) return false;
+  return has_identity(base.closing_checksum()) &&
+         std::memcmp(header.base_checkpoint_hash, base.closing_checksum().data(),
                      sizeof header.base_checkpoint_hash) == 0 &&
          std::memcmp(reference.base_uuid, base.header().file_uuid, sizeof reference.base_uuid) ==
              0 &&
          reference.base_generation == base.header().generation;
 }
 
+// What lies there is anybody's file: nothing of what is in it is told, not even that it is none of
+// ours.
 [[noreturn]] void fail_wrong(const detail::OpenFile& delta, const container::DeltaPrefix& prefix,
-                             const detail::OpenFile& base) {
-  std::uint8_t found[32];
-  std::memcpy(found, base.closing_checksum().data(), sizeof found);
+                             const fs::path& place) {
   throw IntegrityError(
       ErrorCode::checksum_mismatch,
-      fmt::format("'{}' is not the base that the delta was taken against",
-                  printable(base.mapping().path().string())),
+      fmt::format("'{}' is no checkpoint that the delta was taken against",
+                  printable(place.string())),
       {.path = delta.mapping().path().string(),
        .section = "delta",
        .field = "base_checkpoint_hash",
        .offset = offsetof(format::DeltaHeader, base_checkpoint_hash),
-       .value =
-           fmt::format("{} of generation {}", hex(found), std::uint64_t{base.header().generation}),
+       .value = "another one, or a damaged file",
        .bound = fmt::format("{} of generation {}", hex(prefix.header.base_checkpoint_hash),
                             std::uint64_t{prefix.reference.base_generation})});
+}
+
+// null where it is not the base.
+std::shared_ptr<const detail::OpenFile> open_if_wanted(std::shared_ptr<const io::FileBytes> bytes,
+                                                       const container::DeltaPrefix& prefix,
+                                                       const ReadOptions& options) {
+  std::shared_ptr<const detail::OpenFile> file;
+  try {
+    file =
+        detail::OpenFile::over(container::contents_of(std::move(bytes), options.limits), options);
+    if (!is_wanted_base(prefix, *file)) return nullptr;
+  } catch (const FormatError&) {
+    return nullptr;
+  } catch (const IntegrityError&) {
+    return nullptr;
+  } catch (const UnsupportedError&) {
+    return nullptr;
+  }
+  if (options.verification == Verification::at_open) file->named([&] { file->verify_all(); });
+  return file;
 }
 
 unsigned depth_of(const detail::OpenFile& file) {
@@ -146,22 +156,25 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
 std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenFile& delta) const {
   const container::DeltaPrefix prefix = container::checked_delta_prefix(delta.mapping().before());
   const fs::path& own = delta.mapping().path();
-  const auto tried = candidates(own, fs::path(prefix.path), options_.search);
-  std::shared_ptr<const detail::OpenFile> wrong;
-  for (const fs::path& path : tried) {
-    if (!is_file(path)) continue;
-    for (const auto& link : links_) {
-      if (!is_same_file(path, link->file()->mapping().path())) continue;
-      throw FormatError(ErrorCode::inconsistent,
-                        fmt::format("the chain is a cycle: its base '{}' is based on it",
-                                    printable(path.string())),
-                        {.path = own.string(), .section = "delta", .field = "path"});
+  const auto is_link = [&](const fs::path& place) {
+    return std::any_of(links_.begin(), links_.end(), [&](const auto& link) {
+      return is_same_file(place, link->file()->mapping().path());
+    });
+  };
+  std::string tried;
+  fs::path wrong;
+  for (const fs::path& place : io::base_places(own, prefix.path, options_.search, options_.bases)) {
+    // A file of the chain is no base of it: a delta may well be called as its base is.
+    if (is_link(place)) continue;
+    io::BaseFile found = io::open_base(place, options_.read.access, options_.bases);
+    if (found.bytes) {
+      if (auto base = open_if_wanted(std::move(found.bytes), prefix, options_.read)) return base;
+      if (wrong.empty()) wrong = place;
     }
-    auto found = detail::OpenFile::open(path, options_.read);
-    if (is_wanted_base(prefix, *found)) return found;
-    if (!wrong) wrong = std::move(found);
+    tried += fmt::format("{}'{}'", tried.empty() ? "" : ", ", printable(place.string()));
+    if (!found.reason.empty()) tried += fmt::format(" ({})", found.reason);
   }
-  if (wrong) fail_wrong(delta, prefix, *wrong);
+  if (!wrong.empty()) fail_wrong(delta, prefix, wrong);
   fail_missing(own, fs::path(prefix.path), tried);
 }
 

@@ -303,12 +303,12 @@ BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other
   check_chain(ChainReader::open(folder.delta), after);
 }
 
-BOOST_AUTO_TEST_CASE(all_checksum_types_can_be_a_base) {
+BOOST_AUTO_TEST_CASE(every_checksum_can_tell_a_base) {
   std::mt19937_64 random(11);
   const Folder folder;
   const Tensor tensor = random_tensor(DType::f32, {100, 100}, random);
   const SampleState after = one(with_changes(tensor, 3));
-  for (unsigned type = 0; type < 4; ++type) {
+  for (unsigned type = 1; type < 4; ++type) {  // with none there is nothing to know it by
     const auto checksum = static_cast<format::ChecksumType>(type);
     save_full(one(tensor), folder.base, {.checksum = checksum, .durability = Durability::none});
     save_delta(after, folder.base, folder.delta, {.checksum = checksum});

@@ -1,0 +1,102 @@
+#include "io/base_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "io/open_descriptor.h"
+#include "io/posix_error.h"
+#include "io/unique_fd.h"
+
+namespace thalia::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Without links as far as it is there; absolute.
+fs::path real_path(const fs::path& path, const char* operation) {
+  std::error_code error;
+  fs::path real = fs::absolute(path, error);
+  if (!error) real = fs::weakly_canonical(real, error);
+  if (error) throw_errno(operation, path, {}, error.value());
+  return real;
+}
+
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return false;
+  return std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first == real.end();
+}
+
+// Of what is open, whatever its name has become since.
+bool lies_in(int fd, const fs::path& folder) {
+  std::error_code error;
+  const fs::path file = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
+  return !error && lies_in(file, folder);
+}
+
+std::string text_of(int errno_value) {
+  return std::generic_category().message(errno_value);
+}
+
+}  // namespace
+
+std::string base_name(const fs::path& base, const fs::path& target) {
+  const fs::path folder = real_path(target, "realpath").parent_path();
+  return real_path(base, "realpath").lexically_relative(folder).generic_string();
+}
+
+std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
+                                  const std::vector<fs::path>& search, const BasePolicy& policy) {
+  std::vector<fs::path> found;
+  const auto add = [&](const fs::path& path) {
+    fs::path plain = path.lexically_normal();
+    if (std::find(found.begin(), found.end(), plain) == found.end())
+      found.push_back(std::move(plain));
+  };
+  const fs::path base(named);
+  std::error_code unknown;
+  const fs::path real = fs::weakly_canonical(from, unknown);  // of a link, what it names
+  if (!base.is_absolute() || policy.absolute) {
+    add(from.parent_path() / base);  // an absolute one stays itself
+    if (!unknown) add(real.parent_path() / base);
+  }
+  add(from.parent_path() / base.filename());
+  if (!unknown) add(real.parent_path() / base.filename());
+  for (const fs::path& folder : search) add(folder / base.filename());
+  return found;
+}
+
+BaseFile open_base(const fs::path& place, Access access, const BasePolicy& policy) {
+  constexpr const char* kNotRegular = "not a regular file";
+  constexpr const char* kOutside = "outside the folder that bases may lie in";
+  // Before it is opened, as opening a device or a queue may do something; and of what was opened,
+  // as the name may mean another file by then.
+  struct stat status;
+  if (::stat(place.c_str(), &status) != 0)
+    return {nullptr, errno == ENOENT || errno == ENOTDIR ? "" : text_of(errno)};
+  if (!S_ISREG(status.st_mode)) return {nullptr, kNotRegular};
+  if (!policy.folder.empty()) {
+    std::error_code error;
+    const fs::path real = fs::canonical(place, error);
+    if (error || !lies_in(real, policy.folder)) return {nullptr, kOutside};
+  }
+  UniqueFd fd(retry_interrupted(
+      [&] { return ::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+  if (!fd) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) throw_errno("open", place);
+    return {nullptr, errno == ENOENT ? "" : text_of(errno)};
+  }
+  if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", place);
+  if (!S_ISREG(status.st_mode)) return {nullptr, kNotRegular};
+  if (!policy.folder.empty() && !lies_in(fd.get(), policy.folder)) return {nullptr, kOutside};
+  return {open_descriptor(std::move(fd), place, access)};
+}
+
+}  // namespace thalia::io
