@@ -84,6 +84,9 @@ struct BrainSaveResult {
 };
 
 struct BrainDeltaOptions {
+  /// Where brain.precision_policy keeps all types: apply the base's, as its metadata, or
+  /// SavedBrain, names it, so that a chain keeps the policy that it began with.
+  bool keep_policy = true;
   /// 0: exact. Else weights that moved by less keep the base's value; see DeltaOptions::threshold.
   double threshold = 0;
   /// Lossy changes of matrices; see DeltaOptions::low_rank.
@@ -102,8 +105,9 @@ struct SavedBrain {
   BrainState state;                     ///< as it was saved
   std::filesystem::path path;           ///< of its file, which is not opened, and need not be there
   FileIdentity identity;                ///< as the save's result has it
-  std::vector<TensorDigest> digests{};  ///< the same; empty: they are computed
-  BrainSaveOptions options{};           ///< that it was saved with
+  std::vector<TensorDigest> digests{};  ///< the same; tensors changed in place are found by them
+  /// That it was saved with; of a delta, precision_policy is the one that its result names.
+  BrainSaveOptions options{};
 };
 
 struct BrainDeltaResult {
@@ -112,7 +116,9 @@ struct BrainDeltaResult {
   std::uint64_t base_bytes = 0;  ///< of the base's file
   unsigned depth = 0;            ///< deltas down to the full file, this one among them
   std::uint32_t tensors = 0;
-  std::uint32_t unchanged_tensors = 0;       ///< of which nothing is stored
+  std::uint32_t unchanged_tensors = 0;  ///< of which nothing is stored
+  std::uint32_t converted_tensors = 0;  ///< whose base has another type: compared after conversion
+  std::string precision_policy;         ///< the text of the one that was applied
   std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
   std::vector<std::string> removed_regions;  ///< that the base has
   FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
@@ -216,9 +222,12 @@ class BrainCheckpoint {
   /// Reads header, names and metadata, no payload. @throws as Reader::open().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
-  /// Checks everything. Never throws for what the file holds, or where there is none.
+  /// Checks everything; of a delta all that it is based on, too, which is looked for as in
+  /// BrainLoadOptions. Never throws for what the file holds, or where there is none.
   static BrainValidation validate(const std::filesystem::path& path,
-                                  const VerifyOptions& options = {});
+                                  const VerifyOptions& options = {},
+                                  const std::vector<std::filesystem::path>& search = {},
+                                  const BasePolicy& bases = {});
 };
 
 }  // namespace thalia

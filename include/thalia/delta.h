@@ -30,6 +30,7 @@
 #include "thalia/region.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_value.h"
+#include "thalia/verify.h"
 
 namespace thalia {
 
@@ -149,7 +150,7 @@ struct SavedState {
   FileIdentity identity;  ///< as the save's result has it
   DeltaState state;       ///< as it was saved
   /// As the save's result has them, in the order of the state: the regions' tensors, then each
-  /// connection's weights and delays. Empty: they are computed.
+  /// connection's weights and delays. By them memory that was changed since is found.
   std::vector<TensorDigest> digests{};
 };
 
@@ -162,9 +163,9 @@ struct DeltaOptions {
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Of such a
   /// matrix two copies, and its change, are in memory. The state's metadata tells of the loss.
   std::optional<LowRankOptions> low_rank{};
-  /// As SaveOptions'. Of store: whole tensors and lists of elements are raw, and differences go
-  /// through zstd. Differences of weights that all moved a little are what plane_entropy is good
-  /// at, both in size and in speed; it leaves what repeats to zstd.
+  /// As SaveOptions'. Of store, nothing is compressed: where a list of elements is not smaller, a
+  /// tensor is stored whole. Differences of weights that all moved a little are what plane_entropy
+  /// is good at, both in size and in speed; it leaves what repeats to zstd.
   format::Codec compression = format::Codec::plane_entropy;
   int compression_level = 0;  ///< as SaveOptions'
   std::uint32_t chunk_bytes = 1 << 20;
@@ -193,6 +194,9 @@ struct DeltaResult {
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
   std::uint32_t whole = 0;
+  /// Of them all, those whose base has another floating point type. Its values were converted
+  /// before they were compared, and are when the tensor is made again.
+  std::uint32_t converted = 0;
   std::uint64_t listed_elements = 0;      ///< of all lists
   std::vector<LowRankReport> low_rank{};  ///< of matrices that were stored so, in the file's order
   /// Of the state, in its order: with a tensor, or a connection at either end, that is not the
@@ -240,6 +244,13 @@ struct ResolveResult {
 /// byte. @throws as ChainReader, and Writer.
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
+
+/// What verify() finds of a file and, where it is a delta without errors, what it finds of all that
+/// it is based on, in words that name the file, and whether each tensor comes out as it was saved.
+/// A base that is missing, or another one, is a finding. @throws as verify().
+VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions& options = {},
+                          const std::vector<std::filesystem::path>& search = {},
+                          const BasePolicy& bases = {});
 
 /// A .thalia file for those who take full ones: itself, or the state of a delta as a file without a
 /// name, which nobody else can open, and which is gone with its last reader, however the process

@@ -21,7 +21,6 @@
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/json_writer.h"
-#include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/v01.h"
 #include "thalia/verify.h"
@@ -87,54 +86,8 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
   return report;
 }
 
-void add_findings(VerifyReport& report, const VerifyReport& other, const std::string& path) {
-  report.bytes_checked += other.bytes_checked;
-  report.suppressed += other.suppressed;
-  report.seconds += other.seconds;
-  for (Finding finding : other.findings) {
-    finding.message = "of '" + path + "': " + finding.message;
-    report.findings.push_back(std::move(finding));
-  }
-}
-
-// Of a delta: each file that it is based on, and whether each tensor comes out as it was saved.
-void verify_chain(const std::string& path, const ChainOptions& chain_options,
-                  const VerifyOptions& options, VerifyReport& report) {
-  try {
-    const ChainReader chain = ChainReader::open(path, chain_options);
-    if (chain.depth() == 0) return;
-    const auto paths = chain.paths();
-    for (std::size_t i = 1; i < paths.size(); ++i)
-      add_findings(report, verify(paths[i], options), paths[i].string());
-    if (options.quick) return;
-    const auto check = [&](const TensorView& tensor) {
-      try {
-        chain.read(tensor);
-      } catch (const CancelledError&) {
-        throw;
-      } catch (const Error& error) {
-        report.findings.push_back(finding_of(error));
-      }
-    };
-    const Reader& reader = chain.reader();
-    for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
-      const RegionView region = reader.region(r);
-      for (std::uint32_t t = 0; t < region.tensor_count(); ++t) check(region.tensor(t));
-    }
-    for (std::uint32_t c = 0; c < reader.connection_count(); ++c) {
-      const ConnectionView connection = reader.connection(c);
-      check(connection.weights);
-      if (connection.delays) check(*connection.delays);
-    }
-  } catch (const CancelledError&) {
-    throw;
-  } catch (const Error& error) {
-    report.findings.push_back(finding_of(error));
-  }
-}
-
 VerifyReport verified(const std::string& path, FileFormat format, const ReadOptions& read,
-                      const VerifyOptions& options) {
+                      const ChainOptions* resolve, const VerifyOptions& options) {
   switch (format) {
     case FileFormat::safetensors:
       return verify_safetensors(path, read);
@@ -146,7 +99,8 @@ VerifyReport verified(const std::string& path, FileFormat format, const ReadOpti
     case FileFormat::thalia:
       break;
   }
-  return verify(path, options);
+  return resolve ? verify_chain(path, options, resolve->search, resolve->bases)
+                 : verify(path, options);
 }
 
 std::string place(const Finding& finding) {
@@ -222,9 +176,8 @@ int run_verify(const Arguments& arguments, const Session& session) {
       options.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
       chain.read.threads = arguments.threads;
-      VerifyReport report = verified(path, format, chain.read, options);
-      if (arguments.resolve && format == FileFormat::thalia && report.ok())
-        verify_chain(path, chain, options, report);
+      const VerifyReport report =
+          verified(path, format, chain.read, arguments.resolve ? &chain : nullptr, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (arguments.json) {

@@ -189,7 +189,9 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   return info;
 }
 
-BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOptions& options) {
+BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOptions& options,
+                                          const std::vector<path>& search,
+                                          const BasePolicy& bases) {
   BrainValidation validation;
   try {
     if (interop::is_v01(source)) {
@@ -197,7 +199,7 @@ BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOption
       validation.valid = true;
       return validation;
     }
-    const VerifyReport report = verify(source, options);
+    const VerifyReport report = verify_chain(source, options, search, bases);
     for (const Finding& finding : report.findings) {
       if (finding.severity == Severity::error) validation.issues.push_back(sentence(finding));
     }

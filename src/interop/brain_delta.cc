@@ -39,11 +39,12 @@ DeltaState state_of(const model::StoredBrain& brain) {
 
 DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Packing& packing) {
   const SaveOptions& save = options.brain.save;
-  // Chunks are compressed unless the frames around the file do it. A level is one of zstd's where
-  // nothing else was named.
+  // A level is one of zstd's where nothing else was named. Frames around the file are told of
+  // theirs alone, and add nothing to chunks that are compressed: differences that no codec has been
+  // at would not be stored as such.
   const format::Codec usual =
       options.brain.compression_level == 0 ? DeltaOptions{}.compression : format::Codec::zstd;
-  const format::Codec codec = packing.wrapper ? format::Codec::store
+  const format::Codec codec = packing.wrapper ? DeltaOptions{}.compression
                               : options.brain.compression == BrainCompression::by_name
                                   ? usual
                                   : packing.chunks.value_or(usual);
@@ -79,6 +80,26 @@ void check(const BrainDeltaOptions& options) {
     fail_argument(ErrorCode::bad_argument, "quantization", "options", "none for a delta");
 }
 
+BrainDeltaOptions with_policy(const BrainDeltaOptions& options, const PrecisionPolicy& base) {
+  BrainDeltaOptions out = options;
+  if (options.keep_policy && options.brain.precision_policy.keeps_all())
+    out.brain.precision_policy = base;
+  return out;
+}
+
+// A text that is no policy of ours is somebody's own word.
+PrecisionPolicy policy_of(const Reader& base) {
+  if (base.metadata_json().empty()) return {};
+  const Value metadata = model::read_metadata(base.metadata_json(), {});
+  const Value* const text = metadata.find("precision_policy");
+  if (text == nullptr || text->kind() != Value::Kind::string) return {};
+  try {
+    return parse_precision_policy(text->as_string());
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
 /// @param base a ChainReader or a SavedState.
 template <typename Base>
 BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
@@ -100,6 +121,8 @@ BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const pa
           .depth = written.depth,
           .tensors = written.tensors,
           .unchanged_tensors = written.same,
+          .converted_tensors = written.converted,
+          .precision_policy = to_string(options.brain.precision_policy),
           .changed_regions = std::move(written.changed_regions),
           .removed_regions = std::move(written.removed_regions),
           .identity = written.identity,
@@ -112,24 +135,26 @@ BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const pa
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const path& base_checkpoint,
-                                             const BrainDeltaOptions& options) {
-  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
-  check(options);
+                                             const BrainDeltaOptions& given) {
+  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  check(given);
   const ChainReader base =
-      ChainReader::open(base_checkpoint, {.read = {.threads = options.brain.save.threads},
-                                          .search = options.search,
-                                          .bases = options.bases});
+      ChainReader::open(base_checkpoint, {.read = {.threads = given.brain.save.threads},
+                                          .search = given.search,
+                                          .bases = given.bases});
   refuse_base(target, base.paths());
+  const BrainDeltaOptions options = with_policy(given, policy_of(base.reader()));
   return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
                      packing);
 }
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const SavedBrain& base,
-                                             const BrainDeltaOptions& options) {
-  const interop::Packing packing = interop::packing_for(target, options.brain.compression);
-  check(options);
+                                             const BrainDeltaOptions& given) {
+  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  check(given);
   refuse_base(target, {base.path});
+  const BrainDeltaOptions options = with_policy(given, base.options.precision_policy);
   const SavedState saved{.path = base.path,
                          .identity = base.identity,
                          .state = state_of(interop::stored_brain(base.state, base.options)),

@@ -61,14 +61,15 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
       found.push_back(std::move(plain));
   };
   const fs::path base(named);
+  std::vector<fs::path> folders{from.parent_path()};
   std::error_code unknown;
-  const fs::path real = fs::weakly_canonical(from, unknown);  // of a link, what it names
+  const fs::path real = fs::weakly_canonical(from, unknown).parent_path();  // of a link's file
+  if (!unknown && !fs::equivalent(real, folders[0].empty() ? "." : folders[0], unknown) && !unknown)
+    folders.push_back(real);
   if (!base.is_absolute() || policy.absolute) {
-    add(from.parent_path() / base);  // an absolute one stays itself
-    if (!unknown) add(real.parent_path() / base);
+    for (const fs::path& folder : folders) add(folder / base);  // an absolute one stays itself
   }
-  add(from.parent_path() / base.filename());
-  if (!unknown) add(real.parent_path() / base.filename());
+  for (const fs::path& folder : folders) add(folder / base.filename());
   for (const fs::path& folder : search) add(folder / base.filename());
   return found;
 }

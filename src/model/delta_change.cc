@@ -55,7 +55,6 @@ Change::Estimate Change::estimate(unsigned width) const {
   const std::uint64_t length = std::min(size(), kSample);
   const format::Codec codec = options_.compression;
   const int level = options_.compression_level;
-  const bool raw = codec == format::Codec::store;
   const codec::ElementLayout layout = codec::element_layout(within_.dtype);
   Pair pair;
   std::vector<std::byte> difference;
@@ -76,8 +75,7 @@ Change::Estimate Change::estimate(unsigned width) const {
     out.whole += static_cast<double>(encoded_size(codec, level, layout, pair.now, scratch));
     difference.assign(pair.base.begin(), pair.base.end());
     xor_into(difference, pair.now);
-    out.difference += static_cast<double>(encoded_size(
-        raw ? format::Codec::zstd : codec, raw ? 0 : level, layout, difference, scratch));
+    out.difference += static_cast<double>(encoded_size(codec, level, layout, difference, scratch));
   }
   const double scale = static_cast<double>(size()) / static_cast<double>(count * length);
   for (double* value : {&out.list_raw, &out.list, &out.whole, &out.difference}) *value *= scale;

@@ -8,10 +8,9 @@
 
 #include "format/payload.h"
 #include "model/byte_xor.h"
-#include "model/fitted_base.h"
+#include "model/converted_base.h"
 #include "model/in_order.h"
 #include "model/low_rank_delta.h"
-#include "model/tensor_chain.h"
 #include "thalia/error.h"
 
 namespace thalia::model {
@@ -57,13 +56,6 @@ Digest128 hash_of_result(const container::DraftTensor& draft) {
   return hash;
 }
 
-std::shared_ptr<const ByteSource> fitted(BaseTensor& base, const TensorLayout& layout) {
-  const TensorLayout& own = base.layout();
-  if (own == layout) return base.open();
-  return std::make_shared<FittedBase>(base.open(), own.shape, layout.shape,
-                                      dtype_bits(layout.dtype) / 8);
-}
-
 }  // namespace
 
 void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
@@ -91,6 +83,7 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   if (alike && draft.logical_length == 0) return store_same(id, *base);
   const auto now = open_source(*source.tensor, draft.logical_length);
   if (!based || now->size() == 0) return store_whole(id, *now);
+  if (base->layout().dtype != layout.dtype) ++result_.converted;
   store_change(id, source, *now, alike && !hash, *base);
 }
 
@@ -130,7 +123,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
       options_.threshold > 0 && dense && spec.role == Role::weights && has_threshold(spec.dtype);
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
-  const auto fit = fitted(base, layout_of(spec));
+  const auto fit = fitted(base.open(), base.layout(), layout_of(spec));
   const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
   const Change::Estimate estimate = change.estimate(width);
   if (may_be_same && !lossy && !estimate.differs &&
@@ -199,7 +192,6 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const Change& change,
                                          const BaseTensor& base) {
   container::DraftTensor& draft = draft_.tensors[id];
   become(draft, Encoding::xor_base, base);
-  if (options_.compression == format::Codec::store) draft.codec = format::Codec::zstd;
   std::vector<integrity::PieceDigest> digests(change.pieces());
   struct Piece {
     Change::Pair pair;

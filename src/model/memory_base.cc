@@ -15,10 +15,7 @@ namespace {
 
 class MemoryTensor final : public BaseTensor {
  public:
-  MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32,
-               std::shared_ptr<const ByteSource> bytes)
-      : BaseTensor(tensor, crc32), bytes_(std::move(bytes)) {}
-  // Of a digest that was given: what is read now has to be what was saved then.
+  // What is read now has to be what was saved then, as the digest tells.
   MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const DeltaTensorSource& source,
                unsigned threads)
       : BaseTensor(tensor, crc32), source_(&source), threads_(threads) {}
@@ -52,13 +49,15 @@ class MemoryBase final : public BaseState {
  public:
   MemoryBase(const SavedState& saved, unsigned threads)
       : saved_(saved), threads_(threads), sources_(sources_of(saved.state)) {
-    if (!saved.digests.empty() && saved.digests.size() != sources_.size()) {
-      fail_argument(ErrorCode::bad_argument, "digests", std::to_string(saved.digests.size()),
-                    fmt::format("none, or one for each of {} tensors", sources_.size()));
-    }
     if (saved.identity.generation == 0) {
       fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
                     "that of a file, as the result of its save has it");
+    }
+    // Without them, nobody can tell whether memory still holds what was saved.
+    if (saved.digests.size() != sources_.size()) {
+      fail_argument(
+          ErrorCode::bad_argument, "digests", std::to_string(saved.digests.size()),
+          fmt::format("those of {} tensors, as the result of the save has them", sources_.size()));
     }
     for (std::size_t i = 0; i < sources_.size(); ++i) places_.emplace(text_of(sources_[i].key), i);
   }
@@ -98,15 +97,9 @@ class MemoryBase final : public BaseState {
                     "a tensor that the format has");
     }
     tensor.logical_bytes = *length;
-    if (!saved_.digests.empty()) {
-      const TensorDigest& digest = saved_.digests[place->second];
-      tensor.content_hash = digest.content_hash;
-      return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, threads_);
-    }
-    auto bytes = open_source(source, *length);
-    const integrity::ContentDigest digest = digest_of(*bytes, threads_, {});
-    tensor.content_hash = digest.hash;
-    return std::make_unique<MemoryTensor>(tensor, digest.crc32, std::move(bytes));
+    const TensorDigest& digest = saved_.digests[place->second];
+    tensor.content_hash = digest.content_hash;
+    return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, threads_);
   }
 
  private:

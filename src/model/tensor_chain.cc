@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "container/tensor_reading.h"
 #include "integrity/content_hash.h"
+#include "model/converted_base.h"
+#include "model/restored_bytes.h"
 
 namespace thalia::model {
 namespace {
@@ -31,6 +33,14 @@ Description describe(const detail::OpenFile& file, const TensorView& view, std::
                   .crc32 = view.crc32(),
                   .base_hash = {}};
   if (container::is_plain(view.encoding())) return out;
+  if (view.encoding() == Encoding::quantized) {  // dense, as it comes out
+    const format::QuantizedTensor& side = file.quantized_tensor(file.tensor_entry(number));
+    out.tensor.layout.encoding = Encoding::dense;
+    out.tensor.logical_bytes = view.dense_bytes();
+    std::memcpy(out.tensor.content_hash.bytes, side.content_hash, sizeof side.content_hash);
+    out.crc32 = side.crc32;
+    return out;
+  }
   if (!container::needs_base(view.encoding()) || file.mapping().before().empty())
     container::fail_unresolved(view.encoding());
   const format::DeltaTensor& side = file.delta_tensor(number);
@@ -80,13 +90,6 @@ void check_base(const Description& base, const Description& upper, Encoding chan
 
 }  // namespace
 
-bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcept {
-  if (base == result) return true;
-  return base.encoding == Encoding::dense && result.encoding == Encoding::dense &&
-         base.dtype == result.dtype && base.shape.rank() == result.shape.rank() &&
-         !dtype_is_packed(base.dtype);
-}
-
 TensorChain::TensorChain() = default;
 TensorChain::TensorChain(TensorChain&&) noexcept = default;
 TensorChain::~TensorChain() = default;
@@ -112,14 +115,17 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         chain.result_ = found.tensor;
         chain.crc32_ = found.crc32;
       }
-      if (upper && found.tensor.layout.shape != upper->tensor.layout.shape) {
-        chain.fitted_ = std::make_unique<FittedBase>(
-            std::make_shared<const TensorChain>(*find(files, i, key)), found.tensor.layout.shape,
-            upper->tensor.layout.shape, dtype_bits(found.tensor.layout.dtype) / 8);
+      if (upper && found.tensor.layout != upper->tensor.layout) {
+        chain.made_ = fitted(std::make_shared<const TensorChain>(*find(files, i, key)),
+                             found.tensor.layout, upper->tensor.layout);
         return true;
       }
       if (container::is_plain(view.encoding())) {
         chain.whole_ = std::make_unique<StoredBytes>(file, place->number);
+        return true;
+      }
+      if (view.encoding() == Encoding::quantized) {
+        chain.made_ = std::make_shared<RestoredBytes>(file, place->number);
         return true;
       }
       if (view.encoding() != Encoding::same_as_base)
@@ -152,7 +158,7 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
   if (whole_) {
     whole_->read(begin, out);
   } else {
-    fitted_->read(begin, out);
+    made_->read(begin, out);
   }
   std::vector<std::byte> scratch;
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage)

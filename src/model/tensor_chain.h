@@ -10,7 +10,6 @@
 #include "model/byte_source.h"
 #include "model/chain_stage.h"
 #include "model/file_chain.h"
-#include "model/fitted_base.h"
 #include "model/stored_bytes.h"
 #include "thalia/delta.h"
 
@@ -48,11 +47,7 @@ class TensorChain final : public ByteSource {
   std::uint32_t crc32_ = 0;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
   std::unique_ptr<StoredBytes> whole_;               ///< what the lowest stage changes,
-  std::unique_ptr<FittedBase> fitted_;               ///< or this where it had another shape
+  std::shared_ptr<const ByteSource> made_;  ///< or this where it is of another shape, or quantized
 };
-
-/// True where a dense tensor of one layout can be made from one of the other by putting elements in
-/// their places.
-bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcept;
 
 }  // namespace thalia::model

@@ -148,6 +148,91 @@ BOOST_AUTO_TEST_CASE(a_snapshot_that_went_on_training_is_refused) {
   BOOST_TEST(list_folder(folder.path()).size() == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_chain_keeps_the_policy_that_it_began_with) {
+  const TemporaryFolder folder;
+  const fs::path base = folder / "base.thalia";
+  const fs::path delta = folder / "1.delta.thalia";
+  const auto type_in = [&](const fs::path& path) {
+    return Reader::open(path).region("cortex").at("large").dtype();
+  };
+  BrainState brain = first_state();
+  const BrainSaveOptions half{.precision_policy = precision_policy("fp16")};
+  const BrainSaveResult full = BrainCheckpoint::save(brain, base, half);
+  const SavedBrain snapshot = saved(brain, base, full, half);
+  train(brain, 1);
+  BrainCheckpoint::save(brain, folder / "whole.thalia", half);
+  const BrainState expected = BrainCheckpoint::load(folder / "whole.thalia");
+  for (const bool from_memory : {false, true}) {
+    const BrainDeltaResult result = from_memory
+                                        ? BrainCheckpoint::save_delta(brain, delta, snapshot)
+                                        : BrainCheckpoint::save_delta(brain, delta, base);
+    BOOST_TEST(result.precision_policy == "fp16");
+    BOOST_TEST(result.converted_tensors == 0u);
+    BOOST_TEST((type_in(delta) == DType::f16));
+    BOOST_TEST(result.file_bytes < full.file_bytes);
+    BOOST_TEST(same_state(BrainCheckpoint::load(delta), expected));
+  }
+  // Along the chain, and unless told otherwise.
+  const fs::path next = folder / "2.delta.thalia";
+  BOOST_TEST(BrainCheckpoint::save_delta(brain, next, delta).precision_policy == "fp16");
+  const BrainDeltaResult other =
+      BrainCheckpoint::save_delta(brain, next, delta, {.keep_policy = false});
+  BOOST_TEST(other.precision_policy == "keep");
+  BOOST_TEST(other.converted_tensors > 0u);
+  BOOST_TEST((type_in(next) == DType::f32));
+  BOOST_TEST(same_state(BrainCheckpoint::load(next), brain));
+}
+
+BOOST_AUTO_TEST_CASE(a_policy_that_begins_with_a_delta_leaves_it_a_delta) {
+  const TemporaryFolder folder;
+  BrainState brain = first_state();
+  BrainCheckpoint::save(brain, folder / "base.thalia");
+  weights(brain).mutable_as<float>()[5] += 1;
+  const BrainSaveOptions half{.compression_level = 9, .precision_policy = precision_policy("fp16")};
+  const BrainDeltaResult result = BrainCheckpoint::save_delta(
+      brain, folder / "d.delta.thalia", folder / "base.thalia", {.brain = half});
+  BOOST_TEST(result.converted_tensors > 0u);
+  // Of the 20,000 weights, one is stored.
+  const Reader stored = Reader::open(folder / "d.delta.thalia");
+  BOOST_TEST((stored.region("cortex").at("large").encoding() == Encoding::sparse_delta));
+  BOOST_TEST(stored.region("cortex").at("large").nnz() == 1u);
+  BrainCheckpoint::save(brain, folder / "whole.thalia",
+                        {.precision_policy = half.precision_policy});
+  BOOST_TEST(same_state(BrainCheckpoint::load(folder / "d.delta.thalia"),
+                        BrainCheckpoint::load(folder / "whole.thalia")));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_saved_in_the_background_can_be_a_base) {
+  const TemporaryFolder folder;
+  AsyncSaver saver;
+  BrainState brain = first_state();
+  const fs::path base = folder / "base.thalia";
+  const SaveResult result = BrainCheckpoint::save_async(saver, brain, base).wait();
+  const SavedBrain snapshot = saved(brain, base, result, {});
+  train(brain, 1);
+  BrainCheckpoint::save_delta(brain, folder / "d.delta.thalia", snapshot);
+  BOOST_TEST(same_state(BrainCheckpoint::load(folder / "d.delta.thalia"), brain));
+}
+
+BOOST_AUTO_TEST_CASE(validate_says_that_a_base_is_gone) {
+  const TemporaryFolder folder;
+  BrainState brain = first_state();
+  const fs::path base = folder / "base.thalia";
+  const fs::path delta = folder / "d.delta.thalia";
+  BrainCheckpoint::save(brain, base);
+  train(brain, 1);
+  BrainCheckpoint::save_delta(brain, delta, base);
+  BOOST_TEST(BrainCheckpoint::validate(delta).valid);
+  fs::create_directory(folder / "away");
+  fs::rename(base, folder / "away/base.thalia");
+  const BrainValidation gone = BrainCheckpoint::validate(delta);
+  BOOST_TEST(!gone.valid);
+  BOOST_REQUIRE(gone.issues.size() == 1u);
+  BOOST_TEST(gone.issues[0].find(base.string()) != std::string::npos);
+  BOOST_TEST(BrainCheckpoint::validate(delta, {}, {folder / "away"}).valid);
+  BOOST_TEST(!BrainCheckpoint::validate(delta, {}, {folder / "away"}, within(folder / "x")).valid);
+}
+
 BOOST_AUTO_TEST_CASE(a_delta_cannot_replace_its_base_in_a_wrapper_either) {
   const TemporaryFolder folder;
   const BrainState brain = first_state();

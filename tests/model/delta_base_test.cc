@@ -1,13 +1,14 @@
 // How a delta names its base, and which files it may have opened.
 #include <sys/stat.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 #include "delta_check.h"
 #include "delta_edit.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/verify.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -176,6 +177,33 @@ BOOST_AUTO_TEST_CASE(bases_may_be_kept_within_a_folder) {
   check_found(run.delta, {.bases = within(run.folder.path())});
   // A folder that is not there holds nothing.
   BOOST_TEST(is_refused({.bases = within(run.folder / "gone")}));
+}
+
+BOOST_AUTO_TEST_CASE(verify_chain_finds_a_base_that_is_gone_another_or_damaged) {
+  const Run run;
+  BOOST_TEST(verify_chain(run.base).ok());
+  BOOST_TEST(verify_chain(run.delta).ok());
+  const std::string whole = read_file(run.base);
+  const auto finds = [&](const std::string& part) {
+    const VerifyReport report = verify_chain(run.delta);
+    BOOST_TEST(verify(run.delta).ok());
+    return std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& one) {
+      return one.severity == Severity::error && one.message.find(part) != std::string::npos;
+    });
+  };
+  const std::uint64_t payload = Reader::open(run.base).region("cortex").at("w").stored_offset();
+  std::string damaged = whole;
+  damaged[payload] = static_cast<char>(damaged[payload] ^ 1);
+  write_file(run.base, damaged);
+  BOOST_TEST(finds("of '" + run.base.string() + "'"));
+  save_full(sample(3), run.base);
+  BOOST_TEST(finds("no checkpoint that the delta was taken against"));
+  fs::create_directory(run.folder / "other");
+  write_file(run.folder / "other/base.thalia", whole);
+  fs::remove(run.base);
+  BOOST_TEST(finds(run.base.string()));
+  BOOST_TEST(verify_chain(run.delta, {}, {run.folder / "other"}).ok());
+  BOOST_TEST(!verify_chain(run.delta, {}, {run.folder / "other"}, within(run.folder / "run")).ok());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_checksum_is_no_base) {

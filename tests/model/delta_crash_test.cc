@@ -2,9 +2,13 @@
 // what is at the path is the old file or the new one, and opens.
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
 
 #include "delta_check.h"
+#include "support/errors.h"
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/killed_at.h"
@@ -31,7 +35,7 @@ SampleState sample(std::uint64_t step) {
 struct Files {
   Files() {
     save_full(sample(0), base);
-    save_delta(sample(1), base, first);
+    first_saved = save_delta(sample(1), base, first);
     save_delta(sample(2), first, target);
     old = read_file(target);
   }
@@ -40,6 +44,7 @@ struct Files {
   fs::path first = folder / "1.delta.thalia";
   fs::path target = folder / "target.thalia";
   std::string old;
+  DeltaResult first_saved;
 };
 
 // One thread, so that the calls are the same ones each time.
@@ -56,14 +61,10 @@ const std::vector<Way> kWays = {
      }},
     {"delta against memory",
      [](const Files& files) {
-       SavedState base{
-           .path = files.first, .identity = {.generation = 1}, .state = delta_state(sample(1))};
-       const format::Header header = Reader::open(files.first).header();
-       base.identity.closing_checksum = Reader::open(files.first).closing_checksum();
-       std::copy(std::begin(header.file_uuid), std::end(header.file_uuid),
-                 base.identity.file_uuid.begin());
-       base.identity.training_steps = 1;
-       base.identity.depth = 1;
+       const SavedState base{.path = files.first,
+                             .identity = files.first_saved.identity,
+                             .state = delta_state(sample(1)),
+                             .digests = files.first_saved.digests};
        write_delta(delta_state(sample(3)), base, files.target, {.threads = 1});
      }},
     {"resolve", [](const Files& files) {
@@ -104,6 +105,55 @@ BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_file_or_the_new) {
     }
     BOOST_TEST(seen_old > 15u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_is_resolved_has_no_name_and_nothing_of_it_is_left) {
+  const auto names = [](const fs::path& folder) {
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+      found.push_back(entry.path().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  for (const bool in_temporary_folder : {false, true}) {
+    for (unsigned call = 0;; ++call) {
+      BOOST_TEST_CONTEXT(in_temporary_folder << ", call " << call) {
+        const Files files;
+        const fs::path temporary = files.folder / "tmp";
+        fs::create_directory(temporary);
+        const auto before = names(files.folder.path());
+        const auto resolve = [&] {
+          ::setenv("TMPDIR", temporary.c_str(), 1);
+          const ResolvedFile resolved(files.first,
+                                      in_temporary_folder ? fs::path() : files.folder.path(),
+                                      {.read = {.threads = 1}});
+          if (names(files.folder.path()) != before) throw std::runtime_error("a name");
+          check_chain(ChainReader::open(resolved.reader()), sample(1));
+        };
+        const End end = run_killed_at(call, resolve);
+        BOOST_TEST_REQUIRE(bool(end != End::failed));
+        BOOST_TEST((names(files.folder.path()) == before));
+        if (end != End::returned) continue;
+        BOOST_TEST(call > 20u);  // or nothing was counted
+      }
+      break;
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_is_resolved_goes_by_the_delta_s_name) {
+  const Files files;
+  // Also where the folder is none: it is in memory then.
+  for (const fs::path& folder : {files.folder.path(), fs::path("/nowhere/at/all")}) {
+    const ResolvedFile resolved(files.first, folder);
+    BOOST_TEST(resolved.is_copy());
+    BOOST_TEST(resolved.reader().path() == files.first);
+    BOOST_CHECK_EXCEPTION(resolved.reader().region("no such one"), UsageError,
+                          says(ErrorCode::not_found, files.first.c_str()));
+    check_chain(ChainReader::open(resolved.reader()), sample(1));
+  }
+  const ResolvedFile itself(files.base, {});
+  BOOST_TEST(!itself.is_copy());
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_call_is_reported_and_leaves_the_old_file) {

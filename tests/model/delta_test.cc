@@ -303,6 +303,25 @@ BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other
   check_chain(ChainReader::open(folder.delta), after);
 }
 
+BOOST_AUTO_TEST_CASE(without_compression_nothing_is_compressed) {
+  std::mt19937_64 random(17);
+  const Folder folder;
+  const Tensor before = normal_tensor({100, 300}, random);
+  Tensor all = before;
+  for (float& value : all.mutable_as<float>()) value *= 1.0001f;
+  Tensor few = before;
+  few.mutable_as<float>()[5] = 1;
+  save_full({.regions = {{"r", {{"all", {before}}, {"few", {before}}}}}}, folder.base);
+  const SampleState after{.regions = {{"r", {{"all", {all}}, {"few", {few}}}}}};
+  const DeltaResult result =
+      save_delta(after, folder.base, folder.delta, {.compression = format::Codec::store});
+  BOOST_TEST(result.whole == 1u);
+  BOOST_TEST(result.lists == 1u);
+  const Reader reader = Reader::open(folder.delta);
+  BOOST_TEST((reader.header().flags & format::kFlagCompressed) == 0);
+  check_chain(ChainReader::open(folder.delta), after);
+}
+
 BOOST_AUTO_TEST_CASE(every_checksum_can_tell_a_base) {
   std::mt19937_64 random(11);
   const Folder folder;

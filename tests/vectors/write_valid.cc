@@ -296,7 +296,7 @@ SampleState state(int step, bool all) {
 void write_deltas(const fs::path& folder) {
   save_full(state(0, true), folder / "base.thalia", options());
   save_full(state(0, false), folder / "small_base.thalia", options());
-  DeltaOptions delta{.compression = format::Codec::store,
+  DeltaOptions delta{.compression = format::Codec::zstd,
                      .leaves = format::LeafAlgorithm::sha256,
                      .timestamp = 1'767'225'600,
                      .threads = 1};

@@ -6,10 +6,12 @@ import struct
 from itertools import pairwise
 
 import digests
+import elements
 import structures as s
 from around import unwrapped
 from checkpoint import Checkpoint
 from low_rank import apply_low_rank
+from quantized import TYPES, rounded
 from structures import Refused, align
 
 
@@ -117,16 +119,18 @@ class Chain:
             yield key, self.resolve(key, 0)[0]
 
     def resolve(self, key, at):
-        """(logical bytes, shape, content hash) of a tensor as link `at` has it."""
+        """(logical bytes, (type, shape), content hash) of a tensor as link `at` has it."""
         tensor = self.links[at].find(key)
         if tensor is None:
             raise Refused("FormatError", "directory", "tensor", 0, key, "one that the base has")
         if tensor.side is None:
-            return bytes(tensor.data), tensor.shape, tensor.entry.content_hash
-        base, shape, content_hash = self.resolve(key, at + 1)
+            return bytes(tensor.data), (tensor.dtype, tensor.shape), tensor.entry.content_hash
+        base, (dtype, shape), content_hash = self.resolve(key, at + 1)
         side = tensor.side
         same = side.base_content_hash == content_hash
         side.require("base_content_hash", same, content_hash.hex(" "), "IntegrityError")
+        if side.encoding == 0 and dtype != tensor.dtype:
+            base = converted(base, dtype, tensor.dtype)
         if side.encoding == 0 and shape != tensor.shape:
             base = fitted(base, shape, tensor.shape, tensor.bits // 8)
         made = APPLY[tensor.encoding](tensor, base)
@@ -138,7 +142,41 @@ class Chain:
             side.require(
                 "content_hash", side.content_hash == digest, digest.hex(" "), "IntegrityError"
             )
-        return made, tensor.shape, side.content_hash
+        return made, (tensor.dtype, tensor.shape), side.content_hash
+
+
+def converted(base, source, target):
+    """Floating point elements, each rounded once to another type."""
+    for dtype in (source, target):
+        if dtype not in TYPES:
+            raise Refused("FormatError", "directory", "dtype", 0, source, target)
+    bits = {dtype: elements.bits_of(dtype) for dtype in (source, target)}
+    mantissa = {dtype: TYPES[dtype][2] for dtype in (source, target)}
+    exponent = (1 << bits[target] - 1 - mantissa[target]) - 1 << mantissa[target]
+    width = bits[source] // 8
+    out = []
+    for i, number in enumerate(elements.values(source, base, len(base) // width)):
+        code = int.from_bytes(base[i * width : (i + 1) * width], "little")
+        top = (code >> bits[source] - 1 << bits[target] - 1) | exponent
+        if math.isnan(number):
+            shift = mantissa[target] - mantissa[source]
+            payload = code & (1 << mantissa[source]) - 1
+            payload = payload << shift if shift >= 0 else payload >> -shift
+            made = top | payload | 1 << mantissa[target] - 1
+        elif math.isinf(number) or too_large(number, target):
+            made = top
+        else:
+            out.append(rounded(target, number))
+            continue
+        out.append(made.to_bytes(bits[target] // 8, "little"))
+    return b"".join(out)
+
+
+def too_large(number, dtype):
+    """Whether it is nearer to the power of two behind the largest number than to that."""
+    largest = TYPES[dtype][3]
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1 - TYPES[dtype][2])
+    return dtype != "f64" and abs(number) >= largest + unit / 2
 
 
 def fitted(base, base_shape, shape, width):

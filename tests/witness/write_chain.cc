@@ -1,11 +1,14 @@
 // Two chains of deltas of one course of states, raw and compressed, and beside them the tensors of
 // each state. Usage: write_chain FOLDER
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <string>
 
 #include "model/delta_sample.h"
+#include "model/tensor_conversion.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 
@@ -41,7 +44,15 @@ SampleState state(int link) {
   for (std::size_t i = 0; i < 200; ++i)
     sparse.mutable_as<float>()[i * 4] =
         static_cast<float>(i) * (1 + 1e-5f * static_cast<float>(link));
+  // As a precision policy that changes along a chain leaves it.
+  constexpr DType kChanging[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f16};
+  Tensor rates = Tensor::zeros(DType::f32, {60, 10 + extent});
+  for (std::size_t i = 0; i < rates.element_count(); ++i)
+    rates.mutable_as<float>()[i] = i % 50 == 7   ? std::numeric_limits<float>::quiet_NaN()
+                                   : i % 50 == 8 ? -1e38f
+                                                 : std::sin(static_cast<float>(i)) * 1e-6f;
   auto& a = out.regions["a"];
+  a["rates"] = {model::convert_tensor(rates, kChanging[link], 1)};
   a["same"] = {random_tensor(DType::bf16, {99}, random)};
   a["few"] = {few};
   a["moved"] = {moved};
