@@ -105,7 +105,7 @@ struct ReadLimits {
   std::uint32_t max_tensors = 1u << 28;
   std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
   unsigned max_json_depth = 256;
-  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< of one allocation on behalf of the file
+  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< unless set: what fits file and machine
 };
 
 struct ReadOptions {

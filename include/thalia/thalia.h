@@ -22,6 +22,7 @@
 #include "thalia/load_into.h"
 #include "thalia/low_rank.h"
 #include "thalia/mckp.h"
+#include "thalia/memory_limit.h"
 #include "thalia/merge.h"
 #include "thalia/metadata_file.h"
 #include "thalia/migrate.h"

@@ -9,7 +9,14 @@
 namespace thalia::cli {
 
 std::string error_text(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  std::string text = error.what();
+  if (const auto* known = dynamic_cast<const Error*>(&error);
+      known != nullptr && known->code() == ErrorCode::limit_exceeded &&
+      known->message().find("max_allocation_bytes") != std::string::npos) {
+    text += " (--max-memory SIZE raises it)";
+  }
+  return text;
 }
 
 void add_error(JsonWriter& json, const std::exception& error) {

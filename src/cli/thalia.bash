@@ -108,7 +108,7 @@ _thalia() {
       plot) options="--output $read" ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac
-    _thalia_words "$options --help" "$word"
+    _thalia_words "$options --max-memory --help" "$word"
   elif [[ $command == help ]]; then
     _thalia_words "$commands" "$word"
   elif [[ $command == ls || $command == grow ]] && ((COMP_CWORD == 3)); then

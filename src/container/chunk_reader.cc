@@ -8,6 +8,7 @@
 #include "codec/chunk_codec.h"
 #include "format/validate_directory.h"
 #include "integrity/crc32.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::container {
 
@@ -57,9 +58,9 @@ void ChunkReader::check_entries() const {
 
 void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   const format::ChunkEntry& chunk = checked_entry(i);
-  const std::uint64_t most = file_.options().limits.max_allocation_bytes;
-  if (file_.options().access == Access::copied && chunk.stored_length > most)
-    fail_limit("payload", "max_allocation_bytes", chunk.stored_length, most);
+  if (file_.options().access == Access::copied)
+    io::check_allocation("payload", chunk.stored_length, file_.options().limits,
+                         chunk.stored_length);
   std::vector<std::byte> buffer;
   decode_stored(chunk, file_.chunk_bytes(chunk, buffer), out);
 }

@@ -9,6 +9,7 @@
 #include "format/overlay.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
+#include "io/allocation_limit.h"
 #include "io/posix_file.h"
 #include "thalia/format/constants.h"
 #include "thalia/format/meta.h"
@@ -124,8 +125,7 @@ bool begins_side_file(ByteSpan start) noexcept {
 std::shared_ptr<const MetaFile> MetaFile::open(const io::FileBytes& file,
                                                const ReadLimits& limits) {
   const MetaHeader header = read_header(file);
-  if (header.meta_length > limits.max_allocation_bytes)
-    fail_limit(kSection, "max_allocation_bytes", header.meta_length, limits.max_allocation_bytes);
+  io::check_allocation(kSection, header.meta_length, limits, header.meta_length);
   std::vector<MetaExtent> table(header.extent_count);
   const MutableByteSpan table_bytes = std::as_writable_bytes(std::span(table));
   io::pread_all(file.fd(), sizeof header, table_bytes, file.path());

@@ -40,6 +40,13 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
   return container_of(WrappedFile::open(std::move(file), *codec, limits));
 }
 
+std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept {
+  if (const auto* wrapped = dynamic_cast<const WrappedFile*>(&file))
+    return wrapped->wrapped_bytes();
+  if (const auto* side_file = dynamic_cast<const MetaFile*>(&file)) return side_file->file_bytes();
+  return file.begin() + file.bytes().size();
+}
+
 void require_plain(const io::FileBytes& file) {
   if (file.backing() != io::Backing::file) fail_not_plain(file.path(), file.backing());
 }

@@ -1,6 +1,7 @@
 // The bytes of a .thalia file, whatever is around them: found by content.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -18,6 +19,9 @@ std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& pat
 /// The same of a file that is open.
 std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
                                                  const ReadLimits& limits);
+
+/// Bytes that the file has on disk, by which ReadLimits measure what it may take in memory.
+std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept;
 
 /// For what changes a file in place. @throws UnsupportedError where it is not plain.
 void require_plain(const io::FileBytes& file);

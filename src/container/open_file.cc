@@ -14,6 +14,7 @@
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
+#include "io/allocation_limit.h"
 #include "io/open_descriptor.h"
 #include "json/reader.h"
 #include "thalia/format/constants.h"
@@ -84,6 +85,8 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
 OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
   options_.access = mapping_->access();
+  options_.limits.max_allocation_bytes =
+      io::allocation_limit(options.limits, container::bytes_on_disk(*mapping_));
   const bool partial = mapping_->backing() == io::Backing::partial;
   // A side file was checked as a whole, and of most blocks it has no bytes.
   if (partial) options_.verification = Verification::off;
@@ -132,6 +135,7 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
 
 std::string_view OpenFile::json(format::Extent extent, std::string_view section,
                                 std::string_view field) const {
+  named([&] { io::check_json_length(section, extent.length, options_.limits, bytes_.size()); });
   const ByteSpan text = verified(extent.offset, extent.length);
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
   named([&] {

@@ -7,6 +7,7 @@
 #include "container/quantized_arrays.h"
 #include "container/tensor_reading.h"
 #include "format/validate_quantized.h"
+#include "io/allocation_limit.h"
 
 namespace thalia {
 
@@ -44,8 +45,8 @@ void container::read_quantized(const detail::OpenFile& file, const format::Tenso
   if (entry.chunk_count == 0) {
     logical = file.verified_payload(entry, entry.stored_offset, entry.stored_length);
   } else {
-    if (const auto most = file.options().limits.max_allocation_bytes; entry.logical_length > most)
-      fail_limit("payload", "max_allocation_bytes", entry.logical_length, most);
+    io::check_allocation("payload", entry.logical_length, file.options().limits,
+                         entry.stored_length);
     decoded.resize(entry.logical_length);
     ChunkReader(file, entry).decode_all(decoded);
     logical = decoded;

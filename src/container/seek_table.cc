@@ -10,6 +10,7 @@
 #include "codec/frame.h"
 #include "container/unwrap.h"
 #include "format/overlay.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::container {
 namespace {
@@ -82,8 +83,7 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
                fmt::format("{} bytes in front of them", footer_at));
   }
   const std::uint64_t memory = length + (count + 1) * sizeof(Start);
-  if (memory > limits.max_allocation_bytes)
-    fail_limit("wrapper", "max_allocation_bytes", memory, limits.max_allocation_bytes);
+  io::check_allocation("wrapper", memory, limits, file.size);
 
   const std::uint64_t entries_at = footer_at - length;
   const std::uint64_t table_at = entries_at - sizeof(SkippableHeader);

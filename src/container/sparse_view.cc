@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/open_file.h"
 #include "container/sparse_check.h"
 #include "container/tensor_reading.h"
 #include "container/zero_padding.h"
 #include "format/payload.h"
+#include "io/allocation_limit.h"
 #include "thalia/tensor.h"
 
 namespace thalia {
@@ -149,6 +151,8 @@ CooView TensorView::coo(MutableByteSpan storage) const {
 }
 
 std::uint64_t TensorView::dense_bytes() const {
+  // No payload bounds the shape of a quantized tensor, only its side data does.
+  static_cast<void>(detail::OpenFile::quantization_of(*this));
   return *shape_.byte_length(dtype());
 }
 
@@ -166,10 +170,7 @@ void TensorView::read_dense(MutableByteSpan out) const {
     if (is_raw()) {
       payload = bytes();
     } else {
-      if (logical_bytes() > file_->options().limits.max_allocation_bytes) {
-        fail_limit("payload", "max_allocation_bytes", logical_bytes(),
-                   file_->options().limits.max_allocation_bytes);
-      }
+      io::check_allocation("payload", logical_bytes(), file_->options().limits, stored_bytes());
       decoded.resize(logical_bytes() / 8 + 1);
       const MutableByteSpan buffer =
           std::as_writable_bytes(std::span(decoded)).first(logical_bytes());

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "format/extent.h"
 #include "io/aligned_buffer.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::container {
 namespace {
@@ -123,8 +124,8 @@ bool StreamSession::begin(std::size_t tensor) {
   MutableByteSpan out = caller_memory(facts);
   std::shared_ptr<StreamMemory> memory;
   if (out.empty()) {
-    const std::uint64_t most =
-        std::min(file_->options().limits.max_allocation_bytes, kLargestAllocation);
+    const std::uint64_t most = std::min(
+        io::allocation_limit(file_->options().limits, facts.stored_bytes), kLargestAllocation);
     if (facts.logical_bytes > most)
       fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
     const std::uint64_t bytes = memory_of(facts.logical_bytes);

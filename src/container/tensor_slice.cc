@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "container/chunk_reader.h"
 #include "container/tensor_reading.h"
+#include "io/allocation_limit.h"
 #include "thalia/tensor.h"
 
 namespace thalia {
@@ -41,10 +42,7 @@ class LogicalBytes {
   void load(std::uint32_t chunk) {
     if (loaded_ == chunk) return;
     const std::uint64_t length = chunks_->raw_length(chunk);
-    if (length > file_.options().limits.max_allocation_bytes) {
-      fail_limit("payload", "max_allocation_bytes", length,
-                 file_.options().limits.max_allocation_bytes);
-    }
+    io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
     loaded_.reset();
     buffer_.resize(length);
     chunks_->decode(chunk, buffer_);

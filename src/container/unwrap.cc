@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "codec/frame.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::container {
 namespace {
@@ -38,13 +39,27 @@ std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept {
   return std::nullopt;
 }
 
+std::vector<std::byte> start_of_front_frame(ByteSpan file, format::Codec codec, std::size_t most) {
+  std::vector<std::byte> start(most);
+  const auto decoder = codec::FrameDecoder::create(codec);
+  std::size_t written = 0;
+  while (written < start.size()) {
+    const auto step = decoder->decode(file, MutableByteSpan(start).subspan(written));
+    file = file.subspan(step.consumed);
+    written += step.written;
+    if (step.frame_ended || (step.consumed == 0 && step.written == 0)) break;
+  }
+  start.resize(written);
+  return start;
+}
+
 Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
   const auto codec = wrapper_codec(file);
   if (!codec) {
     throw FormatError(ErrorCode::bad_magic, "no zstd or lz4 frame",
                       {.section = "wrapper", .field = "magic", .offset = 0});
   }
-  const std::uint64_t most = limits.max_allocation_bytes;
+  const std::uint64_t most = io::allocation_limit(limits, file.size());
   const auto decoder = codec::FrameDecoder::create(*codec);
   Unwrapped out{.codec = *codec, .bytes = {}, .frame = {}, .trailing = file};
   std::uint64_t written = 0;

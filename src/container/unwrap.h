@@ -22,6 +22,10 @@ struct Unwrapped {
 /// The codec whose frame begins with these bytes, by its magic number; nullopt where none does.
 std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept;
 
+/// What the frame at the front of `file` holds, up to `most` bytes of it, as far as the frame gives
+/// them: enough to tell whether the rest is worth decoding. @throws FormatError where it is broken.
+std::vector<std::byte> start_of_front_frame(ByteSpan file, format::Codec codec, std::size_t most);
+
 /// Decodes the one frame at the front of `file`, with or without a content size.
 /// @throws FormatError: (bad_magic) where there is none, (bad_value) where it is broken,
 /// (truncated) where it does not end, (limit_exceeded) where it holds more than

@@ -17,6 +17,7 @@
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
+#include "io/allocation_limit.h"
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
@@ -111,7 +112,7 @@ class PayloadCheck {
       return check_elements(entry, list.values);
     }
     if (encoding == Encoding::low_rank_delta) {
-      read_low_rank(entry, logical, options_.limits.max_allocation_bytes);
+      read_low_rank(entry, logical, io::allocation_limit(options_.limits, entry.stored_length));
       return;
     }
     if (quantized) return check_quantized(entry, logical);
@@ -163,10 +164,7 @@ class PayloadCheck {
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
     if (entry.chunk_count == 0 && file_.options().access == Access::mapped)
       return file_.unverified(entry.stored_offset, entry.stored_length);
-    if (entry.logical_length > options_.limits.max_allocation_bytes) {
-      fail_limit("payload", "max_allocation_bytes", entry.logical_length,
-                 options_.limits.max_allocation_bytes);
-    }
+    io::check_allocation("payload", entry.logical_length, options_.limits, entry.stored_length);
     memory.resize(entry.logical_length / 8 + 1);
     const MutableByteSpan buffer =
         std::as_writable_bytes(std::span(memory)).first(entry.logical_length);

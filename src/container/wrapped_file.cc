@@ -8,17 +8,13 @@
 #include "container/delta_prefix.h"
 #include "container/frame_stream.h"
 #include "format/validate_header.h"
+#include "io/allocation_limit.h"
 #include "io/posix_file.h"
 
 namespace thalia::container {
 namespace {
 
 constexpr std::size_t kPiece = 256 << 10;
-
-void check_length(std::uint64_t length, const ReadLimits& limits) {
-  if (length > limits.max_allocation_bytes)
-    fail_limit("wrapper", "max_allocation_bytes", length, limits.max_allocation_bytes);
-}
 
 // The first bytes tell whether it is worth decoding the rest.
 void check_identity(ByteSpan start) {
@@ -46,7 +42,7 @@ std::shared_ptr<const WrappedFile> WrappedFile::open(std::shared_ptr<const io::F
   std::uint64_t length;
   if (out->table_) {
     length = out->table_->content_bytes();
-    check_length(length, limits);
+    io::check_allocation("wrapper", length, limits, out->file_->bytes().size());
     out->done_ = std::make_unique<std::atomic<bool>[]>(out->table_->size());
   } else {
     length = out->decode_all(limits);
@@ -62,7 +58,7 @@ std::uint64_t WrappedFile::decode_all(const ReadLimits& limits) {
   std::uint64_t length = 0;
   while (const std::size_t got = stream.read(piece)) {
     if (length == 0) check_identity(ByteSpan(piece).first(got));
-    check_length(length + got, limits);
+    io::check_allocation("wrapper", length + got, limits, file_->bytes().size());
     io::pwrite_all(fd(), length, ByteSpan(piece).first(got), path());
     length += got;
   }

@@ -1,11 +1,13 @@
 #include "interop/brain_v01.h"
 
-#include <algorithm>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "base/utf8.h"
+#include "io/allocation_limit.h"
 #include "model/stored_region.h"
+#include "model/stored_tensor.h"
 #include "model/tensor_conversion.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
@@ -19,15 +21,20 @@ namespace {
 using model::kPathwayPrefix;
 using std::filesystem::path;
 
-void keep_only(RegionSet& set, std::string_view prefix, const std::vector<std::string>& wanted) {
+using Names = std::unordered_set<std::string>;
+
+void keep_only(RegionSet& set, std::string_view prefix, const Names& wanted) {
+  RegionSet kept;
   for (const std::string& name : set.names()) {
-    if (std::ranges::find(wanted, std::string(prefix) + name) == wanted.end()) set.remove(name);
+    if (wanted.contains(std::string(prefix) + name)) kept.add(name, std::move(set.at(name)));
   }
+  set = std::move(kept);
 }
 
 // Connections whose ends were left out go too.
-void keep_only(BrainState& brain, const std::vector<std::string>& wanted, BrainLoadReport& report) {
-  for (const std::string& name : wanted) {
+void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLoadReport& report) {
+  const Names wanted(names.begin(), names.end());
+  for (const std::string& name : names) {
     const bool known = name.starts_with(kPathwayPrefix)
                            ? brain.pathways.contains(name.substr(kPathwayPrefix.size()))
                            : brain.regions.contains(name);
@@ -37,18 +44,23 @@ void keep_only(BrainState& brain, const std::vector<std::string>& wanted, BrainL
   keep_only(brain.regions, "", wanted);
   keep_only(brain.pathways, kPathwayPrefix, wanted);
   std::erase_if(brain.connectivity.all(), [&](const BrainConnection& connection) {
-    const bool is_whole = std::ranges::find(wanted, connection.source) != wanted.end() &&
-                          std::ranges::find(wanted, connection.target) != wanted.end();
+    const bool is_whole = wanted.contains(connection.source) && wanted.contains(connection.target);
     if (!is_whole)
       report.connections_left_out.push_back(connection.source + "->" + connection.target);
     return !is_whole;
   });
 }
 
+std::uint64_t dense_bytes(const Tensor& tensor) {
+  return tensor.shape().byte_length(tensor.dtype()).value_or(~std::uint64_t{0});
+}
+
 // As the original program does: sparse tensors become dense, and under a precision policy halves
 // and doubles become floats.
-void restore(Value& tree, bool to_f32, unsigned threads) {
+void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
+  const unsigned threads = context.options.threads;
   for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
+    if (!tensor.is_dense()) context.allocate(dense_bytes(tensor));
     tensor = tensor.to_dense();
     if (to_f32 && (tensor.dtype() == DType::f16 || tensor.dtype() == DType::f64))
       tensor = model::convert_tensor(tensor, DType::f32, threads);
@@ -61,12 +73,12 @@ bool has_policy(const Value& metadata) {
          policy->as_string() != "fp32";
 }
 
-void restore(BrainState& brain, unsigned threads) {
+void restore(BrainState& brain, const model::LoadContext& context) {
   const bool to_f32 = has_policy(brain.metadata);
   for (RegionSet* set : {&brain.regions, &brain.pathways}) {
-    for (const std::string& name : set->names()) restore(set->at(name).state, to_f32, threads);
+    for (const std::string& name : set->names()) restore(set->at(name).state, to_f32, context);
   }
-  restore(brain.state, to_f32, threads);
+  restore(brain.state, to_f32, context);
 }
 
 }  // namespace
@@ -84,7 +96,10 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   }
   BrainState brain = from_v01(file.document);
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
-  if (options.restore) restore(brain, options.read.threads);
+  if (options.restore) {
+    restore(brain, {.options = {.limits = options.read.limits, .threads = options.read.threads},
+                    .stored_bytes = file.file_bytes});
+  }
   return brain;
 }
 

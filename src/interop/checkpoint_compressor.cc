@@ -14,6 +14,7 @@
 #include "interop/content_hash_list.h"
 #include "interop/hex_text.h"
 #include "interop/lru_cache.h"
+#include "io/allocation_limit.h"
 #include "model/value_json.h"
 
 namespace thalia {
@@ -198,10 +199,7 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
 Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool check) const {
   const std::vector<MckpTensor>& tensors = chain.newest().tensors();
   const MckpHeader& header = chain.newest().header();
-  if (header.original_size > config.limits.max_allocation_bytes) {
-    fail_limit("header", "max_allocation_bytes", header.original_size,
-               config.limits.max_allocation_bytes);
-  }
+  io::check_allocation("header", header.original_size, config.limits, chain.newest().file_bytes());
   check = check && header.content_hash.has_value();
   std::vector<Tensor> restored(tensors.size());
   std::vector<Digest256> digests(tensors.size());

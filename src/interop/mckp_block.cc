@@ -18,6 +18,7 @@
 #include "codec/zstd_frame.h"
 #include "interop/mckp_format.h"
 #include "interop/mckp_planes.h"
+#include "io/allocation_limit.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
@@ -146,8 +147,7 @@ MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimit
       split_pieces(payload);
   }
   // Last: what the payload has no room for is damage, and no limit to raise.
-  if (tensor.original_size > limits.max_allocation_bytes)
-    fail_limit("header", "max_allocation_bytes", tensor.original_size, limits.max_allocation_bytes);
+  io::check_allocation("header", tensor.original_size, limits, payload.size());
 }
 
 void MckpBlock::split_frames(ByteSpan payload) {

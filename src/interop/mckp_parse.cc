@@ -10,6 +10,7 @@
 #include "codec/frame.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp_format.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {
@@ -65,9 +66,15 @@ MckpPrelude checked_prelude(ByteSpan file) {
   return prelude;
 }
 
+// What a text takes to be read: itself while it grows, a parser's copy and index, its values.
+constexpr std::uint64_t kMemoryPerByteOfText = 16;
+constexpr std::uint64_t kAlwaysRead = 1 << 16;
+
 // One frame, whose content size need not be known: the text grows as far as the limit.
 std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
   const std::uint64_t limit = std::min(kMckpMaxHeader, limits.max_json_bytes);
+  const std::uint64_t most =
+      std::max(kAlwaysRead, io::allocation_limit(limits, stored.size()) / kMemoryPerByteOfText);
   std::string text;
   if (codec::frame_kind(stored) != codec::FrameKind::zstd) {
     throw CompressionError("zstd", "the header is no zstd frame",
@@ -77,11 +84,15 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
   codec::FrameDecoder::Step step;
   do {
     const std::size_t before = text.size();
-    text.resize(std::min<std::uint64_t>(limit + 1, std::max<std::size_t>(4096, 2 * before)));
+    text.resize(std::min<std::uint64_t>(std::min(limit, most) + 1,
+                                        std::max<std::size_t>(4096, 2 * before)));
     step = decoder->decode(stored, std::as_writable_bytes(std::span(text)).subspan(before));
     stored = stored.subspan(step.consumed);
     text.resize(before + step.written);
     if (text.size() > limit) fail_limit("header", "max_json_bytes", text.size(), limit);
+    if (text.size() > most)
+      fail_limit("header", "max_allocation_bytes", text.size() * kMemoryPerByteOfText,
+                 most * kMemoryPerByteOfText);
     if (!step.frame_ended && step.consumed == 0 && step.written == 0)
       throw CompressionError("zstd", "the header's frame ends too early", {.section = "header"});
   } while (!step.frame_ended);

@@ -11,6 +11,7 @@
 #include "codec/zstd_frame.h"
 #include "interop/mckp_planes.h"
 #include "interop/mst_parse.h"
+#include "io/allocation_limit.h"
 #include "io/file_bytes.h"
 #include "thalia/format/little_endian.h"
 #include "thalia/mst.h"
@@ -27,8 +28,7 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& lim
                             .value = fmt::format("{} bytes", raw_bytes),
                             .bound = fmt::format("{} bytes", most)});
   }
-  if (raw_bytes > limits.max_allocation_bytes)
-    fail_limit("header", "max_allocation_bytes", raw_bytes, limits.max_allocation_bytes);
+  io::check_allocation("header", raw_bytes, limits, frame.size());
 }
 
 // Undoes compressing and grouping. Of a delta, `raw` holds what it was taken against.

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {
@@ -30,19 +31,13 @@ void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t en
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits) {
   if (tensor.encoding() == Encoding::quantized) {
-    if (tensor.dense_bytes() > limits.max_allocation_bytes) {
-      fail_limit("payload", "max_allocation_bytes", tensor.dense_bytes(),
-                 limits.max_allocation_bytes);
-    }
+    io::check_allocation("payload", tensor.dense_bytes(), limits, tensor.stored_bytes());
     scratch.resize(tensor.dense_bytes());
     tensor.read_dense(scratch);
     return scratch;
   }
   if (tensor.is_raw()) return tensor.bytes();
-  if (tensor.logical_bytes() > limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", tensor.logical_bytes(),
-               limits.max_allocation_bytes);
-  }
+  io::check_allocation("payload", tensor.logical_bytes(), limits, tensor.stored_bytes());
   scratch.resize(tensor.logical_bytes());
   tensor.read(scratch);
   return scratch;
@@ -61,10 +56,7 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
   const std::uint64_t row_bytes = tensor.logical_bytes() / rows;
   const std::uint64_t rows_in_turn = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
   const std::uint64_t rows_at_once = std::min(rows, rows_in_turn * threads);
-  if (rows_at_once * row_bytes > options.limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", rows_at_once * row_bytes,
-               options.limits.max_allocation_bytes);
-  }
+  io::check_allocation("payload", rows_at_once * row_bytes, options.limits, tensor.stored_bytes());
   for (std::uint64_t begin = 0; begin < rows; begin += rows_at_once) {
     const std::uint64_t end = std::min(rows, begin + rows_at_once);
     scratch.resize((end - begin) * row_bytes);

@@ -11,6 +11,7 @@
 #include "interop/v01_json.h"
 #include "interop/v01_tensor_reader.h"
 #include "interop/v01_wrapper.h"
+#include "io/allocation_limit.h"
 #include "io/file_bytes.h"
 #include "model/value_json.h"
 #include "thalia/v01.h"
@@ -129,7 +130,10 @@ V01Entry read_entry(ByteSpan body, const V01IndexEntry& entry, V01TensorReader& 
 
 }  // namespace
 
-V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner, const ReadLimits& limits) {
+V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
+                   const ReadLimits& given_limits) {
+  ReadLimits limits = given_limits;
+  limits.max_allocation_bytes = io::allocation_limit(given_limits, file.size());
   if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
     fail_limit("file", "max_file_bytes", file.size(), limits.max_file_bytes);
   const auto contents = interop::open_v01_wrapper(file, std::move(owner), limits);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "interop/file_start.h"
 #include "interop/v01_header.h"
 #include "interop/v01_wrapper.h"
 #include "io/file_bytes.h"
@@ -75,9 +76,9 @@ auto with_path(const std::filesystem::path& path, const Work& work) {
 
 }  // namespace
 
-bool is_v01_delta(const std::filesystem::path& path, const ReadOptions& options) {
-  return with_path(
-      path, [&] { return interop::begins_as_v01_delta(open_contents(path, options).bytes); });
+bool is_v01_delta(const std::filesystem::path& path, const ReadOptions&) {
+  return with_path(path,
+                   [&] { return interop::begins_as_v01_delta(interop::read_file_start(path)); });
 }
 
 V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOptions& options) {

@@ -112,6 +112,10 @@ void require_v01_start(ByteSpan file) {
                             .value = std::to_string(header.major_version),
                             .bound = "0"});
   }
+  if (header.num_regions == 0) {
+    fail_header(ErrorCode::bad_value, "num_regions", offsetof(V01Header, num_regions), "0",
+                "1 or more");
+  }
 }
 
 V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings) {
@@ -122,10 +126,6 @@ V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& wa
   if (header.checksum_type > 1) {
     fail_header(ErrorCode::bad_value, "checksum_type", offsetof(V01Header, checksum_type),
                 std::to_string(header.checksum_type), "0 or 1");
-  }
-  if (header.num_regions == 0) {
-    fail_header(ErrorCode::bad_value, "num_regions", offsetof(V01Header, num_regions), "0",
-                "1 or more");
   }
   const auto part = [&](std::string_view name, std::uint64_t offset, std::uint64_t length,
                         std::size_t field) {

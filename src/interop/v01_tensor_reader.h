@@ -22,7 +22,10 @@ class V01TensorReader {
 
   /// @param owner keeps the bytes alive; null: all tensors are copied.
   V01TensorReader(ByteSpan body, std::shared_ptr<const void> owner)
-      : body_(body), owner_(std::move(owner)), copies_left_(body.size()) {}
+      : body_(body),
+        owner_(std::move(owner)),
+        copies_left_(body.size()),
+        checks_left_(body.size()) {}
 
   /// @throws FormatError.
   const Found& at(std::uint64_t offset);
@@ -37,6 +40,7 @@ class V01TensorReader {
   ByteSpan body_;
   std::shared_ptr<const void> owner_;
   std::uint64_t copies_left_;
+  std::uint64_t checks_left_;  ///< bytes of indices
   bool all_aligned_ = true;
   std::unordered_map<std::uint64_t, Found> found_;
 };

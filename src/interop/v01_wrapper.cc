@@ -50,6 +50,9 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
                              const ReadLimits& limits) {
   const auto codec = container::wrapper_codec(file);
   if (!codec) return {file, std::move(owner), V01Wrapper::none, {}, {}, nullptr};
+  // Where the frame holds something else it is not decoded further.
+  const auto start = container::start_of_front_frame(file, *codec, sizeof(format::V01Header));
+  if (!begins_as_v01_delta(start)) require_v01_start(start);
   auto unwrapped =
       std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));
   V01Contents contents;

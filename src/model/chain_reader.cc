@@ -12,6 +12,7 @@
 #include "container/short_name.h"
 #include "container/tensor_reading.h"
 #include "format/extent.h"
+#include "io/allocation_limit.h"
 #include "model/delta_access.h"
 #include "model/file_chain.h"
 #include "model/tensor_chain.h"
@@ -127,10 +128,7 @@ Tensor ChainReader::read(const TensorView& tensor) const {
     const ChainTensor& result = chain.result();
     if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_);
     const ReadOptions& options = chain_->options().read;
-    if (result.logical_bytes > options.limits.max_allocation_bytes) {
-      fail_limit("payload", "max_allocation_bytes", result.logical_bytes,
-                 options.limits.max_allocation_bytes);
-    }
+    io::check_allocation("payload", result.logical_bytes, options.limits, disk_bytes());
     const auto memory = std::make_shared<Memory>(result.logical_bytes);
     const MutableByteSpan bytes(memory->data, result.logical_bytes);
     chain.read_all(bytes, options.threads, checks(*chain_));

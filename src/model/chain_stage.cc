@@ -7,6 +7,7 @@
 #include "container/low_rank_arrays.h"
 #include "container/sparse_delta.h"
 #include "format/payload.h"
+#include "io/allocation_limit.h"
 #include "model/byte_xor.h"
 #include "thalia/format/delta.h"
 
@@ -48,7 +49,8 @@ void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
 void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
   const format::TensorEntry& entry = stored_.entry();
   std::call_once(once_, [&] {
-    const auto most = stored_.file().options().limits.max_allocation_bytes;
+    const std::uint64_t most =
+        io::allocation_limit(stored_.file().options().limits, entry.stored_length);
     if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
     std::vector<std::byte> buffer;
     factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
@@ -60,8 +62,8 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {
   std::call_once(once_, [&] {
     const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
-    if (const auto most = stored_.file().options().limits.max_allocation_bytes; length > most)
-      fail_limit("payload", "max_allocation_bytes", length, most);
+    io::check_allocation("payload", length, stored_.file().options().limits,
+                         stored_.entry().stored_length);
     pointers_.resize(length / sizeof(std::uint64_t));
     stored_.read(0, bytes_of(pointers_));
     container::check_block_pointers(stored_.entry(), pointers_);

@@ -20,7 +20,8 @@ class Reading {
   Reading(const Reader& reader, const BrainReadOptions& options)
       : reader_(reader),
         options_(options),
-        context_{.options = options.state, .fetch = options.fetch},
+        context_{
+            .options = options.state, .fetch = options.fetch, .stored_bytes = reader.file_bytes()},
         wanted_(names_wanted()) {}
 
   BrainState run() {

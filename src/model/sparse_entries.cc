@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::model {
 
@@ -10,8 +11,7 @@ SparseEntries::SparseEntries(const TensorView& tensor, const ReadLimits& limits)
   MutableByteSpan storage;
   if (!tensor.is_raw()) {
     const std::uint64_t length = tensor.logical_bytes();
-    if (length > limits.max_allocation_bytes)
-      fail_limit("payload", "max_allocation_bytes", length, limits.max_allocation_bytes);
+    io::check_allocation("payload", length, limits, tensor.stored_bytes());
     storage_.resize(length / sizeof(std::uint64_t) + 1);
     storage = std::as_writable_bytes(std::span(storage_)).first(length);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::model {
 namespace {
@@ -62,8 +63,7 @@ StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
     }
   }
   const std::uint64_t length = chunks_->raw_length(chunk);
-  if (const auto most = file_.options().limits.max_allocation_bytes; length > most)
-    fail_limit("payload", "max_allocation_bytes", length, most);
+  io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
   auto bytes = std::make_shared<std::vector<std::byte>>(length);
   chunks_->decode(chunk, *bytes);
   const std::uint64_t most =

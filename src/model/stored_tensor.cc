@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "codec/float_conversion.h"
 #include "format/payload.h"
+#include "io/allocation_limit.h"
 #include "model/tensor_conversion.h"
 #include "model/tree_json.h"
 
@@ -32,16 +33,15 @@ Tensor encoded(const Tensor& tensor, SparseStorage sparse) {
   return tensor;
 }
 
-// A sparse tensor of few bytes may claim any shape.
-void check_dense_limit(const TensorView& view, const ReadLimits& limits) {
-  if (view.dense_bytes() > limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", view.dense_bytes(), limits.max_allocation_bytes);
-  }
+// What Tensor::from() takes for it.
+std::uint64_t bytes_of(const TensorView& view) {
+  if (view.encoding() == Encoding::quantized) return view.dense_bytes();
+  return view.is_raw() ? 0 : view.logical_bytes();
 }
 
 // A tensor as csr or coo, as `name` says. Dense elements take several times as much there, if none
 // of them is 0.
-Tensor sparse_again(const Tensor& tensor, const std::string& name, const ReadLimits& limits) {
+Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadContext& context) {
   const Shape& shape = tensor.shape();
   const bool is_csr = name == encoding_name(Encoding::csr);
   const bool is_known = is_csr || name == encoding_name(Encoding::coo);
@@ -55,10 +55,7 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const ReadLim
   }
   const auto most = format::payload_length(is_csr ? Encoding::csr : Encoding::coo, tensor.dtype(),
                                            shape, tensor.element_count(), /*wide=*/true);
-  if (!most || *most > limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", most.value_or(~std::uint64_t{0}),
-               limits.max_allocation_bytes);
-  }
+  context.allocate(most.value_or(~std::uint64_t{0}));
   return is_csr ? tensor.to_csr() : tensor.to_coo();
 }
 
@@ -67,6 +64,13 @@ bool is_true(const Value* value) {
 }
 
 }  // namespace
+
+void LoadContext::allocate(std::uint64_t bytes) const {
+  const std::uint64_t before = allocated->fetch_add(bytes);
+  const bool overflows = before + bytes < before;
+  io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes, options.limits,
+                       stored_bytes);
+}
 
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options) {
@@ -103,16 +107,18 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
 
 Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
   const StateLoadOptions& options = context.options;
+  if (!context.fetch) context.allocate(bytes_of(view));
   Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.limits);
   if (!options.restore) return tensor;
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
-    check_dense_limit(view, options.limits);
+    // A sparse tensor of few bytes may claim any shape.
+    context.allocate(view.dense_bytes());
     tensor = tensor.to_dense();
   } else if (origin.find("_encoding") != nullptr) {
     const std::string& name = require_text(origin, "_encoding");
     if (name != encoding_name(tensor.encoding())) {
-      check_dense_limit(view, options.limits);
-      tensor = sparse_again(tensor, name, options.limits);
+      context.allocate(view.dense_bytes());
+      tensor = sparse_again(tensor, name, context);
     }
   }
   if (origin.find("_dtype") != nullptr) {

@@ -1,6 +1,8 @@
 // A tensor of a state as a file holds it, and back. docs/states.md, "States".
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +57,14 @@ struct LoadContext {
   bool policy_was_applied = false;
   /// The bytes of a tensor; none: Tensor::from(). Of a delta, what its chain reads.
   std::function<Tensor(const TensorView&)> fetch{};
+  /// Bytes of the file, and what was allocated for its tensors so far: copies of a context count
+  /// together, and so do regions that are read later.
+  std::uint64_t stored_bytes = 0;
+  std::shared_ptr<std::atomic<std::uint64_t>> allocated =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+
+  /// Before so many bytes are allocated. @throws FormatError (limit_exceeded).
+  void allocate(std::uint64_t bytes) const;
 };
 
 /// The tensor of a file as it was before it was stored, where the options want that. `origin` is an

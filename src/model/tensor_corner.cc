@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "format/payload.h"
+#include "io/allocation_limit.h"
 #include "model/bit_runs.h"
 #include "model/element_numbers.h"
 #include "model/sparse_elements.h"
@@ -173,6 +176,21 @@ Tensor grown_sparse(const Tensor& old, const Shape& shape, const ElementFill& fi
   return sparse_tensor(old, shape, elements);
 }
 
+// A dense tensor holds what is new, and a fill looks at it element by element. Without one a sparse
+// tensor takes the row pointers of a csr and the elements that it had.
+void check_growth(const Tensor& old, const Shape& shape, bool filled) {
+  std::optional<std::uint64_t> all = shape.byte_length(old.dtype());
+  std::optional<std::uint64_t> before = old.shape().byte_length(old.dtype());
+  if (!old.is_dense() && !filled) {
+    const bool wide =
+        old.layout().wide_indices || !format::narrow_indices_fit(old.encoding(), shape, old.nnz());
+    all = format::payload_length(old.encoding(), old.dtype(), shape, old.nnz(), wide);
+    before = old.bytes().size();
+  }
+  const std::uint64_t most = all.value_or(~std::uint64_t{0});
+  io::check_allocation("tensor", most - std::min(most, before.value_or(0)), {}, old.bytes().size());
+}
+
 void require_fit(const Shape& inner, const Shape& outer) {
   if (fits_into(inner, outer)) return;
   fail_argument(ErrorCode::size_mismatch, "shape", inner.to_string(),
@@ -189,6 +207,7 @@ Tensor grown(const Tensor& old, const Shape& shape, const ElementFill& fill) {
   require_fit(old.shape(), shape);
   if (old.shape() == shape) return old;
   require_countable(shape);
+  check_growth(old, shape, static_cast<bool>(fill));
   if (fill) {
     // One number, to hear of a type that has none before the work begins.
     std::array<std::byte, 8> element{};

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "container/sparse_pieces.h"
 #include "format/payload.h"
+#include "io/allocation_limit.h"
 
 namespace thalia {
 namespace {
@@ -118,20 +119,14 @@ Tensor Tensor::adopt(const TensorLayout& layout, ByteSpan bytes,
 
 Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
   if (view.encoding() == Encoding::quantized) {
-    if (view.dense_bytes() > limits.max_allocation_bytes) {
-      fail_limit("payload", "max_allocation_bytes", view.dense_bytes(),
-                 limits.max_allocation_bytes);
-    }
+    io::check_allocation("payload", view.dense_bytes(), limits, view.stored_bytes());
     return filled({.dtype = view.dtype(), .shape = view.shape()},
                   [&](MutableByteSpan bytes) { view.read_dense(bytes); });
   }
   const TensorLayout layout{view.dtype(), view.shape(), view.encoding(), view.nnz(),
                             view.wide_indices()};
   if (view.is_raw()) return adopt(layout, view.bytes(), std::make_shared<TensorView>(view));
-  if (view.logical_bytes() > limits.max_allocation_bytes) {
-    fail_limit("payload", "max_allocation_bytes", view.logical_bytes(),
-               limits.max_allocation_bytes);
-  }
+  io::check_allocation("payload", view.logical_bytes(), limits, view.stored_bytes());
   return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
 }
 

@@ -3,18 +3,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "io/allocation_limit.h"
 #include "thalia/json_writer.h"
 
 namespace thalia {
 namespace {
 
-Value parsed(json::Value& json);
+// A text may come out of compressed frames.
+constexpr std::uint64_t kBytesOfTextPerByteOnDisk = 8;
+
+// What the values of one text take in memory, against what the limits allow for it.
+class Memory {
+ public:
+  explicit Memory(std::uint64_t most) : most_(std::max(most, kAlwaysAllowed)) {}
+
+  void charge(std::uint64_t bytes) {
+    used_ += bytes;
+    if (used_ > most_) fail_limit("", "max_allocation_bytes", used_, most_);
+  }
+  void charge_member(std::string_view name) { charge(kMemberBytes + name.size()); }
+
+ private:
+  static constexpr std::uint64_t kAlwaysAllowed = 1 << 20;
+  static constexpr std::uint64_t kMemberBytes = sizeof(Value::Member) + 2 * sizeof(std::string);
+
+  std::uint64_t most_;
+  std::uint64_t used_ = 0;
+};
+
+Value parsed(json::Value& json, Memory& memory);
 
 // Members of one object as they are read: of a name that occurs twice the last value counts.
 class Members {
@@ -34,22 +58,30 @@ class Members {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-Value parsed(json::Value& json) {
+Value parsed(json::Value& json, Memory& memory) {
+  memory.charge(2 * sizeof(Value));  // and what a vector that grows leaves behind
   switch (json.kind()) {
     case json::Kind::object: {
       Members members;
-      json.for_each_member(
-          [&](std::string_view name, json::Value& value) { members.add(name, parsed(value)); });
+      json.for_each_member([&](std::string_view name, json::Value& value) {
+        memory.charge_member(name);
+        members.add(name, parsed(value, memory));
+      });
       return members.take();
     }
     case json::Kind::array: {
       Value array = Value::array();
-      json.for_each_element([&](json::Value& element) { array.push_back(parsed(element)); });
+      json.for_each_element(
+          [&](json::Value& element) { array.push_back(parsed(element, memory)); });
       return array;
     }
-    case json::Kind::string:
-      return json.string();
+    case json::Kind::string: {
+      const std::string_view text = json.string();
+      memory.charge(text.size());
+      return text;
+    }
     case json::Kind::number:
+      memory.charge(json.token().size());
       return Value::number(std::string(json.token()));
     case json::Kind::boolean:
       return json.token() == "true";
@@ -110,28 +142,32 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
   }
 }
 
-void check_bytes(std::string_view json, const ReadLimits& limits) {
-  if (json.size() > limits.max_json_bytes)
-    fail_limit("", "max_json_bytes", json.size(), limits.max_json_bytes);
+Memory memory_for(std::string_view json, const ReadLimits& limits) {
+  io::check_json_length("", json.size(), limits, json.size());
+  return Memory(io::allocation_limit(limits, json.size() / kBytesOfTextPerByteOnDisk));
 }
 
 }  // namespace
 
 Value model::parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect) {
-  check_bytes(json, limits);
+  Memory memory = memory_for(json, limits);
   Value result;
   json::walk_value(
-      json, limits.max_json_depth, [&](json::Value& value) { result = parsed(value); }, dialect);
+      json, limits.max_json_depth, [&](json::Value& value) { result = parsed(value, memory); },
+      dialect);
   return result;
 }
 
 Value model::parse_json_object(std::string_view json, const ReadLimits& limits,
                                json::Dialect dialect) {
-  check_bytes(json, limits);
+  Memory memory = memory_for(json, limits);
   Members members;
   json::walk_object(
       json, limits.max_json_depth,
-      [&](std::string_view name, json::Value& value) { members.add(name, parsed(value)); },
+      [&](std::string_view name, json::Value& value) {
+        memory.charge_member(name);
+        members.add(name, parsed(value, memory));
+      },
       dialect);
   return members.take();
 }

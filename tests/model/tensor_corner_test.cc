@@ -67,6 +67,17 @@ BOOST_AUTO_TEST_CASE(zeros_of_a_fill_are_not_stored) {
   BOOST_TEST(larger.nnz() == 6);
 }
 
+BOOST_AUTO_TEST_CASE(growth_is_bound_by_what_it_allocates) {
+  constexpr std::uint64_t kMany = 1ULL << 50;
+  const auto limited = has_code(ErrorCode::limit_exceeded);
+  const Tensor old = counting({2, 3});
+  BOOST_CHECK_EXCEPTION(grown(old, {2, kMany}), FormatError, limited);
+  BOOST_CHECK_EXCEPTION(grown(old.to_coo(), {2, kMany}, number_them), FormatError, limited);
+  BOOST_CHECK_EXCEPTION(grown(old.to_csr(), {kMany, 3}), FormatError, limited);
+  BOOST_TEST(grown(old.to_csr(), {2, kMany}).nnz() == 6);
+  BOOST_TEST(grown(old.to_coo(), {kMany, 3}).nnz() == 6);
+}
+
 BOOST_AUTO_TEST_CASE(inner_dimensions_grow) {
   const Tensor larger = grown(counting({2, 1, 2}), {2, 2, 3});
   BOOST_TEST(floats(larger) == (std::vector<float>{1, 2, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0}),

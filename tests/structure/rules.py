@@ -32,7 +32,7 @@ PUBLIC_LAYERS = {
     "version.h": "base",
     "options.h": "format",
     "base_policy.h": "io",
-    "output_file.h": "io",
+    "memory_limit.h": "io",
     "paths.h": "io",
     "storage.h": "io",
     "output_file.h": "io",

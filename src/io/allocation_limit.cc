@@ -1,0 +1,93 @@
+#include "io/allocation_limit.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <limits>
+
+#include "base/fail.h"
+#include "io/unique_fd.h"
+#include "thalia/memory_limit.h"
+
+namespace thalia {
+namespace io {
+namespace {
+
+constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 30;
+constexpr std::uint64_t kFactor = 64;
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+// Of a JSON text the parser holds a copy and an index of up to four bytes a byte.
+constexpr std::uint64_t kParserBytesPerByte = 6;
+constexpr std::uint64_t kShortText = 1 << 20;
+
+std::atomic<std::uint64_t> default_limit = 0;
+
+// The bound of a container, where there is one. Allocates nothing: the first file that a process
+// opens costs no more than the next.
+std::uint64_t cgroup_memory() noexcept {
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+    if (!file) continue;
+    char text[32];  // of a number, or "max"
+    const ssize_t length = ::read(file.get(), text, sizeof text);
+    std::uint64_t bytes = 0;
+    if (length > 0 && std::from_chars(text, text + length, bytes).ec == std::errc() && bytes != 0)
+      return bytes;
+  }
+  return kAll;
+}
+
+// Cgroups and the machine stay as they are; a process may set its own bound at any time.
+std::uint64_t memory_bytes() noexcept {
+  static const std::uint64_t machine = [] {
+    const long pages = ::sysconf(_SC_PHYS_PAGES);
+    const long page = ::sysconf(_SC_PAGESIZE);
+    const std::uint64_t physical =
+        pages > 0 && page > 0 ? std::uint64_t(pages) * std::uint64_t(page) : kAll;
+    return std::min(physical, cgroup_memory());
+  }();
+  rlimit bound{};
+  if (::getrlimit(RLIMIT_AS, &bound) != 0) return machine;
+  return std::min<std::uint64_t>(machine, bound.rlim_cur);
+}
+
+}  // namespace
+}  // namespace io
+
+void set_default_allocation_limit(std::uint64_t bytes) noexcept {
+  io::default_limit.store(bytes, std::memory_order_relaxed);
+}
+
+namespace io {
+
+std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept {
+  if (limits.max_allocation_bytes != ReadLimits{}.max_allocation_bytes)
+    return limits.max_allocation_bytes;
+  if (const std::uint64_t given = default_limit.load(std::memory_order_relaxed)) return given;
+  const std::uint64_t of_file = stored_bytes > kAll / kFactor ? kAll : stored_bytes * kFactor;
+  const std::uint64_t memory = memory_bytes();
+  return std::min(std::max(kAlwaysAllowed, of_file), memory - memory / 4);
+}
+
+void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
+                      std::uint64_t stored_bytes) {
+  const std::uint64_t most = allocation_limit(limits, stored_bytes);
+  if (bytes > most) fail_limit(section, "max_allocation_bytes", bytes, most);
+}
+
+void check_json_length(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
+                       std::uint64_t stored_bytes) {
+  if (bytes > limits.max_json_bytes)
+    fail_limit(section, "max_json_bytes", bytes, limits.max_json_bytes);
+  if (bytes > kShortText)
+    check_allocation(section, bytes * kParserBytesPerByte, limits, stored_bytes);
+}
+
+}  // namespace io
+}  // namespace thalia

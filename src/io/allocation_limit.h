@@ -1,0 +1,26 @@
+// What ReadLimits::max_allocation_bytes allows: as the caller said, or what fits file and machine.
+// docs/format.md, "Limits".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "thalia/options.h"
+
+namespace thalia::io {
+
+/// Bytes that may be allocated for what `stored_bytes` of a file claim to hold. Unless the caller
+/// has set max_allocation_bytes: the larger of 1 GiB and 64 times the stored bytes, and at most
+/// three quarters of the memory that there is.
+std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept;
+
+/// @throws FormatError (limit_exceeded), naming max_allocation_bytes, where `bytes` are more.
+void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
+                      std::uint64_t stored_bytes);
+
+/// JSON texts of untrusted files: `bytes` of text against max_json_bytes, and what reading it takes
+/// against the limit on allocations. @throws FormatError (limit_exceeded).
+void check_json_length(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
+                       std::uint64_t stored_bytes);
+
+}  // namespace thalia::io
