@@ -56,6 +56,11 @@ void require_plain(ByteSpan start, const std::filesystem::path& path) {
   const codec::FrameKind kind = codec::frame_kind(start);
   if (kind == codec::FrameKind::zstd || kind == codec::FrameKind::lz4)
     fail_not_plain(path, io::Backing::decoded);
+  if (is_delta(start)) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "a delta is not changed in place, make it anew",
+                           {.path = path.string(), .section = "delta"});
+  }
 }
 
 }  // namespace thalia::container
