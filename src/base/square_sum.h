@@ -41,9 +41,9 @@ template <typename SquaresOf>
 SquareSum square_sum(double largest, double plain, const SquaresOf& squares_of) {
   // Sums of 2^64 of these stay finite, and what is lost below them does not count.
   constexpr double kMost = 0x1p900, kLeast = 0x1p-900;
-  if (!(largest > 0) || !std::isfinite(largest) || (plain <= kMost && plain >= kLeast))
-    return {plain, 0};
-  const int scale = std::max(std::ilogb(largest), -1000);  // 2^1000 is a factor yet
+  if (!(largest > 0) || (plain <= kMost && plain >= kLeast)) return {plain, 0};
+  // 2^1000 is a factor yet. An infinite number may be the difference of two that are not.
+  const int scale = std::isfinite(largest) ? std::max(std::ilogb(largest), -1000) : 1024;
   return {squares_of(std::ldexp(1.0, -scale)), scale};
 }
 

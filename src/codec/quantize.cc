@@ -175,10 +175,12 @@ void measure_quantization(DType dtype, ByteSpan before, ByteSpan after, Quantiza
   alignas(64) Numbers restored;
   const auto squares_of = [&](double factor) {
     std::array<double, kLanes> squares{};
+    // A factor below 1 comes first: two f64 may be further apart than an f64 can say.
+    const double first_factor = std::min(factor, 1.0), then = std::max(factor, 1.0);
     const auto add = [&](std::size_t lane, double a, double b) {
-      const double error = std::fabs(a - b);
+      const double error = std::fabs(a * first_factor - b * first_factor);
       largest[lane] = error > largest[lane] ? error : largest[lane];
-      squares[lane] += error * factor * (error * factor);
+      squares[lane] += error * then * (error * then);
     };
     in_blocks(dtype, before, [&](const Numbers& numbers, std::size_t first, std::size_t count) {
       convert_elements(dtype, DType::f64, after.subspan(first * width, count * width),
