@@ -71,6 +71,13 @@ MckpReadOptions mckp_options(const ReadOptions& read) {
       .access = read.access, .limits = read.limits, .threads = read.threads, .cancel = read.cancel};
 }
 
+MckpReadOptions mckp_options(const ChainOptions& chain) {
+  MckpReadOptions made = mckp_options(chain.read);
+  made.search = chain.search;
+  made.bases = chain.bases;
+  return made;
+}
+
 PackedFile describe_mckp(const std::filesystem::path& path, const ReadOptions& read) {
   const MckpFile file = MckpFile::open(path, mckp_options(read));
   PackedFile packed{.tensors = {},
@@ -225,23 +232,23 @@ void list_packed(Output& out, const std::filesystem::path& path, FileFormat form
 }
 
 VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
-                           const ReadOptions& read, bool quick) {
+                           const ChainOptions& chain, bool quick) {
   const auto start = std::chrono::steady_clock::now();
   VerifyReport report;
   const auto found = [&](const Error& error) { report.findings.push_back(finding_of(error)); };
   try {
     if (format == FileFormat::mst) {
-      const MstFile file = MstFile::open(path, read);
+      const MstFile file = MstFile::open(path, chain.read);
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       for (const MstTensor& tensor : file.tensors()) static_cast<void>(file.read(tensor.name));
       report.bytes_checked = file.file_bytes();
     } else {
-      const MckpFile file = MckpFile::open(path, mckp_options(read));
+      const MckpFile file = MckpFile::open(path, mckp_options(chain));
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       file.verify();
-      MckpChain::open(path, mckp_options(read)).verify_content();
+      MckpChain::open(path, mckp_options(chain)).verify_content();
       report.bytes_checked = file.file_bytes();
     }
   } catch (const FormatError& error) {
@@ -255,8 +262,8 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
 }
 
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
-                         const std::string& name, const ReadOptions& read) {
-  const std::vector<PackedTensor> tensors = describe(path, format, read).tensors;
+                         const std::string& name, const ChainOptions& chain) {
+  const std::vector<PackedTensor> tensors = describe(path, format, chain.read).tensors;
   const auto find = [&](std::string_view wanted) {
     return std::ranges::find(tensors, wanted, &PackedTensor::name);
   };
@@ -267,8 +274,8 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
                      {.path = path.string(), .tensor = name});
   }
   const Tensor tensor = format == FileFormat::mst
-                            ? MstFile::open(path, read).read(found->name)
-                            : MckpChain::open(path, mckp_options(read)).read(found->name);
+                            ? MstFile::open(path, chain.read).read(found->name)
+                            : MckpChain::open(path, mckp_options(chain)).read(found->name);
   TensorSource source{
       .region = {}, .name = found->name, .dtype = found->dtype, .shape = found->shape};
   source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {

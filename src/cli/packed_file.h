@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/tensor_source.h"
 #include "thalia/convert.h"
+#include "thalia/delta.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
@@ -21,8 +22,8 @@ void list_packed(Output& out, const std::filesystem::path& path, FileFormat form
 /// Checksums, where there are any, and every tensor; of a delta, with those that it was taken
 /// against. Errors of the file become findings.
 VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
-                           const ReadOptions& read, bool quick);
+                           const ChainOptions& chain, bool quick);
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
-                         const std::string& name, const ReadOptions& read);
+                         const std::string& name, const ChainOptions& chain);
 
 }  // namespace thalia::cli

@@ -29,6 +29,9 @@ void ReadArguments::declare(CLI::App& app, Reads reads) {
       ->option_text("FOLDER")
       ->allow_extra_args(false)
       ->group("Reading");
+  app.add_flag("--absolute-bases", absolute_bases,
+               "Open a base whose delta names it by an absolute path")
+      ->group("Reading");
 }
 
 }  // namespace thalia::cli

@@ -28,6 +28,7 @@ enum class Reads {
 struct ReadArguments {
   bool safe = false;
   std::vector<std::string> search;
+  bool absolute_bases = false;
 
   void declare(CLI::App& app, Reads reads);
 };
@@ -68,6 +69,7 @@ struct Session {
     }
     if constexpr (requires { made.search; })
       made.search.assign(reading.search.begin(), reading.search.end());
+    if constexpr (requires { made.bases; }) made.bases.absolute = reading.absolute_bases;
     if constexpr (requires { made.read; }) fill(made.read);
     if constexpr (requires { made.save; }) fill(made.save);
   }

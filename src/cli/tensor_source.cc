@@ -150,7 +150,7 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
 TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options) {
   const FileFormat format = format_of(path);
-  if (is_packed(format)) return open_packed(path, format, std::string(name), options.read);
+  if (is_packed(format)) return open_packed(path, format, std::string(name), options);
   return format == FileFormat::safetensors ? from_safetensors(path, name, options.read)
                                            : from_thalia(path, name, options);
 }

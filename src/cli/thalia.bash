@@ -33,7 +33,7 @@ _thalia_tensors() {
 _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
-  local read='--safe' chain='--safe --search'
+  local read='--safe --max-memory' chain='--safe --max-memory --search --absolute-bases'
   local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -108,7 +108,7 @@ _thalia() {
       plot) options="--output $read" ;;
       bench) options='--dir --size --rounds --threads --json' ;;
     esac
-    _thalia_words "$options --max-memory --help" "$word"
+    _thalia_words "$options --help" "$word"
   elif [[ $command == help ]]; then
     _thalia_words "$commands" "$word"
   elif [[ $command == ls || $command == grow ]] && ((COMP_CWORD == 3)); then

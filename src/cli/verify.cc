@@ -86,21 +86,20 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
   return report;
 }
 
-VerifyReport verified(const std::string& path, FileFormat format, const ReadOptions& read,
-                      const ChainOptions* resolve, const VerifyOptions& options) {
+VerifyReport verified(const std::string& path, FileFormat format, const ChainOptions& chain,
+                      bool resolve, const VerifyOptions& options) {
   switch (format) {
     case FileFormat::safetensors:
-      return verify_safetensors(path, read);
+      return verify_safetensors(path, chain.read);
     case FileFormat::thalia_0_1:
-      return verify_original(path, read);
+      return verify_original(path, chain.read);
     case FileFormat::mckp:
     case FileFormat::mst:
-      return verify_packed(path, format, read, options.quick);
+      return verify_packed(path, format, chain, options.quick);
     case FileFormat::thalia:
       break;
   }
-  return resolve ? verify_chain(path, options, resolve->search, resolve->bases)
-                 : verify(path, options);
+  return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
 }
 
 std::string place(const Finding& finding) {
@@ -176,8 +175,7 @@ int run_verify(const Arguments& arguments, const Session& session) {
       options.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
       chain.read.threads = arguments.threads;
-      const VerifyReport report =
-          verified(path, format, chain.read, arguments.resolve ? &chain : nullptr, options);
+      const VerifyReport report = verified(path, format, chain, arguments.resolve, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (arguments.json) {

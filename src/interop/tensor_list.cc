@@ -34,6 +34,8 @@ TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& op
                                                  .limits = options.read.limits,
                                                  .verify = true,
                                                  .threads = options.read.threads,
+                                                 .search = options.search,
+                                                 .bases = options.bases,
                                                  .cancel = options.save.cancel});
   TensorList list{.tensors = described(chain.newest().tensors()),
                   .read = {},
