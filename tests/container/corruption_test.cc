@@ -203,9 +203,9 @@ BOOST_AUTO_TEST_CASE(debris_behind_the_end_is_a_warning) {
 }
 
 BOOST_AUTO_TEST_CASE(findings_use_the_section_names_of_the_format) {
-  const std::set<std::string> sections = {"header",    "metadata",  "region_index", "region",
-                                          "directory", "integrity", "connectivity", "checksum",
-                                          "padding",   "payload",   "file"};
+  const std::set<std::string> sections = {"header",   "commit_record", "metadata",  "region_index",
+                                          "region",   "directory",     "integrity", "connectivity",
+                                          "checksum", "padding",       "payload",   "file"};
   const std::string bytes = file_bytes(varied_sample(), steady_options());
   DamagedFile file(bytes);
   for (std::uint64_t offset = 0; offset < bytes.size(); offset += 13) {

@@ -34,7 +34,9 @@ BOOST_AUTO_TEST_CASE(broken_index_entries_are_refused) {
                            {"data_length", [](I& i) { i.data_length = 0; }},
                            {"data_length", [](I& i) { i.data_length = 191; }},
                            {"stored_offset", [](I& i) { i.data_length = 1024; }},
-                           {"region", [](I& i) { i.data_offset = i.data_offset + 64; }}}));
+                           {"region", [](I& i) { i.data_offset = i.data_offset + 64; }},
+                           {"region_name", [](I& i) { i.region_name[31] = 'x'; }},
+                           {"region_name", [](I& i) { i.region_name[8] = 'x'; }}}));
 }
 
 BOOST_AUTO_TEST_CASE(inconsistent_index_entries_are_reported) {
@@ -42,8 +44,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_index_entries_are_reported) {
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<I>(of_cortex(&EditableFile::region_index),
                           {{"data_length", [](I& i) { i.data_length = i.data_length + 64; }},
-                           {"region_name", [](I& i) { i.region_name[31] = 'x'; }},
-                           {"region_name", [](I& i) { i.region_name[8] = 'x'; }}}));
+                           {"region_name", [](I& i) { i.region_name[0] = 'C'; }}}));
   // Both index entries claim the extent of the first region, which has no such tensors.
   check_edits(
       varied_bytes(), Readers::need_not,
@@ -138,23 +139,26 @@ BOOST_AUTO_TEST_CASE(broken_connections_are_refused_or_reported) {
   const auto header = [](EditableFile& file) -> H& { return file.connectivity(); };
   check_edits(varied_bytes(), Readers::refuse,
               edits_of<H>(header, {{"num_connections", [](H& h) { h.num_connections = kAll32; }},
-                                   {"weight_offset", [](H& h) { h.num_connections = 3; }}}));
+                                   {"source_region", [](H& h) { h.num_connections = 3; }}}));
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<H>(header, {{"num_connections", [](H& h) { h.num_connections = 0; }},
                                    {"", [](H& h) { h.num_connections = 1; }},
                                    {"zero_04", [](H& h) { h.zero_04 = 1; }},
                                    {"zero_08", [](H& h) { h.zero_08[23] = 1; }}}));
   using C = format::ConnectionEntry;
-  check_edits(varied_bytes(), Readers::refuse,
-              edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
-                          {{"source_region", [](C& c) { c.source_region[31] = 'x'; }},
-                           {"source_region", [](C& c) { c.source_region[30] = 'x'; }},
-                           {"target_region", [](C& c) { c.target_region[31] = 'x'; }},
-                           {"target_region", [](C& c) { c.target_region[30] = 'x'; }}}));
+  check_edits(
+      varied_bytes(), Readers::refuse,
+      edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
+                  {{"source_region", [](C& c) { c.source_region[31] = 'x'; }},
+                   {"source_region", [](C& c) { c.source_region[30] = 'x'; }},
+                   {"target_region", [](C& c) { c.target_region[31] = 'x'; }},
+                   {"target_region", [](C& c) { std::memset(c.target_region, 'x', 32); }}}));
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
                           {{"source_region", [](C& c) { c.source_region[0] = 'C'; }},
-                           {"target_region", [](C& c) { std::memset(c.target_region, 'x', 32); }},
+                           // Of a long name: the short name takes all bytes but the last.
+                           {"target_region", [](C& c) { c.target_region[30] = 'x'; }},
+                           {"target_region", [](C& c) { std::memset(c.target_region, 'x', 31); }},
                            {"weight_offset", [](C& c) { c.weight_offset = c.weight_offset + 64; }},
                            {"weight_offset", [](C& c) { c.weight_length = kAll; }},
                            {"delay_offset", [](C& c) { c.delay_offset = 0; }},

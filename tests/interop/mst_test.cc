@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(hostile_headers_are_refused) {
                           test::says(one.code, one.says, "test.mst"));
   }
   for (const char* const level : {"\"x\"", "true", "null", "[3]", "{}"}) {
-    const std::string text = replaced(good, "\"level\":3", std::string("\"level\":") + level);
+    const std::string text = replaced(good, "\"level\":19", std::string("\"level\":") + level);
     BOOST_CHECK_EXCEPTION(from_text(text), FormatError,
                           test::says(ErrorCode::bad_value, "level", "number"));
   }

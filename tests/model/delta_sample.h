@@ -15,20 +15,20 @@
 
 namespace thalia::test {
 
-struct SampleTensor {
+struct DeltaSampleTensor {
   Tensor tensor;
   Role role = Role::weights;
 };
 
 /// Regions of named tensors; connections by their regions.
 struct SampleState {
-  std::map<std::string, std::map<std::string, SampleTensor>> regions;
+  std::map<std::string, std::map<std::string, DeltaSampleTensor>> regions;
   std::map<std::pair<std::string, std::string>, Tensor> connections{};
   std::uint64_t steps = 0;
   std::string metadata = "{}";
 };
 
-inline TensorSpec sample_spec(const std::string& name, const SampleTensor& sample) {
+inline TensorSpec sample_spec(const std::string& name, const DeltaSampleTensor& sample) {
   const TensorLayout& layout = sample.tensor.layout();
   return {.name = name,
           .dtype = layout.dtype,
@@ -40,7 +40,7 @@ inline TensorSpec sample_spec(const std::string& name, const SampleTensor& sampl
 }
 
 inline DeltaState delta_state(const SampleState& state) {
-  const auto source = [](const std::string& name, const SampleTensor& sample) {
+  const auto source = [](const std::string& name, const DeltaSampleTensor& sample) {
     return DeltaTensorSource{.spec = sample_spec(name, sample),
                              .load = [tensor = sample.tensor] { return tensor; }};
   };

@@ -27,6 +27,7 @@ NAMES = {
     "load_into.h": "const int larger_config = 0;"
     " const auto build_brain = [](int) { return thalia::BrainState(); };",
     "mckp.h": "const thalia::Tensor tensor;",
+    "output_file.h": "const std::string text;",
     "precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
     "prune.h": BRAIN + " const bool accuracy_fell = true;",
     "storage.h": "const thalia::ByteSpan bytes;",
