@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "thalia/options.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own
 class App;
 }
 

@@ -138,10 +138,11 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
                                              const BrainDeltaOptions& given) {
   const interop::Packing packing = interop::packing_for(target, given.brain.compression);
   check(given);
-  const ChainReader base =
-      ChainReader::open(base_checkpoint, {.read = {.threads = given.brain.save.threads},
-                                          .search = given.search,
-                                          .bases = given.bases});
+  ChainOptions chain;
+  chain.read.threads = given.brain.save.threads;
+  chain.search = given.search;
+  chain.bases = given.bases;
+  const ChainReader base = ChainReader::open(base_checkpoint, chain);
   refuse_base(target, base.paths());
   const BrainDeltaOptions options = with_policy(given, policy_of(base.reader()));
   return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,

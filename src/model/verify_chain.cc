@@ -60,12 +60,14 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
   if (!report.ok()) return report;
   container::Findings findings(options.max_findings);
   note(findings, [&] {
-    const ChainReader chain = ChainReader::open(path, {.read = {.access = options.access,
-                                                                .limits = options.limits,
-                                                                .threads = options.threads,
-                                                                .cancel = options.cancel},
-                                                       .search = search,
-                                                       .bases = bases});
+    ChainOptions chain_options;
+    chain_options.read.access = options.access;
+    chain_options.read.limits = options.limits;
+    chain_options.read.threads = options.threads;
+    chain_options.read.cancel = options.cancel;
+    chain_options.search = search;
+    chain_options.bases = bases;
+    const ChainReader chain = ChainReader::open(path, chain_options);
     const auto paths = chain.paths();
     for (std::size_t i = 1; i < paths.size(); ++i)
       append(report, verify(paths[i], options), paths[i].string(), options.max_findings);
