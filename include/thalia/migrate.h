@@ -1,7 +1,8 @@
 // From one version of the format to another: a new file, the old one stays.
 //
 //   thalia::MigrateResult done = thalia::migrate("old.thalia", "new.thalia", {1, 0});
-//   thalia::migrate("new.thalia", "old.thalia", {0, 1}, {.across_major = true}).losses;
+//   const auto losses =
+//       thalia::migrate("new.thalia", "old.thalia", {0, 1}, {.across_major = true}).losses;
 //
 // docs/format.md, "Versions".
 #pragma once

@@ -48,7 +48,9 @@ bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& 
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions options)
-    : target_(follow_links(path)), name_(target_.filename().string()), options_(options) {
+    : target_(follow_links(path)),
+      name_(target_.filename().string()),
+      options_(std::move(options)) {
   if (name_.empty())
     throw UsageError(ErrorCode::bad_argument, "names no file", {.path = path.string()});
   // Only an fsync needs the right to read the folder.
@@ -71,7 +73,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : target_(std::move(other.target_)),
       name_(std::move(other.name_)),
       temporary_(std::exchange(other.temporary_, {})),
-      options_(other.options_),
+      options_(std::move(other.options_)),
       prepared_(other.prepared_),
       folder_fd_(std::move(other.folder_fd_)),
       fd_(std::move(other.fd_)) {}
@@ -82,7 +84,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   target_ = std::move(other.target_);
   name_ = std::move(other.name_);
   temporary_ = std::exchange(other.temporary_, {});
-  options_ = other.options_;
+  options_ = std::move(other.options_);
   prepared_ = other.prepared_;
   folder_fd_ = std::move(other.folder_fd_);
   fd_ = std::move(other.fd_);

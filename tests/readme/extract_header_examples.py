@@ -21,7 +21,7 @@ NAMES = {
     "checkpoint_compressor.h": "const thalia::Checkpoint checkpoint;",
     "checkpoint_metadata.h": BRAIN,
     "delta.h": "const thalia::DeltaState state;",
-    "diff.h": "const char *a, *b;",
+    "diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
     "grow_file.h": 'const char* path = "";',
     "json_writer.h": "const std::vector<std::string> names;",
     "load_into.h": "const int larger_config = 0;"
