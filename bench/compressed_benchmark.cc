@@ -187,7 +187,11 @@ void add_compressor(const Settings& settings, PairedSuite& suite,
         std::make_shared<const CompressedCheckpoint>(compressor.compress(checkpoint_of(*weights)));
     const Side ours{"CheckpointCompressor::decompress",
                     [=] { static_cast<void>(compressor.decompress(*compressed)); }};
-    return Comparison{.ours = ours, .floor = files->load(codec), .bytes = files->bytes()};
+    // The files have to stay as long as they are loaded.
+    return Comparison{.ours = ours,
+                      .floor = files->load(codec),
+                      .bytes = files->bytes(),
+                      .prepare = [files] {}};
   });
 }
 

@@ -108,7 +108,7 @@ THIRD_PARTY = {
 # The operating system's headers: the library asks it for things in io alone.
 OPERATING_SYSTEM = re.compile(
     r"(sys|linux|asm)/\w+\.h"
-    r"|(dirent|dlfcn|errno|fcntl|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
+    r"|(dirent|dlfcn|errno|fcntl|malloc|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
 )
 OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/")
 
