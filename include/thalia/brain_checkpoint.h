@@ -5,7 +5,7 @@
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
 //
-// docs/states.md, "States"; docs/format.md, "Wrappers" and "Delta files"; docs/v01.md.
+// docs/states.md, "States"; docs/format.md, "Wrappers"; docs/deltas.md; docs/v01.md.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 //
 //   thalia::resolve("stage1.delta.thalia", "stage1.thalia");
 //
-// docs/format.md, "Delta files".
+// docs/deltas.md, "Delta files".
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@ struct ConnectionView {
   std::optional<TensorView> delays;
 };
 
-/// What a delta says of the file that it was taken against. docs/format.md, "Delta files".
+/// What a delta says of the file that it was taken against. docs/deltas.md, "Delta files".
 struct DeltaBase {
   std::string path;    ///< as stored: from the delta's folder, or absolute
   Digest256 checksum;  ///< the closing checksum that the base has to have

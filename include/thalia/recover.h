@@ -1,4 +1,4 @@
-// Repair of a file whose header a crash or a defect damaged. docs/format.md, "Recovery".
+// Repair of a file whose header a crash or a defect damaged. docs/writing.md, "Recovery".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// verify: everything that can be wrong with a .thalia file, collected. docs/format.md,
+// verify: everything that can be wrong with a .thalia file, collected. docs/verifying.md,
 // "Verification".
 #pragma once
 

@@ -1,4 +1,4 @@
-// Brings an append to the disk. docs/format.md, "In-place append".
+// Brings an append to the disk. docs/writing.md, "In-place append".
 #pragma once
 
 #include "container/draft.h"

@@ -1,4 +1,4 @@
-// The copies of headers that every save and append leaves in a file. docs/format.md, "Recovery".
+// The copies of headers that every save and append leaves in a file. docs/writing.md, "Recovery".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What stands in front of a delta's container: its header, and where its base is. docs/format.md,
+// What stands in front of a delta's container: its header, and where its base is. docs/deltas.md,
 // "Delta files".
 #pragma once
 

@@ -1,5 +1,5 @@
 // The last act of a save: tables, checksum and header around payloads that are placed.
-// docs/format.md, "Commit".
+// docs/writing.md, "Commit".
 #pragma once
 
 #include "container/draft.h"

@@ -44,7 +44,7 @@ struct SparseDeltaParts {
   std::uint64_t length = 0;
 };
 
-/// nullopt where a length overflows, or the dtype is packed. docs/format.md, "sparse_delta".
+/// nullopt where a length overflows, or the dtype is packed. docs/deltas.md, "sparse_delta".
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
                                                    std::uint64_t listed) noexcept;
 

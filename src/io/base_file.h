@@ -1,5 +1,5 @@
 // How a checkpoint names the file that it was taken against, and how that is found: the only place
-// where what a file says becomes a path that is opened. docs/format.md, "Resolving".
+// where what a file says becomes a path that is opened. docs/deltas.md, "Resolving".
 #pragma once
 
 #include <filesystem>

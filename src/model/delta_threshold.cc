@@ -1,4 +1,4 @@
-// Which elements keep the base's value. docs/format.md, "Thresholds".
+// Which elements keep the base's value. docs/deltas.md, "Thresholds".
 #include <array>
 #include <cmath>
 #include <cstring>

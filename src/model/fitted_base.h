@@ -1,4 +1,4 @@
-// A base's tensor in the shape of the tensor that it is the base of. docs/format.md, "xor_base".
+// A base's tensor in the shape of the tensor that it is the base of. docs/deltas.md, "xor_base".
 #pragma once
 
 #include <cstdint>

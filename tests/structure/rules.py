@@ -326,7 +326,8 @@ def _anchors(markdown):
 def broken_links(root):
     """Links between the Markdown pages that lead nowhere."""
     found = []
-    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.md")]):
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.md")]
+    for page in sorted([*pages, *root.glob("tests/data/**/README.md")]):
         text = page.read_text(encoding="utf-8")
         for link in LINK.findall(text):
             if "://" in link:

@@ -21,16 +21,17 @@ from refused_around import CHAIN, DELTA, SIDE, WRAPPER, without_table
 from refused_header import HEADER, REGION
 from refused_tensor import CHUNK, CONNECTIVITY, QUANTIZED, TENSOR
 
-CHECKLIST = pathlib.Path(__file__).resolve().parents[2] / "docs/format.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs"
 # Encodings whose stored bytes can be looked at without a base.
 ALONE = {name: APPLY[name] for name in ("sparse_delta", "low_rank_delta")}
 CLASSES = {"2": "FormatError", "3": "IntegrityError", "4": "UnsupportedError"}
 
 
 def checklist():
-    """{number: row} of docs/format.md, "Verifier's checklist"."""
-    text = CHECKLIST.read_text(encoding="utf-8")
-    codes = dict(re.findall(r"^\| (\d{3}) \| (\w+) \|", text, re.MULTILINE))
+    """{number: row} of docs/verifying.md, "Verifier's checklist"."""
+    text = (DOCUMENT / "verifying.md").read_text(encoding="utf-8")
+    reference = (DOCUMENT / "format.md").read_text(encoding="utf-8")
+    codes = dict(re.findall(r"^\| (\d{3}) \| (\w+) \|", reference, re.MULTILINE))
     names = {name: number for number, name in codes.items()}
     rows = {}
     section = text.split("\n## Verifier's checklist\n")[1].split("\n## ")[0]
@@ -40,7 +41,7 @@ def checklist():
             number, rule, severity, findings, code, reader = cells
             assert number not in rows, number
             rows[number] = {
-                "rule": rule,
+                "rule": re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", rule),
                 "severity": severity,
                 "findings": [finding.strip("` ") for finding in findings.split(",")],
                 "code": code,

@@ -1,4 +1,4 @@
-"""A whole .thalia 1.0 file, checked as docs/format.md, "Verification", says.
+"""A whole .thalia 1.0 file, checked as docs/verifying.md, "Verification", says.
 
 Stops at the first thing that is wrong: Refused names it.
 """

@@ -18,7 +18,7 @@ DECODERS = {
     "packed_exponents": codecs.decode_packed_exponents,
 }
 
-# The examples of docs/format.md.
+# The examples of docs/examples.md.
 PACKED = "02080100 01000000 7f 0800000000000000 00000001" + 36 * "00" + "80"
 CODED = (
     "01000000 02000000a6000000 000000000000000000000000060000000000000000000000000000000000 0000"

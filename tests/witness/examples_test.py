@@ -1,4 +1,4 @@
-"""Every example of bytes in docs/format.md is what the library writes, and decodes as it says.
+"""Every example of bytes in the format's pages is what the library writes, and decodes as it says.
 
 Usage: examples_test.py WRITE_EXAMPLES
 """
@@ -20,7 +20,10 @@ from chain import Link
 from low_rank import apply_low_rank
 
 WRITE_EXAMPLES = sys.argv[1]
-DOCUMENT = (pathlib.Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
+PAGES = pathlib.Path(__file__).parents[2] / "docs"
+DOCUMENT = "\n".join(
+    (PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("format", "deltas", "examples")
+)
 HEX = re.compile(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", re.MULTILINE)
 
 # What the two examples of codecs stand for: numbers of bf16, and bytes.

@@ -1,4 +1,4 @@
-"""The short examples of docs/format.md, line by line: from the library's files but for low_rank_delta,
+"""The short examples of the format's pages, line by line: from the library's files but for low_rank_delta,
 whose numbers a singular value decomposition would not give so plainly."""
 
 import re

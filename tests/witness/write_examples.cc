@@ -1,4 +1,4 @@
-// Writes the files that the short examples of docs/format.md are taken from.
+// Writes the files that the short examples of the document are taken from.
 // Usage: write_examples FOLDER
 #include <cstring>
 #include <exception>

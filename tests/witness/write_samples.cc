@@ -16,7 +16,7 @@ void nothing_at_all(const path& folder) {
   Sample(folder, "nothing").finish();
 }
 
-// The worked example of docs/format.md.
+// The worked example of docs/examples.md.
 void example(const path& folder) {
   Sample sample(folder, "example");
   sample.metadata(R"({"description":"two neurons"})");
