@@ -6,7 +6,7 @@
 namespace thalia {
 
 /// From now on stands for ReadLimits::max_allocation_bytes in this process wherever that has its
-/// default; 0: what fits the file and the machine again (docs/format.md, "Limits"). Any thread.
+/// default; 0: what fits the file and the machine again (docs/security.md, "Limits"). Any thread.
 void set_default_allocation_limit(std::uint64_t bytes) noexcept;
 
 }  // namespace thalia

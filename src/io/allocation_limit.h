@@ -1,5 +1,5 @@
 // What ReadLimits::max_allocation_bytes allows: as the caller said, or what fits file and machine.
-// docs/format.md, "Limits".
+// docs/security.md, "Limits".
 #pragma once
 
 #include <cstdint>
