@@ -180,6 +180,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
     fail_region(ErrorCode::wrong_state, name, "the region has several populations of neurons",
                 "population", "none", "the one that grows");
   }
+  axes.check_declared();
   Growing growing(region, name, options);
   growing.grow(
       [&](const std::string& path, const Tensor& tensor) {
@@ -267,9 +268,7 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
   const Orientation of_weights =
       orientation_of(connection, "weights", connection.weights, old_ends);
   const Shape shape = shape_between(of_weights, new_ends);
-  const ElementFill fill = is_number_float(connection.weights.dtype())
-                               ? random_weights(options, name, "weights", shape)
-                               : ElementFill();
+  const ElementFill fill = connection_fill(name, connection.weights, shape, options);
   grown_one.weights = grown(connection.weights, shape, fill);
   result.tensors.push_back({name, "weights", connection.weights.shape(), shape});
   result.synapses_added += static_cast<std::int64_t>(synapse_count(grown_one.weights)) -

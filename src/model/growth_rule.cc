@@ -105,4 +105,9 @@ ElementFill fill_of(std::string_view region_name, const BrainRegion& region, std
   return constant_fill(rule == Rule::rest ? resting_potential(region) : mean_of(tensor));
 }
 
+ElementFill connection_fill(std::string_view name, const Tensor& weights, const Shape& shape,
+                            const GrowthOptions& options) {
+  return fill_of(name, BrainRegion{}, component::kWeights, weights, shape, options);
+}
+
 }  // namespace thalia::model

@@ -15,6 +15,10 @@ namespace thalia::model {
 ElementFill fill_of(std::string_view region_name, const BrainRegion& region, std::string_view path,
                     const Tensor& tensor, const Shape& shape, const GrowthOptions& options);
 
+/// Of a connection's weights, likewise; `name` is SOURCE->TARGET.
+ElementFill connection_fill(std::string_view name, const Tensor& weights, const Shape& shape,
+                            const GrowthOptions& options);
+
 /// Every new element the same.
 ElementFill constant_fill(double value);
 /// Of all elements, those of a sparse tensor that are not stored included; 0 of no elements.

@@ -185,8 +185,8 @@ void load_connections(Connectivity& target, const Connectivity& older,
       loading.result().left_out.push_back(path);
       continue;
     }
-    const auto drawn = [&](const std::string&, const Tensor&, const Shape& shape) {
-      return model::random_weights(options.growth, name, "weights", shape);
+    const auto drawn = [&](const std::string&, const Tensor& weights, const Shape& shape) {
+      return model::connection_fill(name, weights, shape, options.growth);
     };
     const auto mean = [](const std::string&, const Tensor& tensor, const Shape&) {
       return model::constant_fill(model::mean_of(tensor));

@@ -1,16 +1,19 @@
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <complex>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "model/element_decoder.h"
 #include "model/element_lookup.h"
-#include "model/element_numbers.h"
 #include "model/growth_record.h"
 #include "model/growth_region.h"
 #include "model/neuron_axes.h"
 #include "model/prune_log.h"
+#include "model/sparse_elements.h"
 #include "model/tensor_axis.h"
 #include "thalia/prune.h"
 
@@ -21,15 +24,24 @@ using model::NeuronAxis;
 
 constexpr std::string_view kSilentSteps = "learning_state.silent_steps";
 
-// Marks the neurons that have a strong weight in a matrix.
+// Marks the neurons that have a strong weight in a matrix, of whatever type but truth values.
 void mark_strong(const Tensor& tensor, unsigned axis, double strong, std::vector<bool>& marks) {
-  if (!model::holds_numbers(tensor.dtype())) return;
+  if (tensor.dtype() == DType::boolean) return;  // a mask
   std::uint64_t inner = 1;
   for (unsigned d = axis + 1; d < tensor.shape().rank(); ++d) inner *= tensor.shape()[d];
-  model::ElementLookup(tensor).for_each([&](std::uint64_t position, double weight) {
-    // What is no number is not known to be weak.
-    if (!(std::abs(weight) < strong)) marks[position / inner % tensor.shape()[axis]] = true;
-  });
+  std::vector<std::uint64_t> positions;
+  if (!tensor.is_dense()) positions = model::sparse_elements(tensor).positions;
+  const std::uint64_t count = tensor.is_dense() ? tensor.element_count() : positions.size();
+  std::array<std::complex<double>, 1024> weights;
+  for (std::uint64_t first = 0; first < count; first += weights.size()) {
+    const auto piece = std::span(weights).first(std::min(weights.size(), count - first));
+    model::decode_elements(tensor.dtype(), tensor.values(), first, piece);
+    for (std::uint64_t i = 0; i < piece.size(); ++i) {
+      const std::uint64_t position = tensor.is_dense() ? first + i : positions[first + i];
+      // What is no number is not known to be weak.
+      if (!(std::abs(piece[i]) < strong)) marks[position / inner % tensor.shape()[axis]] = true;
+    }
+  }
 }
 
 class Removing {

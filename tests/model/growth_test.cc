@@ -292,6 +292,10 @@ BOOST_AUTO_TEST_CASE(declared_axes_that_do_not_fit_are_refused) {
   brain.regions.at("r").metadata["axes"]["weights.bias"] = "neurons";
   BOOST_CHECK_EXCEPTION(grow_output(brain, "r", 2), UsageError,
                         says(ErrorCode::bad_argument, "weights.bias", "arrays of texts"));
+  brain = brain_of(hippocampus());
+  brain.regions.at("r").n_neurons = 27;
+  BOOST_CHECK_EXCEPTION(grow_output(brain, "r", 4, {.population = "dg"}), UsageError,
+                        says(ErrorCode::size_mismatch, "26 neurons in 3 populations", "27"));
 }
 
 BOOST_AUTO_TEST_CASE(counts_of_the_config_follow) {
@@ -359,6 +363,10 @@ BOOST_AUTO_TEST_CASE(codes_and_masks_grow_by_zeros_and_small_floats_are_refused)
   BOOST_CHECK_EXCEPTION(
       grow_output(brain, "r", 2, with_axes("weights.small", {"neurons", "fixed"})), UsageError,
       says(ErrorCode::dtype_mismatch, "weights.small", "f8_e4m3"));
+  brain = brain_of({.n_neurons = 3});
+  brain.connectivity.add({"r", "r", Tensor::zeros(DType::f8_e4m3, {3, 3})});
+  BOOST_CHECK_EXCEPTION(grow_output(brain, "r", 2), UsageError,
+                        says(ErrorCode::dtype_mismatch, "r->r", "f8_e4m3"));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_grows_by_nothing_and_from_nothing) {

@@ -272,6 +272,16 @@ BOOST_AUTO_TEST_CASE(a_strong_connection_to_another_region_keeps_a_neuron) {
   BOOST_TEST(remove_neurons(brain, "r", 10).neurons_removed == 0);
 }
 
+BOOST_AUTO_TEST_CASE(strong_weights_of_any_type_keep_a_neuron) {
+  for (const auto& [dtype, last_byte] : {std::pair{DType::f8_e4m3, 0x30}, {DType::c64, 0x3F}}) {
+    BrainState brain = silent_brain();
+    Tensor weights = Tensor::zeros(dtype, {5, 2});
+    weights.mutable_bytes().back() = std::byte(last_byte);  // 0.5, and i / 2
+    brain.regions.at("r").weights()["other"] = weights;
+    BOOST_TEST(remove_neurons(brain, "r", 10).neurons_removed == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(neurons_stay_where_something_speaks_against_it) {
   const auto spared = [](BrainState brain, const RemoveOptions& options = {}) {
     const BrainState before = brain;
