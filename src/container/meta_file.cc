@@ -54,10 +54,10 @@ MetaHeader read_header(const io::FileBytes& file) {
                offsetof(MetaHeader, extent_count), std::to_string(header.extent_count),
                fmt::format("1 to {}", room / sizeof(MetaExtent)));
   }
-  if (header.source_length < sizeof(format::Header) || header.source_length > kMostSource) {
+  if (header.source_length < sizeof(format::Header)) {
     fail_field(ErrorCode::out_of_bounds, kSection, "source_length",
                offsetof(MetaHeader, source_length), std::to_string(header.source_length),
-               fmt::format("{} to {}", sizeof(format::Header), kMostSource));
+               fmt::format("at least {}", sizeof(format::Header)));
   }
   return header;
 }
@@ -130,6 +130,12 @@ std::shared_ptr<const MetaFile> MetaFile::open(const io::FileBytes& file,
   const MutableByteSpan table_bytes = std::as_writable_bytes(std::span(table));
   io::pread_all(file.fd(), sizeof header, table_bytes, file.path());
   check_crc(header, table_bytes);
+  // Nothing against the file; behind the CRC, as a damaged number is no large one.
+  if (header.source_length > kMostSource) {
+    fail_field(ErrorCode::limit_exceeded, kSection, "source_length",
+               offsetof(MetaHeader, source_length), std::to_string(header.source_length),
+               fmt::format("at most {}", kMostSource));
+  }
 
   std::shared_ptr<MetaFile> out(new MetaFile(file.path(), io::create_memory_file()));
   out->extents_ = checked_extents(header, table);

@@ -238,6 +238,15 @@ def without_config(data):
     struct.pack_into("<Q", data, 0x18, len(data))
 
 
+def longer_source(data):
+    """64 bytes more of the source, the last of which repeat its closing checksum."""
+    count, source_length = struct.unpack_from("<IQ", data, 0x0C)
+    last = 64 + 16 * (count - 1) + 8
+    struct.pack_into("<Q", data, last, struct.unpack_from("<Q", data, last)[0] + 64)
+    struct.pack_into("<QQ", data, 0x10, source_length + 64, len(data) + 64)
+    return data[:-32] + bytes(32) + data[0x20:0x40] + data[-32:]
+
+
 META = "connections.thalia.meta"
 SIDE = [
     Case("S1", "meta_version_2", META, meta(meta_field("<I", 4, 2))),
@@ -251,5 +260,8 @@ SIDE = [
     Case("S6", "side_file_damaged", META, lambda sound: sound[:-1] + bytes([sound[-1] ^ 1])),
     Case("S7", "source_checksum", META, meta(meta_field("<B", 0x20, lambda n: n ^ 1)),
          "side_file.source_checksum"),
+    Case("S7", "source_length_of_another", META, meta(longer_source), "side_file.source_length"),
     Case("S8", "extent_too_short", META, meta(without_config)),
+    Case("S9", "cut_side_file", META, lambda sound: sound[:-1], "side_file.meta_length"),
+    Case("S9", "side_file_without_extents", META, lambda sound: sound[:80], "side_file"),
 ]
