@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -104,6 +105,14 @@ void check_indices(const Tensor& tensor, std::uint64_t offset) {
                     {.section = "payload", .field = "indices", .offset = offset});
 }
 
+void check_truth_values(ByteSpan values, std::uint64_t offset) {
+  const auto bad =
+      std::ranges::find_if(values, [](std::byte value) { return value > std::byte{1}; });
+  if (bad == values.end()) return;
+  fail(ErrorCode::bad_value, "elements", offset,
+       fmt::format("byte {:#04x} of boolean elements", std::to_integer<unsigned>(*bad)), "0 or 1");
+}
+
 }  // namespace
 
 const V01TensorReader::Found& V01TensorReader::at(std::uint64_t offset) {
@@ -125,13 +134,18 @@ V01TensorReader::Found V01TensorReader::read(std::uint64_t offset) {
   all_aligned_ = all_aligned_ && payload % 64 == 0;
   const ByteSpan bytes = cursor.take(*length, "elements");
   Tensor tensor = place(layout, bytes, payload);
-  if (layout.encoding == Encoding::coo) {
+  const bool is_sparse = layout.encoding == Encoding::coo;
+  const bool is_boolean = layout.dtype == DType::boolean;
+  if (is_sparse || is_boolean) {
     // Tensors do not lie one over the other: so many that do would be checked for ever.
-    if (*length > checks_left_)
-      fail(ErrorCode::inconsistent, "_offset", offset, "sparse tensors over each other", "apart");
+    if (*length > checks_left_) {
+      fail(ErrorCode::inconsistent, "_offset", offset,
+           "sparse tensors or truth values over each other", "apart");
+    }
     checks_left_ -= *length;
-    check_indices(tensor, payload);
   }
+  if (is_sparse) check_indices(tensor, payload);
+  if (is_boolean) check_truth_values(tensor.values(), payload);
   return {std::move(tensor), cursor.offset() - offset};
 }
 

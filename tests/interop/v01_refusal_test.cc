@@ -189,6 +189,8 @@ BOOST_AUTO_TEST_CASE(tensors_are_checked) {
           "at most 5");
   refuses(tensor_file(words({1, 0, 1, 500, 400, 0})), ErrorCode::out_of_bounds, "elements");
   refuses(tensor_file(words({1, 0, 1, 5, ~0u, ~0u})), ErrorCode::bad_value, "nnz");
+  decode_v01(bytes_of(tensor_file(words({0, 4, 1, 4, 0x01000100}))));
+  refuses(tensor_file(words({0, 4, 1, 4, 0x01000200})), ErrorCode::bad_value, "elements", "0x02");
   const auto sparse = [](std::uint32_t a, std::uint32_t b) {
     return tensor_file(words({1, 0, 1, 5, 2, 0, a, 0, b, 0, 0, 0}));
   };
@@ -223,7 +225,7 @@ BOOST_AUTO_TEST_CASE(tensors_may_overlap_within_bounds) {
   std::string heads;
   std::string places = "{";
   for (std::uint32_t i = 0; i < 20; ++i) {
-    heads += words({0, 4, 1, 60000});
+    heads += words({0, 5, 1, 30000});
     places += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"_type":"tensor","_offset":)" +
               std::to_string(258 + 16 * i) + "}";
   }
