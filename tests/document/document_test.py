@@ -204,9 +204,11 @@ class Document(unittest.TestCase):
         pages = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/*.md")}
         headings = {name: headings_of(text) for name, text in pages.items()}
         cited = 0
-        for folder in ("include", "src"):
-            for path in sorted((ROOT / folder).rglob("*.[hc]*")):
-                text = re.sub(r"\s*\n\s*//[/!<]* ?", " ", path.read_text(encoding="utf-8"))
+        for folder in ("include", "src", "tests"):
+            for path in sorted((ROOT / folder).rglob("*")):
+                if path.suffix not in (".h", ".cc", ".py"):
+                    continue
+                text = re.sub(r"\s*\n\s*(?://[/!<]*|#) ?", " ", path.read_text(encoding="utf-8"))
                 citations = r'docs/(\w+)\.md, ((?:"[^"]+"(?:,| and)? ?)+)'
                 for page, names in re.findall(citations, text):
                     for name in re.findall(r'"([^"]+)"', names):

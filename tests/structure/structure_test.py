@@ -197,8 +197,13 @@ class BrokenTrees(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             page = "# One `x` & two\n[a](#one-x--two) [b](#nowhere) [c](gone.md) [d](https://e.org/x)\n"
             Path(folder, "README.md").write_text(page)
+            data = Path(folder, "tests/data/old")
+            data.mkdir(parents=True)
+            Path(data, "README.md").write_text("[e](../../README.md) [f](README.md)\n")
             found = rules.broken_links(Path(folder))
-            self.assertEqual([line.split(": ")[1] for line in found], ["#nowhere", "gone.md"])
+            self.assertEqual(
+                [line.split(": ")[1] for line in found], ["#nowhere", "gone.md", "../../README.md"]
+            )
 
 
 if __name__ == "__main__":
