@@ -194,6 +194,10 @@ struct DeltaResult {
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
   std::uint32_t whole = 0;
+  /// Of those stored whole, those that the base has too, but so that nothing can be taken from it:
+  /// csr or coo of another type, shape or count of elements, another encoding or rank, or a packed
+  /// type.
+  std::uint32_t unlike = 0;
   /// Of them all, those whose base has another floating point type. Its values were converted
   /// before they were compared, and are when the tensor is made again.
   std::uint32_t converted = 0;

@@ -90,6 +90,10 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
       out.print("{} compared after conversion from another type\n",
                 counted(result.converted, "tensor", "tensors"));
     }
+    if (result.unlike != 0) {
+      out.print("{} stored whole: the base has {} in a form that cannot be compared\n",
+                counted(result.unlike, "tensor", "tensors"), result.unlike == 1 ? "it" : "them");
+    }
     if (arguments.low_rank) {
       print_low_rank(out, result.low_rank);
       out.print("lossy: {} as products of low rank\n",
@@ -103,7 +107,8 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
   json.member("regions", result.regions).member("tensors", result.tensors);
   json.member("unchanged", result.same).member("differences", result.differences);
   json.member("lists", result.lists).member("listed_elements", result.listed_elements);
-  json.member("whole", result.whole).member("converted", result.converted);
+  json.member("whole", result.whole).member("unlike", result.unlike);
+  json.member("converted", result.converted);
   if (arguments.low_rank) add_low_rank(json, result.low_rank);
   add_names(json, "changed_regions", result.changed_regions);
   add_names(json, "removed_regions", result.removed_regions);

@@ -82,6 +82,7 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   if (alike && hash == base->digest().hash) return store_same(id, *base);
   if (alike && draft.logical_length == 0) return store_same(id, *base);
   const auto now = open_source(*source.tensor, draft.logical_length);
+  if (base && !based) ++result_.unlike;
   if (!based || now->size() == 0) return store_whole(id, *now);
   if (base->layout().dtype != layout.dtype) ++result_.converted;
   store_change(id, source, *now, alike && !hash, *base);

@@ -64,4 +64,29 @@ BOOST_AUTO_TEST_CASE(every_floating_point_type_is_compared_with_every_other) {
   }
 }
 
+// The indices of csr and coo stay, and their values lie elsewhere: nothing is taken from such a
+// base, and that is told.
+BOOST_AUTO_TEST_CASE(what_cannot_be_converted_is_counted) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path base = folder / "base.thalia", delta = folder / "delta.thalia";
+  const auto state = [](DType dtype) {
+    Tensor dense = Tensor::zeros(DType::f32, {8, 8});
+    dense.mutable_as<float>()[9] = 1;
+    const Tensor converted = Tensor::filled({.dtype = dtype, .shape = {8, 8}}, [&](auto out) {
+      codec::convert_elements(DType::f32, dtype, dense.bytes(), out);
+    });
+    return SampleState{.regions = {{"r",
+                                    {{"csr", {converted.to_csr()}},
+                                     {"coo", {converted.to_coo()}},
+                                     {"dense", {converted}}}}}};
+  };
+  save_full(state(DType::f32), base);
+  const DeltaResult result = save_delta(state(DType::f16), base, delta);
+  BOOST_TEST(result.converted == 1u);
+  BOOST_TEST(result.whole == 2u);
+  BOOST_TEST(result.unlike == 2u);
+  check_chain(ChainReader::open(delta), state(DType::f16));
+  BOOST_TEST(save_delta(state(DType::f32), base, delta).unlike == 0u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
