@@ -8,12 +8,11 @@
 #include <string>
 
 #include "format/extent.h"
+#include "io/huge_pages.h"
 #include "thalia/error.h"
 
 namespace thalia::io {
 namespace {
-
-constexpr std::uint64_t kHugePage = 2 << 20;
 
 std::uint64_t page_size() noexcept {
   return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -36,8 +35,8 @@ AnonymousMemory::AnonymousMemory(std::uint64_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
   bytes_ = {static_cast<std::byte*>(mapping_) + (format::align_up(address, kHugePage) - address),
             size};
-  // Both only make it faster: a kernel without huge pages, or one that copies on fork, is correct.
-  ::madvise(bytes_.data(), size, MADV_HUGEPAGE);
+  prefer_huge_pages(bytes_);
+  // Only makes it faster: a kernel that copies on fork is correct.
   ::madvise(bytes_.data(), size, MADV_DONTFORK);
 }
 

@@ -10,6 +10,7 @@
 #include "container/sparse_pieces.h"
 #include "format/payload.h"
 #include "io/allocation_limit.h"
+#include "io/huge_pages.h"
 
 namespace thalia {
 namespace {
@@ -42,8 +43,10 @@ void require_size(const TensorLayout& layout, ByteSpan bytes) {
 struct Tensor::Buffer {
   explicit Buffer(std::size_t length)
       : size(length),
-        data(static_cast<std::byte*>(::operator new(std::max<std::size_t>(length, 1),
-                                                    std::align_val_t(kBufferAlignment)))) {}
+        data(static_cast<std::byte*>(
+            ::operator new(std::max<std::size_t>(length, 1), std::align_val_t(kBufferAlignment)))) {
+    io::prefer_huge_pages(bytes());
+  }
   ~Buffer() { ::operator delete(data, std::align_val_t(kBufferAlignment)); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -1,0 +1,16 @@
+// Memory that is there after fewer page faults.
+#pragma once
+
+#include <cstddef>
+
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+inline constexpr std::size_t kHugePage = 2 << 20;
+
+/// Asks for huge pages where whole ones lie in `memory`, before it is first written to. A wish: a
+/// system without them gives ordinary ones.
+void prefer_huge_pages(MutableByteSpan memory) noexcept;
+
+}  // namespace thalia::io
