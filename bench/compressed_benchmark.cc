@@ -164,7 +164,7 @@ Checkpoint checkpoint_of(const Weights& weights) {
   return checkpoint;
 }
 
-// Both sides end in memory, and code the same bytes; ours hash them with SHA-256, too.
+// Both sides end in memory, and code the same bytes; both hash them.
 void add_compressor(const Settings& settings, PairedSuite& suite,
                     const std::shared_ptr<const Weights>& weights, Codec codec) {
   const std::string what = std::string(", ") + std::string(dtype_name(weights->dtype)) +
@@ -188,10 +188,8 @@ void add_compressor(const Settings& settings, PairedSuite& suite,
     const Side ours{"CheckpointCompressor::decompress",
                     [=] { static_cast<void>(compressor.decompress(*compressed)); }};
     // The files have to stay as long as they are loaded.
-    return Comparison{.ours = ours,
-                      .floor = files->load(codec),
-                      .bytes = files->bytes(),
-                      .prepare = [files] {}};
+    return Comparison{
+        .ours = ours, .floor = files->load(codec), .bytes = files->bytes(), .prepare = [files] {}};
   });
 }
 

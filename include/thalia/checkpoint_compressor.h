@@ -51,6 +51,7 @@ struct CompressorConfig {
   format::Codec codec = format::Codec::plane_entropy;
   int compression_level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
   std::optional<QuantizationConfig> quantization{};
+  format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;  ///< as MckpWriteOptions
   unsigned max_chain = 16;  ///< deltas in a row; then a checkpoint is stored by itself
   unsigned threads = 0;
   bool verify_content = true;  ///< loading compares the content hash of what was restored

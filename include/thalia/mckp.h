@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -72,6 +71,8 @@ struct MckpHeader {
   std::optional<std::uint64_t> training_step;
   std::optional<MckpPrevious> previous;   ///< where any tensor is a delta
   std::optional<Digest256> content_hash;  ///< of the checkpoint as it is restored
+  /// Of each tensor, which content_hash is made of.
+  format::LeafAlgorithm content_digests = format::LeafAlgorithm::sha256;
   std::string compression_params = "{}";  ///< a JSON object: what the writer was asked for
   std::string metadata = "{}";            ///< a JSON object: the user's
 };
@@ -171,18 +172,18 @@ struct MckpWriteOptions {
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
   std::optional<MckpQuantizationOptions> quantization{};  ///< of f32, f16, bf16 and f64
   std::optional<std::uint64_t> training_step{};
-  std::string metadata = "{}";               ///< a JSON object
-  std::optional<MckpPrevious> previous{};    ///< what bases given to add() are of
+  std::string metadata = "{}";             ///< a JSON object
+  std::optional<MckpPrevious> previous{};  ///< what bases given to add() are of
+  /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
+  /// content hash that is known from elsewhere, and takes longer than compressing.
+  format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;
   Durability durability = Durability::full;  ///< of a writer of a path
   /// Bound on memory beside the tensors. A thread takes 20 MiB of it, so there are no more of them
   /// than it has room for, and one at least. The rest is for compressed bytes; those beyond go to a
-  /// temporary file: the header is first in the file, and known last.
+  /// temporary file, as the header is first in the file, and known last.
   std::uint64_t memory_bytes = 256ull << 20;
-  bool spills = true;  ///< else there is no such file, and all compressed bytes are in memory
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
   unsigned threads = 0;
-  /// Called once in finish(), before the first byte is written, with the length of the file.
-  std::function<void(std::uint64_t file_bytes)> announce{};
   std::stop_token cancel{};
 };
 
@@ -205,6 +206,10 @@ class MckpWriter {
   explicit MckpWriter(std::filesystem::path path, MckpWriteOptions options = {});
   /// Hands the file to a sink in finish().
   explicit MckpWriter(ByteSink sink, MckpWriteOptions options = {});
+  /// Puts the file in place of what is in `out`, which is complete after finish() and stays where
+  /// it is until then: no other memory holds compressed bytes, and no temporary file. Where its
+  /// capacity is the tensors' bytes and a little more, nothing moves.
+  explicit MckpWriter(std::vector<std::byte>& out, MckpWriteOptions options = {});
   ~MckpWriter();
   MckpWriter(MckpWriter&&) noexcept;
   MckpWriter& operator=(MckpWriter&&) noexcept;

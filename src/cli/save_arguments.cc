@@ -74,7 +74,8 @@ void SaveArguments::declare(CLI::App& app) {
   app.add_option("--checksum", checksum, "none, sha256, crc32 or block_tree (the default)")
       ->option_text("TYPE");
   app.add_option("--leaves", leaves,
-                 "Digests of the block tree: xxh3_128 (the default), or sha256 against tampering")
+                 "Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 "
+                 "against tampering")
       ->option_text("KIND");
   app.add_flag("--sha256", sha256, "Also write OUT.sha256, for sha256sum -c");
   app.add_option("--threads", threads, "Threads that hash and compress; 0, the default: one a core")

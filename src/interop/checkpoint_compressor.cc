@@ -10,11 +10,11 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "integrity/sha256.h"
 #include "interop/content_hash_list.h"
 #include "interop/hex_text.h"
 #include "interop/lru_cache.h"
 #include "io/allocation_limit.h"
+#include "io/huge_pages.h"
 #include "model/value_json.h"
 
 namespace thalia {
@@ -59,8 +59,19 @@ std::uint64_t generation_of(const Value& metadata) {
   }
 }
 
-Digest256 hash_of(const std::vector<MckpTensor>& tensors, const std::vector<Digest256>& digests) {
-  interop::ContentHashList list;
+// Of the compressed file, but for very long metadata: room for what does not shrink, and for what
+// the header says of it.
+std::uint64_t most_bytes(const Checkpoint& checkpoint) {
+  constexpr std::uint64_t kHeader = 4096;
+  std::uint64_t most = kHeader;
+  for (const auto& [name, tensor] : checkpoint.tensors)
+    most += tensor.bytes().size() + tensor.bytes().size() / 1024 + 4 * name.size() + kHeader;
+  return most;
+}
+
+Digest256 hash_of(const MckpFile& file, const std::vector<Digest256>& digests) {
+  const std::vector<MckpTensor>& tensors = file.tensors();
+  interop::ContentHashList list(file.header().content_digests);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     list.add(tensors[i].name, tensors[i].dtype, tensors[i].shape, tensors[i].original_size,
              digests[i]);
@@ -85,7 +96,7 @@ struct CheckpointCompressor::Impl {
   CheckpointSignature signature_of(const MckpChain& chain) const;
   std::optional<Base> open_base(std::string_view key, std::string_view target);
   CheckpointMeta write(const Checkpoint& checkpoint, const std::optional<Base>& base,
-                       const MckpWriteOptions& options, const ByteSink& sink) const;
+                       MckpWriter writer) const;
   Checkpoint restore(const MckpChain& chain, bool check) const;
   void keep(std::string_view key, const Checkpoint& checkpoint, const CheckpointMeta& meta);
 
@@ -101,6 +112,7 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
                            .level = config.compression_level,
                            .byte_grouping = config.byte_grouping,
                            .training_step = checkpoint.training_step,
+                           .content_digests = config.content_digests,
                            .memory_bytes = config.memory_bytes,
                            .threads = config.threads};
   if (config.quantization) {
@@ -122,8 +134,9 @@ CheckpointSignature CheckpointCompressor::Impl::signature_of(const MckpChain& ch
   const std::vector<MckpTensor>& tensors = chain.newest().tensors();
   std::vector<Digest256> digests(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i)
-    digests[i] = integrity::sha256(chain.read(tensors[i].name).bytes());
-  signature.hash = hash_of(tensors, digests);
+    digests[i] = interop::tensor_digest(header.content_digests, chain.read(tensors[i].name).bytes(),
+                                        config.threads);
+  signature.hash = hash_of(chain.newest(), digests);
   return signature;
 }
 
@@ -156,13 +169,11 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
 
 CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
                                                  const std::optional<Base>& base,
-                                                 const MckpWriteOptions& options,
-                                                 const ByteSink& sink) const {
+                                                 MckpWriter writer) const {
   if (!checkpoint.metadata.is_object()) {
     fail_argument(ErrorCode::bad_argument, "metadata",
                   std::string(kind_name(checkpoint.metadata.kind())), "object");
   }
-  MckpWriter writer(sink, options);
   for (const auto& [name, tensor] : checkpoint.tensors)
     writer.add(name, tensor, base ? base->find(name, tensor) : std::nullopt);
 
@@ -214,11 +225,12 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
     const double part = static_cast<double>(tensor.original_size) /
                         static_cast<double>(std::max<std::uint64_t>(header.original_size, 1));
     Tensor& to = restored[order[n]];
-    to = chain.read(tensor.name, std::max(1u, static_cast<unsigned>(std::ceil(part * threads))));
-    if (check) digests[order[n]] = integrity::sha256(to.bytes());
+    const unsigned own = std::max(1u, static_cast<unsigned>(std::ceil(part * threads)));
+    to = chain.read(tensor.name, own);
+    if (check) digests[order[n]] = interop::tensor_digest(header.content_digests, to.bytes(), own);
   });
   if (check) {
-    const Digest256 actual = hash_of(tensors, digests);
+    const Digest256 actual = hash_of(chain.newest(), digests);
     if (actual != *header.content_hash) {
       throw IntegrityError(ErrorCode::checksum_mismatch, "the content hash",
                            {.section = "header",
@@ -255,7 +267,6 @@ CheckpointCompressor::CheckpointCompressor(CompressorConfig config,
   // A writer checks what concerns it.
   MckpWriteOptions options = impl_->write_options({}, std::nullopt);
   options.threads = 1;
-  options.spills = false;
   const MckpWriter checked(ByteSink([](ByteSpan) {}), options);
 }
 
@@ -271,13 +282,12 @@ CompressedCheckpoint CheckpointCompressor::compress(const Checkpoint& checkpoint
                                                     std::string_view previous_key) const {
   const std::optional<Base> base = impl_->open_base(previous_key, {});
   CompressedCheckpoint compressed;
-  MckpWriteOptions options = impl_->write_options(checkpoint, base);
-  // It becomes what is returned, as fast as it is let go of: no file is of use here.
-  options.spills = false;
-  options.announce = [&](std::uint64_t bytes) { compressed.bytes.reserve(bytes); };
-  compressed.meta = impl_->write(checkpoint, base, options, [&](ByteSpan piece) {
-    compressed.bytes.insert(compressed.bytes.end(), piece.begin(), piece.end());
-  });
+  // Memory that is not written to is not taken.
+  compressed.bytes.reserve(most_bytes(checkpoint));
+  io::prefer_huge_pages({compressed.bytes.data(), compressed.bytes.capacity()});
+  compressed.meta = impl_->write(
+      checkpoint, base, MckpWriter(compressed.bytes, impl_->write_options(checkpoint, base)));
+  if (compressed.bytes.size() < compressed.bytes.capacity() / 2) compressed.bytes.shrink_to_fit();
   return compressed;
 }
 
@@ -295,7 +305,7 @@ CheckpointMeta CheckpointCompressor::save(const Checkpoint& checkpoint, std::str
   const std::optional<Base> base = impl_->open_base(previous_key, key);
   CheckpointMeta meta;
   impl_->storage->put_stream(key, [&](const ByteSink& sink) {
-    meta = impl_->write(checkpoint, base, impl_->write_options(checkpoint, base), sink);
+    meta = impl_->write(checkpoint, base, MckpWriter(sink, impl_->write_options(checkpoint, base)));
   });
   meta.key = key;
   impl_->keep(key, checkpoint, meta);

@@ -1,8 +1,11 @@
 #include "interop/content_hash_list.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "integrity/block_tree.h"
+#include "integrity/content_hash.h"
 #include "integrity/sha256.h"
 #include "thalia/format/little_endian.h"
 
@@ -16,8 +19,16 @@ void append(std::string& out, const T& structure) {
 
 }  // namespace
 
+Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads) {
+  if (algorithm == format::LeafAlgorithm::sha256) return integrity::sha256(bytes);
+  Digest256 digest;
+  const Digest128 hash = integrity::content_digest(bytes, threads).hash;
+  std::memcpy(digest.bytes, hash.bytes, sizeof hash.bytes);
+  return digest;
+}
+
 void ContentHashList::add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
-                          const Digest256& sha256) {
+                          const Digest256& digest) {
   std::string text;
   append(text, format::le32(static_cast<std::uint32_t>(name.size())));
   text += name;
@@ -25,7 +36,7 @@ void ContentHashList::add(std::string name, DType dtype, const Shape& shape, std
   append(text, format::le32(shape.rank()));
   for (const std::uint64_t extent : shape.extents()) append(text, format::le64(extent));
   append(text, format::le64(size));
-  append(text, sha256.bytes);
+  text.append(reinterpret_cast<const char*>(digest.bytes), integrity::leaf_length(algorithm_));
   entries_.push_back({std::move(name), std::move(text)});
 }
 

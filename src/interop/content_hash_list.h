@@ -7,16 +7,22 @@
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
+#include "thalia/format/header.h"
 #include "thalia/shape.h"
 
 namespace thalia::interop {
 
+/// Of a tensor's bytes: of xxh3_128 16 bytes and zeros, which are not part of it.
+/// @param threads for xxh3_128; 0: one a core.
+Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads);
+
 /// Externally synchronised.
 class ContentHashList {
  public:
-  /// @param sha256 of the tensor's bytes, of which there are `size`.
+  explicit ContentHashList(format::LeafAlgorithm algorithm) : algorithm_(algorithm) {}
+  /// @param digest as tensor_digest(), of the tensor's bytes, of which there are `size`.
   void add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
-           const Digest256& sha256);
+           const Digest256& digest);
   /// Of all that were added, in any order.
   Digest256 finish() const;
 
@@ -25,6 +31,7 @@ class ContentHashList {
     std::string name;
     std::string text;  ///< what is hashed
   };
+  format::LeafAlgorithm algorithm_;
   std::vector<Entry> entries_;
 };
 

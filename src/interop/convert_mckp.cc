@@ -38,6 +38,7 @@ Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const T
 MckpWriteOptions write_options(const ConvertOptions& options) {
   return {.codec = options.save.compression.value_or(format::Codec::plane_entropy),
           .level = options.save.compression_level,
+          .content_digests = options.save.leaves,
           .durability = options.save.durability,
           .memory_bytes = options.save.memory_bytes,
           .threads = options.save.threads,

@@ -34,49 +34,41 @@ using format::Codec;
                      .bound = std::move(bound)});
 }
 
-// Elements whose codes are the bytes [begin, begin + length) of the coded form.
-struct Elements {
-  std::uint64_t first;
-  std::uint64_t count;
-};
-
-Elements elements_of(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length) {
-  const std::uint64_t codes_a_byte = 8 / mckp_code_bits(tensor.quantization->bits);
-  const std::uint64_t total = tensor.original_size / (dtype_bits(tensor.dtype) / 8);
-  const std::uint64_t first = begin * codes_a_byte;
-  return {.first = first, .count = std::min(length * codes_a_byte, total - first)};
-}
-
 codec::UniformScale scale_of(const MckpTensor& tensor) {
   return {.minimum = tensor.quantization->minimum, .scale = tensor.quantization->scale};
 }
 
+// What `length` bytes of codes from `begin` on stand for.
 template <typename Bytes>
-Bytes part_of(const MckpTensor& tensor, const Elements& elements, Bytes raw) {
-  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
-  return raw.subspan(elements.first * width, elements.count * width);
+Bytes part_of(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length, Bytes raw) {
+  const RawRange range = mckp_raw_range(tensor, begin, length);
+  return raw.subspan(range.begin, range.length);
+}
+
+std::uint64_t count_of(const MckpTensor& tensor, ByteSpan numbers) {
+  return numbers.size() / (dtype_bits(tensor.dtype) / 8);
 }
 
 void quantize_piece(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
                     MutableByteSpan out) {
   const unsigned bits = tensor.quantization->bits;
-  const Elements elements = elements_of(tensor, begin, out.size());
-  std::vector<std::uint8_t> codes(elements.count);
-  codec::quantize(tensor.dtype, part_of(tensor, elements, raw), bits, scale_of(tensor), codes);
+  const ByteSpan numbers = part_of(tensor, begin, out.size(), raw);
+  std::vector<std::uint8_t> codes(count_of(tensor, numbers));
+  codec::quantize(tensor.dtype, numbers, bits, scale_of(tensor), codes);
   codec::pack_codes(mckp_code_bits(bits), codes, out);
 }
 
 void restore_piece(const MckpTensor& tensor, ByteSpan coded, std::uint64_t begin,
                    MutableByteSpan raw) {
   const unsigned bits = tensor.quantization->bits;
-  const Elements elements = elements_of(tensor, begin, coded.size());
-  std::vector<std::uint8_t> codes(elements.count);
+  const MutableByteSpan numbers = part_of(tensor, begin, coded.size(), raw);
+  std::vector<std::uint8_t> codes(count_of(tensor, numbers));
   codec::unpack_codes(mckp_code_bits(bits), coded, codes);
   for (const std::uint8_t code : codes) {
     if (code >> bits != 0)
       fail_payload("payload", code, fmt::format("codes of {} bits", bits), "a code out of range");
   }
-  codec::dequantize(tensor.dtype, codes, scale_of(tensor), part_of(tensor, elements, raw));
+  codec::dequantize(tensor.dtype, codes, scale_of(tensor), numbers);
 }
 
 codec::ElementLayout hint_of(const MckpTensor& tensor) {
@@ -85,6 +77,14 @@ codec::ElementLayout hint_of(const MckpTensor& tensor) {
 }
 
 }  // namespace
+
+RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length) {
+  if (!tensor.method.quantized) return {.begin = begin, .length = length};
+  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
+  const std::uint64_t raw_a_coded = 8 / mckp_code_bits(tensor.quantization->bits) * width;
+  const std::uint64_t first = begin * raw_a_coded;
+  return {.begin = first, .length = std::min(length * raw_a_coded, tensor.original_size - first)};
+}
 
 bool mckp_has_piece_lengths(Codec codec) noexcept {
   return codec != Codec::store && codec != Codec::zstd;

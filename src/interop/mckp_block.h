@@ -10,6 +10,15 @@
 
 namespace thalia::interop {
 
+struct RawRange {
+  std::uint64_t begin = 0;
+  std::uint64_t length = 0;
+};
+
+/// The bytes of a tensor that `length` bytes of its coded form from `begin` on are made of; where
+/// it is byte-grouped, as many others.
+RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length);
+
 /// Whether the length of a piece, a u32, stands before it.
 bool mckp_has_piece_lengths(format::Codec codec) noexcept;
 

@@ -10,7 +10,6 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "integrity/sha256.h"
 #include "interop/content_hash_list.h"
 #include "interop/hex_text.h"
 #include "interop/mckp_format.h"
@@ -189,13 +188,15 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
 }
 
 void MckpChain::verify_content() const {
-  interop::ContentHashList hashes;
+  const MckpHeader& header = newest().header();
+  interop::ContentHashList hashes(header.content_digests);
   for (const MckpTensor& tensor : newest().tensors()) {
     const Tensor restored = read(tensor.name);
     hashes.add(tensor.name, tensor.dtype, tensor.shape, tensor.original_size,
-               integrity::sha256(restored.bytes()));
+               interop::tensor_digest(header.content_digests, restored.bytes(),
+                                      newest().impl_->options.threads));
   }
-  const auto& expected = newest().header().content_hash;
+  const auto& expected = header.content_hash;
   const Digest256 actual = hashes.finish();
   if (!expected || *expected == actual) return;
   throw IntegrityError(ErrorCode::checksum_mismatch, "the content hash",

@@ -1,49 +1,84 @@
 #include "interop/mckp_digest.h"
 
 #include <algorithm>
-#include <vector>
+#include <cstring>
+
+#include "integrity/content_hash.h"
 
 namespace thalia::interop {
 namespace {
 
 constexpr std::uint64_t kPart = 1 << 20;
-constexpr std::uint64_t kRestored = 1 << 16;  ///< elements at a time
+// Of SHA-256 for each piece, as pieces that find another thread at it do none.
+constexpr std::uint64_t kShare = 2;
+
+// What a part of a tensor will be restored to.
+class RestoredPart {
+ public:
+  ByteSpan of(const MckpTensor& tensor, ByteSpan part, codec::QuantizationLoss& loss) {
+    if (!tensor.method.quantized) return part;
+    const codec::UniformScale scale{.minimum = tensor.quantization->minimum,
+                                    .scale = tensor.quantization->scale};
+    codes_.resize(part.size() / (dtype_bits(tensor.dtype) / 8));
+    restored_.resize(part.size());
+    codec::quantize(tensor.dtype, part, tensor.quantization->bits, scale, codes_);
+    codec::dequantize(tensor.dtype, codes_, scale, restored_);
+    codec::measure_quantization(tensor.dtype, part, restored_, loss);
+    return restored_;
+  }
+
+ private:
+  std::vector<std::uint8_t> codes_;
+  std::vector<std::byte> restored_;
+};
+
+ByteSpan part_at(ByteSpan raw, std::uint64_t begin, std::uint64_t end) {
+  return raw.subspan(begin, std::min(kPart, end - begin));
+}
 
 }  // namespace
 
-void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t bytes) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) hash(tensor, raw, bytes);
+MckpDigest::MckpDigest(format::LeafAlgorithm algorithm, std::uint64_t raw_bytes)
+    : algorithm_(algorithm) {
+  if (algorithm_ == format::LeafAlgorithm::xxh3_128)
+    pieces_.resize(raw_bytes / kPart + (raw_bytes % kPart != 0 ? 1 : 0));
+}
+
+void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
+                         std::uint64_t end) {
+  if (algorithm_ == format::LeafAlgorithm::sha256) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) hash_in_order(tensor, raw, hashed_ + kShare * (end - begin));
+    return;
+  }
+  RestoredPart restored;
+  codec::QuantizationLoss loss;
+  for (; begin < end; begin += kPart) {
+    const ByteSpan part = restored.of(tensor, part_at(raw, begin, end), loss);
+    pieces_[begin / kPart] = integrity::xxh3_128(part);
+  }
+  const std::lock_guard lock(mutex_);
+  loss_.largest_error = std::max(loss_.largest_error, loss.largest_error);
 }
 
 Digest256 MckpDigest::finish(const MckpTensor& tensor, ByteSpan raw) {
-  const std::lock_guard lock(mutex_);
-  hash(tensor, raw, raw.size());
-  return sha256_.finish();
+  if (algorithm_ == format::LeafAlgorithm::sha256) {
+    hash_in_order(tensor, raw, raw.size());
+    return sha256_.finish();
+  }
+  const Digest128 hash = integrity::xxh3_128(std::as_bytes(std::span(pieces_)));
+  Digest256 digest;
+  std::memcpy(digest.bytes, hash.bytes, sizeof hash.bytes);
+  return digest;
 }
 
-void MckpDigest::hash(const MckpTensor& tensor, ByteSpan raw, std::uint64_t bytes) {
-  const std::uint64_t end = hashed_ + std::min<std::uint64_t>(bytes, raw.size() - hashed_);
-  if (!tensor.method.quantized) {
-    for (; hashed_ < end; hashed_ += std::min(kPart, end - hashed_))
-      sha256_.update(raw.subspan(hashed_, std::min(kPart, end - hashed_)));
-    return;
-  }
-  // Of the numbers that the codes stand for; always whole parts, so that elements stay whole.
-  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
-  const codec::UniformScale scale{.minimum = tensor.quantization->minimum,
-                                  .scale = tensor.quantization->scale};
-  std::vector<std::uint8_t> codes;
-  std::vector<std::byte> restored;
+void MckpDigest::hash_in_order(const MckpTensor& tensor, ByteSpan raw, std::uint64_t end) {
+  RestoredPart restored;
+  end = std::min<std::uint64_t>(end, raw.size());
   while (hashed_ < end) {
-    const ByteSpan part =
-        raw.subspan(hashed_, std::min<std::uint64_t>(raw.size() - hashed_, kRestored * width));
-    codes.resize(part.size() / width);
-    restored.resize(part.size());
-    codec::quantize(tensor.dtype, part, tensor.quantization->bits, scale, codes);
-    codec::dequantize(tensor.dtype, codes, scale, restored);
-    codec::measure_quantization(tensor.dtype, part, restored, loss_);
-    sha256_.update(restored);
+    // Always whole parts, so that elements stay whole.
+    const ByteSpan part = part_at(raw, hashed_, raw.size());
+    sha256_.update(restored.of(tensor, part, loss_));
     hashed_ += part.size();
   }
 }

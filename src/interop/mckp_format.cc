@@ -118,6 +118,10 @@ std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept {
                            tensor.quantization->bits);
 }
 
+std::string_view mckp_digests_name(format::LeafAlgorithm digests) noexcept {
+  return digests == format::LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
+}
+
 std::string mckp_block_header_bytes(const MckpTensor& tensor) {
   std::string bytes;
   append(bytes, format::le32(static_cast<std::uint32_t>(tensor.name.size())));

@@ -71,6 +71,9 @@ unsigned mckp_code_bits(unsigned bits) noexcept;
 inline std::uint64_t mckp_block_header(std::string_view name) noexcept {
   return kMckpNameLength + name.size() + kMckpBlockSizes;
 }
+/// As the header spells it.
+std::string_view mckp_digests_name(format::LeafAlgorithm digests) noexcept;
+
 /// The bytes of a block's header.
 std::string mckp_block_header_bytes(const MckpTensor& tensor);
 

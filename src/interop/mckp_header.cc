@@ -37,6 +37,17 @@ Digest256 read_digest(json::Value& value, std::string_view field) {
   return *digest;
 }
 
+format::LeafAlgorithm read_digests(json::Value& value, std::string_view field) {
+  const std::string text = read_text(value, field);
+  for (const auto known : {format::LeafAlgorithm::xxh3_128, format::LeafAlgorithm::sha256})
+    if (text == mckp_digests_name(known)) return known;
+  throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such digests",
+                         {.section = "header",
+                          .field = std::string(field),
+                          .value = printable(text),
+                          .bound = "xxh3_128 or sha256"});
+}
+
 std::string read_object(json::Value& value, std::string_view field) {
   require_kind(value, json::Kind::object, field);
   return json::copied(value);
@@ -233,6 +244,9 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
     } else if (key == "content_hash") {
       members.once(key);
       if (given) header.content_hash = read_digest(value, key);
+    } else if (key == "content_digests") {
+      members.once(key);
+      if (given) header.content_digests = read_digests(value, key);
     } else if (key == "compression_params") {
       members.once(key);
       header.compression_params = read_object(value, key);

@@ -56,6 +56,7 @@ std::string make_mckp_header(const MckpHeader& header, const std::vector<MckpTen
     json.null();
   }
   write_digest(json, "content_hash", header.content_hash);
+  json.member("content_digests", mckp_digests_name(header.content_digests));
   json.key("compression_params").raw(header.compression_params);
   json.key("tensor_metadata").begin_array();
   for (const MckpTensor& tensor : tensors) {

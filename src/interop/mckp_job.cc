@@ -12,9 +12,6 @@ namespace {
 
 using format::Codec;
 
-// Parts of the digest for each piece, as pieces that find another thread at it do none.
-constexpr std::uint64_t kDigestShare = 2;
-
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
   if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;
@@ -31,7 +28,7 @@ std::optional<MckpQuantization> quantization_of(std::string_view name, const Ten
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
                                            const MckpWriteOptions& options) {
-  auto work = std::make_shared<MckpWork>();
+  auto work = std::make_shared<MckpWork>(options.content_digests, tensor.bytes().size());
   MckpTensor& stored = work->stored;
   stored.dtype = tensor.dtype();
   stored.shape = tensor.shape();
@@ -62,8 +59,8 @@ void MckpJob::run(int level) {
   const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
   encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
   if (end == begin) return;
-  const std::uint64_t bytes_a_coded = raw.size() / mckp_coded_length(work.stored);
-  work.digest.advance(work.stored, raw, kDigestShare * (bytes_a_coded + 1) * (end - begin));
+  const auto [first, count] = mckp_raw_range(work.stored, begin, end - begin);
+  work.digest.advance(work.stored, raw, first, first + count);
 }
 
 }  // namespace thalia::interop

@@ -15,10 +15,12 @@ namespace thalia::interop {
 
 /// One tensor while it is compressed.
 struct MckpWork {
+  MckpWork(format::LeafAlgorithm digests, std::uint64_t raw_bytes) : digest(digests, raw_bytes) {}
+
   MckpTensor stored;  ///< all but what compressing tells
   Tensor tensor;
   Tensor base;  ///< where stored.method.delta
-  MckpDigest digest{};
+  MckpDigest digest;
 };
 
 /// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.

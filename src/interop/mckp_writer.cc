@@ -36,6 +36,7 @@ constexpr unsigned kJobsPerThread = 3;
 // What a thread takes: the pieces of its jobs, and what coding one of them needs.
 constexpr std::uint64_t kThreadBytes = (kJobsPerThread + 2) * interop::kMckpPiece;
 constexpr unsigned kMetadataDepth = 256;
+constexpr std::uint64_t kMovedPart = 1 << 18;
 constexpr int kHeaderLevel = 3;
 
 // Codecs without a level, which look at the elements themselves.
@@ -91,7 +92,6 @@ unsigned threads_of(const MckpWriteOptions& options) {
 
 // What the threads leave.
 std::uint64_t spool_memory(const MckpWriteOptions& options) {
-  if (!options.spills) return ~std::uint64_t{0};
   const std::uint64_t taken = threads_of(options) * kThreadBytes;
   return options.memory_bytes - std::min(options.memory_bytes, taken);
 }
@@ -101,15 +101,22 @@ ByteSpan bytes_of(const T& structure) {
   return std::as_bytes(std::span(&structure, 1));
 }
 
+std::uint64_t block_bytes(const MckpTensor& tensor) {
+  return interop::mckp_block_header(tensor.name) + tensor.compressed_size;
+}
+
 }  // namespace
 
 struct MckpWriter::Impl {
-  Impl(std::filesystem::path to, ByteSink into, MckpWriteOptions wanted)
+  Impl(std::filesystem::path to, ByteSink into, std::vector<std::byte>* memory,
+       MckpWriteOptions wanted)
       : path(std::move(to)),
         sink(std::move(into)),
+        whole(memory),
         options(std::move(wanted)),
         spool(spool_memory(options), temporary_folder()),
         steps("the file", path.string()),
+        hashes(options.content_digests),
         pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
              [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
     check_options(options);
@@ -142,7 +149,7 @@ struct MckpWriter::Impl {
   void collect() {
     MckpJob& job = pool.front();
     interop::MckpWork& work = *job.tensor;
-    if (job.begin == 0) begin_block();
+    if (job.begin == 0) begin_block(work.stored);
     if (job.begin != job.end && interop::mckp_has_piece_lengths(work.stored.method.codec)) {
       const format::le32 length(static_cast<std::uint32_t>(job.out.size()));
       append(bytes_of(length));
@@ -155,21 +162,33 @@ struct MckpWriter::Impl {
 
   void append(ByteSpan bytes) {
     checksum.update(bytes);
-    spool.append(bytes);
+    if (whole != nullptr) {
+      whole->insert(whole->end(), bytes.begin(), bytes.end());
+    } else {
+      spool.append(bytes);
+    }
   }
 
-  void begin_block() {
-    block_begin = spool.size();
+  std::uint64_t kept_bytes() const { return whole != nullptr ? whole->size() : spool.size(); }
+
+  // In memory blocks lie where they stay, each behind room for its header.
+  void begin_block(const MckpTensor& stored) {
+    if (whole != nullptr) whole->resize(whole->size() + interop::mckp_block_header(stored.name));
+    block_begin = kept_bytes();
     checksum.reset();
   }
 
   void end_block(interop::MckpWork& work) {
     MckpTensor& stored = work.stored;
     const std::uint64_t length = interop::mckp_coded_length(stored);
-    if (stored.method.codec != Codec::store && spool.size() - block_begin >= length)
+    if (stored.method.codec != Codec::store && kept_bytes() - block_begin >= length)
       store_raw(work);
-    stored.compressed_size = spool.size() - block_begin;
+    stored.compressed_size = kept_bytes() - block_begin;
     stored.xxh64 = checksum.finish();
+    if (whole != nullptr) {
+      const std::string header = interop::mckp_block_header_bytes(stored);
+      std::memcpy(whole->data() + block_begin - header.size(), header.data(), header.size());
+    }
     hashes.add(stored.name, stored.dtype, stored.shape, stored.original_size,
                work.digest.finish(stored, work.tensor.bytes()));
     result.largest_error = std::max(result.largest_error, work.digest.largest_error());
@@ -182,7 +201,11 @@ struct MckpWriter::Impl {
 
   // What does not shrink is stored as it is, whatever it was compared with.
   void store_raw(interop::MckpWork& work) {
-    spool.truncate(block_begin);
+    if (whole != nullptr) {
+      whole->resize(block_begin);
+    } else {
+      spool.truncate(block_begin);
+    }
     checksum.reset();
     const bool quantized = work.stored.method.quantized;
     work.stored.method = {.codec = Codec::store, .quantized = quantized};
@@ -195,11 +218,15 @@ struct MckpWriter::Impl {
     }
   }
 
+  std::vector<std::byte> front();
+  MckpFooter footer(const integrity::Xxh64& sum) const;
   void emit(const ByteSink& to);
+  void complete();
   MckpHeader header() const;
 
   std::filesystem::path path;
   ByteSink sink;
+  std::vector<std::byte>* whole;  ///< the file, where it stays in memory; else null, and the spool
   MckpWriteOptions options;
   io::Spool spool;
   Steps steps;
@@ -218,17 +245,19 @@ MckpHeader MckpWriter::Impl::header() const {
                     .training_step = options.training_step,
                     .previous = std::nullopt,
                     .content_hash = result.content_hash,
+                    .content_digests = options.content_digests,
                     .compression_params = params_of(options, level_of(options.codec)),
                     .metadata = options.metadata};
   if (result.delta_tensors != 0) header.previous = options.previous;
   return header;
 }
 
-void MckpWriter::Impl::emit(const ByteSink& to) {
+// What comes before the blocks, whose places it tells.
+std::vector<std::byte> MckpWriter::Impl::front() {
   std::uint64_t offset = 0;
   for (MckpTensor& tensor : tensors) {
     tensor.offset = offset;
-    offset += interop::mckp_block_header(tensor.name) + tensor.compressed_size;
+    offset += block_bytes(tensor);
   }
   const std::string text = interop::make_mckp_header(header(), tensors);
   if (text.size() > interop::kMckpMaxHeader) {
@@ -250,32 +279,67 @@ void MckpWriter::Impl::emit(const ByteSink& to) {
                       .flags = flags,
                       .header_length = static_cast<std::uint32_t>(frame.size())};
   std::memcpy(prelude.magic, interop::kMckpMagic.data(), sizeof prelude.magic);
+  const ByteSpan bytes = bytes_of(prelude);
+  frame.insert(frame.begin(), bytes.begin(), bytes.end());
+  result.file_bytes = frame.size() + offset + sizeof(MckpFooter);
+  return frame;
+}
 
-  if (options.announce)
-    options.announce(sizeof(prelude) + frame.size() + offset + sizeof(MckpFooter));
+MckpFooter MckpWriter::Impl::footer(const integrity::Xxh64& sum) const {
+  std::uint64_t total = 0;
+  for (const MckpTensor& tensor : tensors) total += tensor.compressed_size;
+  return {.checksum = sum.finish(), .total_compressed_size = total};
+}
 
+void MckpWriter::Impl::emit(const ByteSink& to) {
   integrity::Xxh64 sum;
   const auto put = [&](ByteSpan bytes) {
     stop_if_cancelled(options.cancel);
     sum.update(bytes);
     to(bytes);
-    result.file_bytes += bytes.size();
   };
-  put(bytes_of(prelude));
-  put(frame);
+  put(front());
   for (const MckpTensor& tensor : tensors) {
     put(as_byte_span(interop::mckp_block_header_bytes(tensor)));
     spool.take(tensor.compressed_size, put);
   }
-  const MckpFooter footer{.checksum = sum.finish(), .total_compressed_size = spool.size()};
-  put(bytes_of(footer));
+  to(bytes_of(footer(sum)));
+}
+
+// The blocks move behind what comes before them, and are summed while they are in the cache.
+void MckpWriter::Impl::complete() {
+  std::vector<std::byte> carried = front(), next = carried;
+  const std::uint64_t shift = carried.size();
+  const std::uint64_t end = shift + whole->size();
+  const std::uint64_t part = std::max(kMovedPart, shift);
+  whole->resize(result.file_bytes);
+  integrity::Xxh64 sum;
+  for (std::uint64_t at = 0; at < end; at += part) {
+    stop_if_cancelled(options.cancel);
+    std::byte* const to = whole->data() + at;
+    const std::uint64_t length = std::min(part, end - at), kept = std::min(shift, length);
+    // What a part gives up at its end is carried to the start of the next one.
+    std::memcpy(next.data(), to + length - kept, kept);
+    std::memmove(to + kept, to, length - kept);
+    std::memcpy(to, carried.data(), kept);
+    carried.swap(next);
+    sum.update({to, length});
+  }
+  const MckpFooter after = footer(sum);
+  std::memcpy(whole->data() + result.file_bytes - sizeof after, &after, sizeof after);
 }
 
 MckpWriter::MckpWriter(std::filesystem::path path, MckpWriteOptions options)
-    : impl_(std::make_unique<Impl>(std::move(path), ByteSink(), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(path), ByteSink(), nullptr, std::move(options))) {}
 
 MckpWriter::MckpWriter(ByteSink sink, MckpWriteOptions options)
-    : impl_(std::make_unique<Impl>(std::filesystem::path(), std::move(sink), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::filesystem::path(), std::move(sink), nullptr,
+                                   std::move(options))) {}
+
+MckpWriter::MckpWriter(std::vector<std::byte>& out, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::filesystem::path(), ByteSink(), &out, std::move(options))) {
+  out.clear();
+}
 
 MckpWriter::~MckpWriter() = default;
 MckpWriter::MckpWriter(MckpWriter&&) noexcept = default;
@@ -335,7 +399,9 @@ MckpWriteResult MckpWriter::finish() {
       impl.collect();
     }
     impl.result.content_hash = impl.hashes.finish();
-    if (impl.path.empty()) {
+    if (impl.whole != nullptr) {
+      impl.complete();
+    } else if (impl.path.empty()) {
       impl.emit(impl.sink);
     } else {
       OutputFile out(impl.path,

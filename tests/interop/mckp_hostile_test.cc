@@ -233,6 +233,8 @@ BOOST_AUTO_TEST_CASE(headers_that_contradict_themselves_are_refused) {
        "scheme"},
       {"\"previous_key\":null", "\"previous_key\":\"x\"", ErrorCode::inconsistent, "previous_key"},
       {"\"content_hash\":null", "\"content_hash\":\"AB\"", ErrorCode::bad_value, "content_hash"},
+      {"\"content_hash\":null", "\"content_digests\":\"md5\"", ErrorCode::unsupported_feature,
+       "content_digests"},
       {"\"metadata\":{}", "\"metadata\":[]", ErrorCode::bad_value, "metadata"},
       {"\"tensor_metadata\"", "\"tensors\"", ErrorCode::bad_value, "tensor_metadata"},
       {"\"metadata\":{}}", "\"metadata\":{}", ErrorCode::bad_json, "header"},
