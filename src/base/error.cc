@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/fail.h"
+
 namespace thalia {
 
 std::string_view error_code_name(ErrorCode code) noexcept {
@@ -82,7 +84,7 @@ void Error::add_tensor(std::string_view tensor) {
   compose();
 }
 
-// path: section.field at offset (region R, tensor T): message: got V, bound B
+// path: section.field at offset (region R, tensor T): message: got V, expected B
 void Error::compose() {
   const ErrorContext& c = context_;
   std::string where = c.section;
@@ -94,13 +96,20 @@ void Error::compose() {
   if (!owner.empty()) where += where.empty() ? owner : " (" + owner + ")";
 
   text_.clear();
-  for (const std::string& part : {c.path, where, message_}) {
+  for (const std::string& part : {c.path, where, message_, got_and_expected(code_, c)}) {
     if (part.empty()) continue;
     if (!text_.empty()) text_ += ": ";
     text_ += part;
   }
-  if (!c.value.empty()) text_ += ": got " + c.value;
-  if (!c.bound.empty()) text_ += (c.value.empty() ? ": " : ", ") + std::string("bound ") + c.bound;
+}
+
+std::string got_and_expected(ErrorCode code, const ErrorContext& context) {
+  std::string text = context.value.empty() ? "" : "got " + context.value;
+  if (context.bound.empty()) return text;
+  if (!text.empty()) text += ", ";
+  const bool is_most = code == ErrorCode::limit_exceeded &&
+                       context.bound.find_first_not_of("0123456789") == std::string::npos;
+  return text + (is_most ? "expected at most " : "expected ") + context.bound;
 }
 
 IoError::IoError(std::string_view operation, int errno_value, ErrorContext context)

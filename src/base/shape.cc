@@ -12,7 +12,7 @@ Shape::Shape(std::initializer_list<std::uint64_t> extents)
 Shape::Shape(std::span<const std::uint64_t> extents) {
   if (extents.size() > kMaxRank) {
     fail_argument(ErrorCode::bad_argument, "shape", fmt::format("{} dimensions", extents.size()),
-                  std::to_string(kMaxRank));
+                  "at most " + std::to_string(kMaxRank));
   }
   rank_ = static_cast<unsigned>(extents.size());
   std::copy(extents.begin(), extents.end(), extents_.begin());

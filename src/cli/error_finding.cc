@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fail.h"
+
 namespace thalia::cli {
 
 Finding finding_of(const Error& error) {
@@ -13,8 +15,7 @@ Finding finding_of(const Error& error) {
     if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
   };
   add(": ", error.message());
-  add(": ", context.value.empty() ? "" : "got " + context.value);
-  add(", ", context.bound.empty() ? "" : "bound " + context.bound);
+  add(": ", got_and_expected(error.code(), context));
   return {.severity = Severity::error,
           .code = error.code(),
           .section = context.section.empty() ? "file" : context.section,

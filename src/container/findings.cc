@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 
 namespace thalia {
@@ -27,8 +28,8 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
   const ErrorContext& context = error.context();
   std::string message = error.message();
   if (!context.field.empty()) message = context.field + (message.empty() ? "" : ": " + message);
-  if (!context.value.empty()) message += ": got " + context.value;
-  if (!context.bound.empty()) message += ", bound " + context.bound;
+  const std::string details = got_and_expected(error.code(), context);
+  if (!details.empty()) message += (message.empty() ? "" : ": ") + details;
   add({.code = error.code(),
        .section = context.section,
        .field = context.field,

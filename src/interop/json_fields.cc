@@ -17,7 +17,7 @@ Shape read_shape(json::Value& value) {
                            {.section = "header",
                             .field = "shape",
                             .value = std::to_string(rank),
-                            .bound = std::to_string(Shape::kMaxRank)});
+                            .bound = "at most " + std::to_string(Shape::kMaxRank)});
   }
   return Shape(extents);
 }

@@ -116,7 +116,8 @@ MckpQuantization checked_quant(const QuantTexts& texts, DType dtype) {
 void check_size(const MckpTensor& tensor) {
   const auto expected = tensor.shape.byte_length(tensor.dtype);
   if (!expected)
-    fail_header(ErrorCode::out_of_bounds, "shape", tensor.shape.to_string(), "2^64 - 1 bytes");
+    fail_header(ErrorCode::out_of_bounds, "shape", tensor.shape.to_string(),
+                "at most 2^64 - 1 bytes");
   if (tensor.original_size != *expected)
     fail_header(
         ErrorCode::inconsistent, "original_size", std::to_string(tensor.original_size),
@@ -166,7 +167,7 @@ MckpTensor read_tensor(json::Value& value) {
       members.need(field);
     if (tensor.name.size() > kMckpMaxName)
       fail_header(ErrorCode::bad_name, "name", fmt::format("{} bytes", tensor.name.size()),
-                  std::to_string(kMckpMaxName));
+                  fmt::format("at most {}", kMckpMaxName));
     const auto known = mckp_dtype_from_name(dtype);
     if (!known)
       throw UnsupportedDtypeError(
@@ -210,7 +211,8 @@ void check_tensors(const ParsedMckpHeader& parsed) {
       throw FormatError(ErrorCode::bad_name, "another tensor has this name",
                         {.section = "header", .field = "name", .tensor = printable(tensor.name)});
     if (__builtin_add_overflow(total, tensor.original_size, &total))
-      fail_header(ErrorCode::out_of_bounds, "original_size", "a sum of 2^64 or more", "2^64 - 1");
+      fail_header(ErrorCode::out_of_bounds, "original_size", "a sum of 2^64 or more",
+                  "at most 2^64 - 1");
   }
   if (total != parsed.header.original_size)
     fail_header(ErrorCode::inconsistent, "original_size",

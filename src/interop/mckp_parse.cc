@@ -61,7 +61,7 @@ MckpPrelude checked_prelude(ByteSpan file) {
   if (prelude.header_length > room) {
     fail_field(ErrorCode::truncated, "prelude", "header_length", 12,
                std::to_string(prelude.header_length),
-               fmt::format("{}, what is left of the file", room));
+               fmt::format("at most {}, what is left of the file", room));
   }
   return prelude;
 }

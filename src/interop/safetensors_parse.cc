@@ -86,7 +86,7 @@ Shape read_shape(json::Value& value, std::string_view tensor) {
                             .field = "shape",
                             .tensor = printable(tensor),
                             .value = std::to_string(rank),
-                            .bound = std::to_string(Shape::kMaxRank)});
+                            .bound = "at most " + std::to_string(Shape::kMaxRank)});
   }
   return Shape(std::span(extents.data(), rank));
 }
@@ -181,7 +181,8 @@ void check_extent(const HeaderTensor& tensor, std::uint64_t expected) {
   const auto name = safetensors_dtype_name(tensor.dtype);
   if (size.fault == SizeFault::overflow) {
     fail_tensor(ErrorCode::out_of_bounds, tensor.name, "shape", tensor.shape.to_string(),
-                "2^64 - 1 bits", fmt::format("overflow in the size of its {} elements", name));
+                "at most 2^64 - 1 bits",
+                fmt::format("overflow in the size of its {} elements", name));
   }
   if (size.fault == SizeFault::no_whole_bytes) {
     fail_tensor(ErrorCode::bad_value, tensor.name, "shape", tensor.shape.to_string(), "",
@@ -207,8 +208,9 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
   std::memcpy(&stored, file.data(), sizeof stored);
   const std::uint64_t length = stored;
   if (length > file.size() - kSafetensorsPrefix) {
-    fail_field(ErrorCode::truncated, "header", "length", 0, std::to_string(length),
-               fmt::format("{}, what is left of the file", file.size() - kSafetensorsPrefix));
+    fail_field(
+        ErrorCode::truncated, "header", "length", 0, std::to_string(length),
+        fmt::format("at most {}, what is left of the file", file.size() - kSafetensorsPrefix));
   }
   if (length > max_header_bytes) {
     fail_limit("header", "max_safetensors_header_bytes", length, max_header_bytes);

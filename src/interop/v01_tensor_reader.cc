@@ -128,7 +128,7 @@ V01TensorReader::Found V01TensorReader::read(std::uint64_t offset) {
                                              layout.nnz, layout.wide_indices);
   if (!length) {
     fail(ErrorCode::out_of_bounds, "shape", offset, layout.shape.to_string(),
-         "2^64 - 1 bytes of elements");
+         "at most 2^64 - 1 bytes of elements");
   }
   const std::uint64_t payload = cursor.offset();
   all_aligned_ = all_aligned_ && payload % 64 == 0;

@@ -99,7 +99,7 @@ LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint1
   if (before.number >= most) {
     fail_argument(ErrorCode::wrong_state, kLossyGeneration,
                   std::to_string(std::uint32_t{before.number} + 1), fmt::format("at most {}", most),
-                  "the state went through its bound of lossy encodings");
+                  "the state went through as many lossy encodings as it may");
   }
   return {static_cast<std::uint16_t>(before.number + 1), most};
 }

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(names_path_section_field_offset_value_and_bound) {
                            .value = "99",
                            .bound = "at most 50"});
   BOOST_TEST(std::string(error.what()) ==
-             "a.thalia: header.file_length at offset 104: got 99, bound at most 50");
+             "a.thalia: header.file_length at offset 104: got 99, expected at most 50");
 }
 
 BOOST_AUTO_TEST_CASE(context_added_while_unwinding_keeps_what_is_known) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(kinds_carry_their_facts) {
   BOOST_TEST((shape.expected() == Shape{2, 3}));
   BOOST_TEST((shape.actual() == Shape{3, 2}));
   BOOST_TEST((shape.code() == ErrorCode::shape_mismatch));
-  BOOST_TEST(std::string(shape.what()) == "tensor 'w': turned: got [3, 2], bound [2, 3]");
+  BOOST_TEST(std::string(shape.what()) == "tensor 'w': turned: got [3, 2], expected [2, 3]");
 
   const IntegrityError checksum(ErrorCode::checksum_mismatch, "", {.value = "ab", .bound = "cd"});
   BOOST_TEST(checksum.expected() == "cd");

@@ -65,24 +65,24 @@ BOOST_AUTO_TEST_CASE(empty_ranges_are_legal) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bound_outside_names_dimension_value_and_bound) {
-  BOOST_TEST(refusal(":,0:4", {8, 3}) == "--slice: dimension 1: got '4', bound -3 to 3");
-  BOOST_TEST(refusal("8", {8}) == "--slice: dimension 0: got '8', bound -8 to 7");
-  BOOST_TEST(refusal("-9:", {8}) == "--slice: dimension 0: got '-9', bound -8 to 8");
+  BOOST_TEST(refusal(":,0:4", {8, 3}) == "--slice: dimension 1: got '4', expected -3 to 3");
+  BOOST_TEST(refusal("8", {8}) == "--slice: dimension 0: got '8', expected -8 to 7");
+  BOOST_TEST(refusal("-9:", {8}) == "--slice: dimension 0: got '-9', expected -8 to 8");
   BOOST_TEST(refusal("99999999999999999999", {8}) ==
-             "--slice: dimension 0: got '99999999999999999999', bound -8 to 7");
+             "--slice: dimension 0: got '99999999999999999999', expected -8 to 7");
   BOOST_TEST(refusal("0", {0}) ==
              "--slice: dimension 0 is empty and has no index: got '0', "
-             "bound a range");
+             "expected a range");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_slice_is_refused) {
   BOOST_TEST(refusal("1:2,1", {8}) ==
-             "--slice: 2 parts for a tensor of shape [8]: got '1:2,1', bound at most 1");
+             "--slice: 2 parts for a tensor of shape [8]: got '1:2,1', expected at most 1");
   BOOST_TEST(refusal("5:2", {8}) ==
              "--slice: dimension 0: the range ends at 2, before it begins: "
-             "got '5:2', bound an end of at least 5");
+             "got '5:2', expected an end of at least 5");
   BOOST_TEST(refusal("0:8:2", {8}) ==
-             "--slice: dimension 0: there are no steps: got '0:8:2', bound FIRST:END");
+             "--slice: dimension 0: there are no steps: got '0:8:2', expected FIRST:END");
   for (const char* bad : {"x", "1.5", "+1", "0x1", "1 2", "-", ",", "...,...", "--1", "1e3"})
     BOOST_TEST(refusal(bad, {8, 3}) != "accepted", bad);
 }

@@ -108,19 +108,19 @@ BOOST_AUTO_TEST_CASE(refusals_say_what_is_wrong) {
   const auto says = [](const std::string& text, const std::string& part) {
     BOOST_TEST(text.find(part) != std::string::npos, text << " does not say " << part);
   };
-  says(refusal_with(0, 3), "element_bytes: got 3, bound 2, 4 or 8");
-  says(refusal_with(1, 9), "symbol_bits: got 9, bound 1 to 8");
-  says(refusal_with(2, 5), "code_bits: got 5, bound 1 to 4");
-  says(refusal_with(3, 1), "zero_3: got 1, bound 0");
-  says(refusal_with(4, 2), "stored bytes: got 58, bound 59");
+  says(refusal_with(0, 3), "element_bytes: got 3, expected 2, 4 or 8");
+  says(refusal_with(1, 9), "symbol_bits: got 9, expected 1 to 8");
+  says(refusal_with(2, 5), "code_bits: got 5, expected 1 to 4");
+  says(refusal_with(3, 1), "zero_3: got 1, expected 0");
+  says(refusal_with(4, 2), "stored bytes: got 58, expected 59");
   const Bytes halves = test::normal_elements({Content::floats, 2, 5}, 300);
   Bytes stored = encoded({Content::floats, 2, 5}, halves);
   stored.at(8) |= std::byte{1};
-  says(test::refusal(kCodec, stored, halves.size()), "bound no bit below the highest 5");
+  says(test::refusal(kCodec, stored, halves.size()), "expected no bit below the highest 5");
   // Two escapes where one is stored, none where one is, and one behind the last number.
-  says(refusal_with(9, 0x0C), "escapes: got 1, bound one for each code");
-  says(refusal_with(9, 0x00), "escapes: got 1, bound 0, as many as codes");
-  says(refusal_with(14, 0x01), "padding: got 1, bound 0");
+  says(refusal_with(9, 0x0C), "escapes: got 1, expected one for each code");
+  says(refusal_with(9, 0x00), "escapes: got 1, expected 0, as many as codes");
+  says(refusal_with(14, 0x01), "padding: got 1, expected 0");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

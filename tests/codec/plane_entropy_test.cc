@@ -128,33 +128,34 @@ BOOST_AUTO_TEST_CASE(damaged_words_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_say_what_is_wrong) {
-  check_says(refusal_with(0, {3}), "element_bytes: got 3, bound 1, 2, 4 or 8");
-  check_says(refusal_with(1, {1}), "is_rotated: got 1, bound 0");
-  check_says(refusal_with(0, {2, 2}), "is_rotated: got 2, bound 0 or 1");
-  check_says(refusal_with(2, {1}), "zero_2: got 1, bound 0");
-  check_says(refusal_with(kEntry, {3}), "mode: got 3, bound 0 to 2");
-  check_says(refusal_with(kEntry, {2, 1}), "value: got 1, bound 0");
-  check_says(refusal_with(kEntry + 2, {1}), "zero_2: got 1, bound 0");
-  check_says(refusal_with(kEntry, {0}), "length of a stored plane: got 166, bound 300");
-  check_says(refusal_with(kEntry, {1}), "length of a constant plane: got 166, bound 0");
-  check_says(refusal_with(kEntry + 4, {255}), "length of a plane: got 255, bound 166");
-  check_says(refusal_with(kEntry + 4, {165}), "bytes behind the planes: got 1, bound 0");
-  check_says(refusal_with(kEntry + 4, {0}), "bytes of a coded plane: got 0, bound 32 more");
+  check_says(refusal_with(0, {3}), "element_bytes: got 3, expected 1, 2, 4 or 8");
+  check_says(refusal_with(1, {1}), "is_rotated: got 1, expected 0");
+  check_says(refusal_with(0, {2, 2}), "is_rotated: got 2, expected 0 or 1");
+  check_says(refusal_with(2, {1}), "zero_2: got 1, expected 0");
+  check_says(refusal_with(kEntry, {3}), "mode: got 3, expected 0 to 2");
+  check_says(refusal_with(kEntry, {2, 1}), "value: got 1, expected 0");
+  check_says(refusal_with(kEntry + 2, {1}), "zero_2: got 1, expected 0");
+  check_says(refusal_with(kEntry, {0}), "length of a stored plane: got 166, expected 300");
+  check_says(refusal_with(kEntry, {1}), "length of a constant plane: got 166, expected 0");
+  check_says(refusal_with(kEntry + 4, {255}), "length of a plane: got 255, expected 166");
+  check_says(refusal_with(kEntry + 4, {165}), "bytes behind the planes: got 1, expected 0");
+  check_says(refusal_with(kEntry + 4, {0}), "bytes of a coded plane: got 0, expected 32 more");
 }
 
 BOOST_AUTO_TEST_CASE(hostile_frequencies_and_states_are_refused) {
   const auto with_frequencies = [](int a, int b) {
     return refusal_with(kFrequencies, {a % 256, a / 256, b % 256, b / 256});
   };
-  check_says(with_frequencies(4055, 42), "sum of frequencies: got 4097, bound 4096");
-  check_says(with_frequencies(4055, 40), "sum of frequencies: got 4095, bound 4096");
-  check_says(with_frequencies(4055, 0), "frequency: got 0, bound 1 to 4095");
-  check_says(with_frequencies(4096, 41), "frequency: got 4096, bound 1 to 4095");
-  check_says(with_frequencies(65535, 41), "frequency: got 65535, bound 1 to 4095");
+  check_says(with_frequencies(4055, 42), "sum of frequencies: got 4097, expected 4096");
+  check_says(with_frequencies(4055, 40), "sum of frequencies: got 4095, expected 4096");
+  check_says(with_frequencies(4055, 0), "frequency: got 0, expected 1 to 4095");
+  check_says(with_frequencies(4096, 41), "frequency: got 4096, expected 1 to 4095");
+  check_says(with_frequencies(65535, 41), "frequency: got 65535, expected 1 to 4095");
   // One byte fewer, or two more, than there are frequencies for.
   check_says(refusal_with(kBitmap + 12, {2}), "sum of frequencies");
-  check_says(refusal_with(kBitmap + 12, {14}), "frequency: got 36048, bound 1 to 4095");
-  check_says(refusal_with(kStates, {0, 0x7F, 0, 0}), "state: got 32512, bound 32768 to 2147483647");
+  check_says(refusal_with(kBitmap + 12, {14}), "frequency: got 36048, expected 1 to 4095");
+  check_says(refusal_with(kStates, {0, 0x7F, 0, 0}),
+             "state: got 32512, expected 32768 to 2147483647");
   check_says(refusal_with(kStates, {0, 0, 0, 0x80}), "state: got 2147483648");
   check_says(refusal_with(kStates, {0, 0x80, 1, 0}), "last state");
 }

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(tables_that_do_not_agree_with_the_file_are_refused) {
 
     TableEditor longer = sound;  // overlaps the next frame
     longer.entries[1].stored_length = longer.entries[1].stored_length + 1;
-    restored.refuses(longer.file(), "stored_length", "bound 1 to");
+    restored.refuses(longer.file(), "stored_length", "expected 1 to");
     TableEditor shorter = sound;
     shorter.entries[1].stored_length = shorter.entries[1].stored_length - 1;
     restored.refuses(shorter.file(), "stored_length", "bytes of all frames");

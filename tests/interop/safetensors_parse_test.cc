@@ -82,12 +82,14 @@ BOOST_AUTO_TEST_CASE(absent_and_empty_metadata_differ) {
 }
 
 BOOST_AUTO_TEST_CASE(header_length_is_checked_before_the_header) {
-  BOOST_TEST(verdict("") ==
-             "truncated: header at offset 0: no room for the header's length: got 0 bytes, bound "
-             "at least 8");
+  BOOST_TEST(
+      verdict("") ==
+      "truncated: header at offset 0: no room for the header's length: got 0 bytes, expected "
+      "at least 8");
   BOOST_TEST(verdict("1234567").starts_with("truncated: "));
-  BOOST_TEST(verdict(std::string("\3\0\0\0\0\0\0\0{}", 10)) ==
-             "truncated: header.length at offset 0: got 3, bound 2, what is left of the file");
+  BOOST_TEST(
+      verdict(std::string("\3\0\0\0\0\0\0\0{}", 10)) ==
+      "truncated: header.length at offset 0: got 3, expected at most 2, what is left of the file");
   BOOST_TEST(verdict(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10))
                  .starts_with("truncated: header.length at offset 0: got 18446744073709551615"));
 }
@@ -134,7 +136,7 @@ BOOST_AUTO_TEST_CASE(refuses_repeated_keys) {
 
 BOOST_AUTO_TEST_CASE(metadata_maps_strings_to_strings) {
   BOOST_TEST(header_verdict(R"({"__metadata__":{"a":1}})") ==
-             "bad_value: header.__metadata__[a]: got number, bound string");
+             "bad_value: header.__metadata__[a]: got number, expected string");
   BOOST_TEST(header_verdict(R"({"__metadata__":null})").starts_with("bad_value: "));
   BOOST_TEST(header_verdict(R"({"__metadata__":["a"]})").starts_with("bad_value: "));
   BOOST_TEST(header_verdict(R"({"__metadata__":{"a":{"b":"c"}}})").starts_with("bad_value: "));
@@ -150,13 +152,13 @@ BOOST_AUTO_TEST_CASE(a_tensor_has_exactly_dtype_shape_and_data_offsets) {
   BOOST_TEST(header_verdict(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":{}}})", 1) ==
              "bad_value: header.x (tensor 't'): unknown field");
   BOOST_TEST(header_verdict(R"({"t":null})") ==
-             "bad_value: header (tensor 't'): got null, bound object");
+             "bad_value: header (tensor 't'): got null, expected object");
   BOOST_TEST(header_verdict(R"({"t":["U8",[1],[0,1]]})", 1).starts_with("bad_value: "));
 }
 
 BOOST_AUTO_TEST_CASE(refuses_fields_of_another_kind) {
   BOOST_TEST(tensor_verdict("8", "[1]", "[0,1]", 1) ==
-             "bad_value: header.dtype (tensor 't'): got number, bound string");
+             "bad_value: header.dtype (tensor 't'): got number, expected string");
   BOOST_TEST(tensor_verdict("\"U8\"", "1", "[0,1]", 1).starts_with("bad_value: header.shape"));
   BOOST_TEST(
       tensor_verdict("\"U8\"", "[\"1\"]", "[0,1]", 1).starts_with("bad_value: header.shape"));
@@ -164,7 +166,7 @@ BOOST_AUTO_TEST_CASE(refuses_fields_of_another_kind) {
     BOOST_TEST_CONTEXT(extent) {
       BOOST_TEST(tensor_verdict("\"U8\"", std::string("[") + extent + "]", "[0,1]", 1) ==
                  std::string("bad_value: header.shape (tensor 't'): got ") + extent +
-                     ", bound a whole number from 0 to 2^64 - 1");
+                     ", expected a whole number from 0 to 2^64 - 1");
     }
   }
   for (const char* offsets : {"[]", "[0]", "[0,1,1]"}) {
@@ -181,13 +183,15 @@ BOOST_AUTO_TEST_CASE(refuses_unknown_dtypes_and_more_than_eight_dimensions) {
   BOOST_TEST(tensor_verdict("\"I4\"", "[2]", "[0,1]", 1).starts_with("unsupported_dtype: "));
   BOOST_TEST(tensor_verdict("\"U8\"", "[1,1,1,1,1,1,1,1]", "[0,1]", 1) == "good");
   BOOST_TEST(tensor_verdict("\"U8\"", "[1,1,1,1,1,1,1,1,1]", "[0,1]", 1) ==
-             "unsupported_feature: header.shape (tensor 't'): too many dimensions: got 9, bound 8");
+             "unsupported_feature: header.shape (tensor 't'): too many dimensions: got 9, expected "
+             "at most 8");
 }
 
 BOOST_AUTO_TEST_CASE(size_is_that_of_dtype_and_shape) {
-  BOOST_TEST(tensor_verdict("\"F32\"", "[2]", "[0,4]", 4) ==
-             "inconsistent: header.data_offsets (tensor 't'): got [0, 4] of 4 bytes, bound 8 bytes "
-             "for F32 [2]");
+  BOOST_TEST(
+      tensor_verdict("\"F32\"", "[2]", "[0,4]", 4) ==
+      "inconsistent: header.data_offsets (tensor 't'): got [0, 4] of 4 bytes, expected 8 bytes "
+      "for F32 [2]");
   BOOST_TEST(tensor_verdict("\"F32\"", "[]", "[0,4]", 4) == "good");
   BOOST_TEST(tensor_verdict("\"F32\"", "[0,7]", "[0,0]", 0) == "good");
   BOOST_TEST(tensor_verdict("\"F32\"", "[0,7]", "[0,4]", 4).starts_with("inconsistent: "));
@@ -218,7 +222,7 @@ BOOST_AUTO_TEST_CASE(packed_elements_fill_whole_bytes) {
 BOOST_AUTO_TEST_CASE(refuses_overflow_on_the_way_to_the_size) {
   BOOST_TEST(tensor_verdict("\"F32\"", "[4611686018427387904]", "[0,0]", 0) ==
              "out_of_bounds: header.shape (tensor 't'): overflow in the size of its F32 elements: "
-             "got [4611686018427387904], bound 2^64 - 1 bits");
+             "got [4611686018427387904], expected at most 2^64 - 1 bits");
   BOOST_TEST(tensor_verdict("\"U8\"", "[4294967296,4294967296]", "[0,0]", 0)
                  .starts_with("out_of_bounds: "));
   // The reference multiplies from the left and stops at the overflow, not at the zero behind it.
@@ -236,23 +240,23 @@ BOOST_AUTO_TEST_CASE(tensors_cover_the_data_without_holes_or_overlap) {
   BOOST_TEST(header_verdict(two("[2,4]", "[0,2]"), 4) == "good");
   BOOST_TEST(header_verdict(two("[0,2]", "[1,3]"), 3) ==
              "inconsistent: header.data_offsets (tensor 'b'): overlaps the tensor before it: got "
-             "[1, 3], bound a begin of 2");
+             "[1, 3], expected a begin of 2");
   BOOST_TEST(header_verdict(two("[0,2]", "[0,2]"), 2).starts_with("inconsistent: "));
   BOOST_TEST(header_verdict(two("[0,2]", "[3,5]"), 5) ==
              "inconsistent: header.data_offsets (tensor 'b'): leaves a hole before it: got [3, 5], "
-             "bound a begin of 2");
+             "expected a begin of 2");
   BOOST_TEST(header_verdict(two("[1,3]", "[3,5]"), 5).starts_with("inconsistent: "));
   BOOST_TEST(tensor_verdict("\"U8\"", "[2]", "[2,0]", 2) ==
-             "bad_value: header.data_offsets (tensor 't'): got [2, 0], bound begin <= end");
+             "bad_value: header.data_offsets (tensor 't'): got [2, 0], expected begin <= end");
 }
 
 BOOST_AUTO_TEST_CASE(file_is_exactly_header_and_data) {
   BOOST_TEST(tensor_verdict("\"U8\"", "[4]", "[0,4]", 3) ==
              "truncated: data at offset 61: the file ends before its tensors do: got 3 bytes, "
-             "bound 4");
+             "expected 4");
   BOOST_TEST(tensor_verdict("\"U8\"", "[4]", "[0,4]", 5) ==
              "inconsistent: data at offset 61: there is more behind the last tensor: got 5 bytes, "
-             "bound 4");
+             "expected 4");
   BOOST_TEST(header_verdict("{}", 1).starts_with("inconsistent: data"));
   BOOST_TEST(tensor_verdict("\"U8\"", "[1152921504606846976]", "[0,1152921504606846976]", 4)
                  .starts_with("truncated: data"));

@@ -203,16 +203,16 @@ BOOST_AUTO_TEST_CASE(refuses_texts_that_are_none) {
   const auto refuses = [](std::string_view text, ErrorCode code, const char* part) {
     BOOST_CHECK_EXCEPTION(parse_precision_policy(text), UsageError, says(code, part));
   };
-  refuses("", ErrorCode::bad_argument, "got '', bound fp32, fp16, bf16, mixed, keep, KEY=");
+  refuses("", ErrorCode::bad_argument, "got '', expected fp32, fp16, bf16, mixed, keep, KEY=");
   refuses("fp8", ErrorCode::bad_argument, "unknown precision policy: got 'fp8'");
   refuses("weights=fp8", ErrorCode::bad_argument, "invalid precision: got 'weights=fp8'");
   refuses("weights=fp16,", ErrorCode::bad_argument, "got ''");
   refuses("=fp16", ErrorCode::bad_argument, "got '=fp16'");
   refuses("wieghts=fp16", ErrorCode::bad_argument,
-          "unknown category: got 'wieghts', bound weights,");
+          "unknown category: got 'wieghts', expected weights,");
   refuses("weights=fp16,weights=fp32", ErrorCode::duplicate, "weights=fp32");
-  refuses("match=name", ErrorCode::bad_argument, "bound original, role");
-  refuses("a/b=", ErrorCode::bad_argument, "bound fp32, fp16, bf16, auto, keep");
+  refuses("match=name", ErrorCode::bad_argument, "expected original, role");
+  refuses("a/b=", ErrorCode::bad_argument, "expected fp32, fp16, bf16, auto, keep");
   refuses(R"("w_ff")", ErrorCode::bad_argument, R"(got '"w_ff"')");
   refuses(R"("w_ff=fp16)", ErrorCode::bad_argument, R"(got '"w_ff=fp16')");
   refuses(R"("w_ff\)", ErrorCode::bad_argument, "unknown precision policy");

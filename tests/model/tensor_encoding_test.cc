@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_bad_index_is_found_before_it_is_used) {
   const Tensor sparse =
       Tensor::csr<std::uint32_t>(DType::f32, {2, 2}, {rows, columns, as_byte_span(values)});
   const auto& error = expect<FormatError>([&] { sparse.to_dense(); }, ErrorCode::bad_value);
-  BOOST_TEST(error.message() == "column_indices[1] is 2, bound below 2");
+  BOOST_TEST(error.message() == "column_indices[1] is 2, expected below 2");
   expect<FormatError>([&] { sparse.csr(); }, ErrorCode::bad_value);
 }
 

@@ -8,7 +8,7 @@ class Refused(Exception):
     """The file breaks a rule; the text names class, section, field, offset, value and bound."""
 
     def __init__(self, kind, section, field, offset, value, bound):
-        super().__init__(f"{kind}: {section}.{field} at {offset}: got {value}, bound {bound}")
+        super().__init__(f"{kind}: {section}.{field} at {offset}: got {value}, expected {bound}")
         self.kind = kind
         self.section = section
         self.field = field
