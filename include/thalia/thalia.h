@@ -40,6 +40,7 @@
 #include "thalia/storage.h"
 #include "thalia/stream.h"
 #include "thalia/tensor_value.h"
+#include "thalia/text.h"
 #include "thalia/v01.h"
 #include "thalia/v01_binary.h"
 #include "thalia/v01_state.h"

@@ -7,8 +7,16 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "thalia/text.h"
 
 namespace thalia {
+namespace {
+
+std::string shown(std::string_view text) {
+  return printable(text, std::string_view::npos);
+}
+
+}  // namespace
 
 std::string_view error_code_name(ErrorCode code) noexcept {
   switch (code) {
@@ -63,7 +71,9 @@ std::string_view error_code_name(ErrorCode code) noexcept {
 }
 
 Error::Error(ErrorCode code, std::string message, ErrorContext context)
-    : code_(code), message_(std::move(message)), context_(std::move(context)) {
+    : code_(code), message_(shown(message)), context_(std::move(context)) {
+  context_.value = shown(context_.value);
+  context_.bound = shown(context_.bound);
   compose();
 }
 
@@ -101,6 +111,7 @@ void Error::compose() {
     if (!text_.empty()) text_ += ": ";
     text_ += part;
   }
+  text_ = shown(text_);  // names and paths too, which stand in the context as they are
 }
 
 std::string got_and_expected(ErrorCode code, const ErrorContext& context) {

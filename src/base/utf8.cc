@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <algorithm>
+#include <iterator>
 
 namespace thalia {
 namespace {
@@ -11,40 +12,33 @@ bool is_continuation(unsigned char byte) {
   return (byte & 0xC0) == 0x80;
 }
 
-// Length of the valid character at the front of `text`, or 0.
-std::size_t character_length(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = at(0);
-  if (lead < 0x80) return 1;
-  std::size_t length;
-  unsigned char low =
-      0x80;  // bounds of the second byte: they exclude long forms, surrogates and what is too large
-  unsigned char high = 0xBF;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  } else {
-    return 0;
+}  // namespace
+
+Character first_character(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {0, 0};
+  char32_t code = first & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!is_continuation(byte(i))) return {0, 0};
+    code = (code << 6) | (byte(i) & 0x3F);
   }
-  if (text.size() < length || at(1) < low || at(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (!is_continuation(at(i))) return 0;
-  }
-  return length;
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < kSmallest[length] || code > 0x10FFFF || surrogate) return {0, 0};
+  return {code, length};
 }
 
-}  // namespace
+bool is_unsafe(char32_t c) noexcept {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
 
 std::size_t find_invalid_utf8(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text.substr(at));
+    const std::size_t length = first_character(text.substr(at)).length;
     if (length == 0) return at;
     at += length;
   }
@@ -59,15 +53,24 @@ std::string_view utf8_prefix(std::string_view text, std::size_t limit) noexcept 
 
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text.substr(at));
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const bool plain = length > 1 || (length == 1 && byte >= 0x20 && byte != 0x7F);
-    const std::string piece =
-        plain ? std::string(text.substr(at, length)) : fmt::format("\\x{:02x}", byte);
-    if (out.size() + piece.size() > limit) return out + "…";
-    out += piece;
-    at += plain ? length : 1;
+  while (!text.empty()) {
+    const auto [code, length] = first_character(text);
+    const std::size_t before = out.size();
+    if (length == 0) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+    } else if (!is_unsafe(code)) {
+      out += text.substr(0, length);
+    } else if (code == '\n' || code == '\t' || code == '\r') {
+      out += code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r";
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\{}{:0{}x}", length == 1 ? 'x' : 'u',
+                     static_cast<unsigned>(code), length == 1 ? 2 : 4);
+    }
+    if (out.size() > limit) {
+      out.resize(before);
+      return out + "…";
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;
 }

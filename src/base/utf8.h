@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
+
+#include "thalia/text.h"
 
 namespace thalia {
 
@@ -15,9 +16,5 @@ inline bool is_valid_utf8(std::string_view text) noexcept {
 
 /// The longest prefix of at most `limit` bytes that does not end inside a character of valid UTF-8.
 std::string_view utf8_prefix(std::string_view text, std::size_t limit) noexcept;
-
-/// For messages: printable, at most `limit` bytes; control characters and invalid bytes as \xNN,
-/// the cut as "…".
-std::string printable(std::string_view text, std::size_t limit = 200);
 
 }  // namespace thalia

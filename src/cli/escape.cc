@@ -7,72 +7,17 @@
 #include <cstdint>
 #include <iterator>
 
+#include "thalia/text.h"
+
 namespace thalia::cli {
 namespace {
 
-struct Decoded {
-  char32_t character;
-  std::size_t length;  ///< 0: the first byte starts no UTF-8 sequence
-};
-
-Decoded decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {0, 0};
-  char32_t character = first & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {0, 0};
-    character = (character << 6) | (byte(i) & 0x3F);
-  }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-  if (character < kSmallest[length] || character > 0x10FFFF || surrogate) return {0, 0};
-  return {character, length};
-}
-
-// Those that move the cursor, end a line or reorder what stands around them.
-bool is_unsafe(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
-}
-
-// Of those, what a JSON string may hold as it is. All begin with one of a few bytes.
+// Of what printable() escapes, what a JSON string may hold as it is. All begin with one of a few
+// bytes.
 bool is_unsafe_in_json(char32_t c) {
   return c >= 0x7F && is_unsafe(c);
 }
 constexpr std::string_view kFirstBytesOfUnsafe = "\x7F\xC2\xD8\xE2\xEF";
-
-std::string escape_with(std::string_view text, bool double_backslash) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const auto [character, length] = decode(text);
-    if (length == 0) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
-      text.remove_prefix(1);
-      continue;
-    }
-    if (character == '\n') {
-      out += "\\n";
-    } else if (character == '\t') {
-      out += "\\t";
-    } else if (character == '\r') {
-      out += "\\r";
-    } else if (character == '\\' && double_backslash) {
-      out += "\\\\";
-    } else if (!is_unsafe(character)) {
-      out += text.substr(0, length);
-    } else if (length == 1) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(character));
-    } else {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
-    }
-    text.remove_prefix(length);
-  }
-  return out;
-}
 
 void append_utf8(std::string& out, unsigned c) {
   const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
@@ -112,16 +57,18 @@ bool in_any(const Range (&ranges)[N], char32_t c) {
 }  // namespace
 
 std::string escape(std::string_view text) {
-  return escape_with(text, false);
+  return printable(text, std::string_view::npos);
 }
 std::string escape_name(std::string_view name) {
-  return escape_with(name, true);
+  std::string doubled;
+  for (const char c : name) doubled.append(c == '\\' ? 2 : 1, c);
+  return escape(doubled);
 }
 
 bool has_unsafe(std::string_view text) noexcept {
   for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
     text.remove_prefix(at);
-    const auto [character, length] = decode(text);
+    const auto [character, length] = first_character(text);
     if (is_unsafe_in_json(character)) return true;
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
@@ -133,7 +80,7 @@ std::string escape_unsafe(std::string_view text) {
   for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
     out += text.substr(0, at);
     text.remove_prefix(at);
-    const auto [character, length] = decode(text);
+    const auto [character, length] = first_character(text);
     const std::size_t taken = std::max<std::size_t>(length, 1);
     if (is_unsafe_in_json(character)) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
@@ -174,7 +121,7 @@ std::string unescape_name(std::string_view text) {
 
 std::string as_utf8(std::string_view text) {
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = decode(rest).length;
+    const std::size_t length = first_character(rest).length;
     if (length == 0) return escape(text);
     rest.remove_prefix(length);
   }
@@ -184,7 +131,7 @@ std::string as_utf8(std::string_view text) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    const auto [character, length] = decode(text);
+    const auto [character, length] = first_character(text);
     if (!in_any(kCombining, character)) width += in_any(kWide, character) ? 2 : 1;
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }

@@ -7,8 +7,7 @@
 
 namespace thalia::cli {
 
-/// Control characters, line and paragraph separators, bidirectional overrides and bytes that are
-/// not UTF-8 come out as \n, \x1b, \u202e; everything else stays as it is.
+/// printable() of thalia/text.h, however long.
 std::string escape(std::string_view text);
 /// The same with backslashes doubled, so that unescape_name gets every name back.
 std::string escape_name(std::string_view name);

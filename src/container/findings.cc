@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "base/utf8.h"
+#include "thalia/text.h"
 
 namespace thalia {
 
@@ -16,6 +16,7 @@ bool VerifyReport::ok() const noexcept {
 namespace container {
 
 void Findings::add(Finding finding) {
+  finding.message = printable(finding.message, std::string_view::npos);
   const std::lock_guard lock(mutex_);
   if (findings_.size() < most_) {
     findings_.push_back(std::move(finding));

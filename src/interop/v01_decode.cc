@@ -68,8 +68,8 @@ class TensorPlacer {
       const V01TensorReader::Found& found = tensors_.at(*offset);
       const auto claimed = unsigned_member(tag, "_bytes");
       if (claimed != found.bytes && warnings_.size() < kMostWarnings) {
-        warnings_.push_back(fmt::format("tensor '{}' of region '{}' has {} bytes, not {}", path,
-                                        printable(region_), found.bytes,
+        warnings_.push_back(fmt::format("tensor '{}' of region '{}' has {} bytes, not {}",
+                                        printable(path), printable(region_), found.bytes,
                                         claimed ? std::to_string(*claimed) : "what _bytes says"));
       }
       return found.tensor;

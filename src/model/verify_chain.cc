@@ -5,6 +5,7 @@
 
 #include "container/findings.h"
 #include "thalia/delta.h"
+#include "thalia/text.h"
 
 namespace thalia {
 namespace {
@@ -18,7 +19,7 @@ void append(VerifyReport& report, VerifyReport other, const std::string& file, s
       ++report.suppressed;
       continue;
     }
-    if (!file.empty()) finding.message = "of '" + file + "': " + finding.message;
+    if (!file.empty()) finding.message = "of '" + printable(file) + "': " + finding.message;
     report.findings.push_back(std::move(finding));
   }
 }

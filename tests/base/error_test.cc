@@ -65,6 +65,21 @@ BOOST_AUTO_TEST_CASE(kinds_carry_their_facts) {
   BOOST_TEST(checksum.actual() == "ab");
 }
 
+// Whoever throws may forget it; whoever prints what() to a terminal is safe all the same.
+BOOST_AUTO_TEST_CASE(text_shows_nothing_that_moves_the_cursor_or_reorders) {
+  const std::string bad = "\xc2\x9b\xe2\x80\xae\x1b\n\xff";
+  const std::string good = "\\u009b\\u202e\\x1b\\n\\xff";
+  const FormatError error(
+      ErrorCode::bad_value, "m" + bad,
+      {.path = "p" + bad, .region = bad, .tensor = bad, .value = bad, .bound = "b" + bad});
+  BOOST_TEST(std::string(error.what()) == "p" + good + ": region '" + good + "', tensor '" + good +
+                                              "': m" + good + ": got " + good + ", expected b" +
+                                              good);
+  BOOST_TEST(error.message() == "m" + good);
+  BOOST_TEST(error.context().value == good);
+  BOOST_TEST(error.context().region == bad);  // the name itself, to look it up by
+}
+
 BOOST_AUTO_TEST_CASE(codes_are_pinned) {
   BOOST_TEST(static_cast<int>(ErrorCode::io) == 100);
   BOOST_TEST(static_cast<int>(ErrorCode::storage) == 101);

@@ -34,8 +34,20 @@ BOOST_AUTO_TEST_CASE(prefix_never_splits_a_character) {
 }
 
 BOOST_AUTO_TEST_CASE(printable_escapes_controls_and_broken_bytes) {
-  BOOST_TEST(printable("a\n\xFFé") == "a\\x0a\\xffé");
+  BOOST_TEST(printable("a\n\x1b\xFFé\\") == "a\\n\\x1b\\xffé\\");
   BOOST_TEST(printable("abcdef", 3) == "abc…");
+  BOOST_TEST(printable("ab\n", 3) == "ab…");
+}
+
+// C1 controls move a cursor as C0 ones do; bidirectional ones let a name look like another.
+BOOST_AUTO_TEST_CASE(printable_escapes_what_reorders_or_hides) {
+  BOOST_TEST(printable("\xc2\x9b"
+                       "31m") == "\\u009b31m");
+  for (const std::string& text : {"\xd8\x9c"s, "\xe2\x80\x8e"s, "\xe2\x80\xa8"s, "\xe2\x80\xae"s,
+                                  "\xe2\x81\xa6"s, "\xef\xbb\xbf"s}) {
+    BOOST_TEST(printable(text).starts_with("\\u"));
+    BOOST_TEST(printable(printable(text)) == printable(text));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

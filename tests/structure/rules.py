@@ -29,6 +29,7 @@ PUBLIC_LAYERS = {
     "error.h": "base",
     "file_identity.h": "base",
     "shape.h": "base",
+    "text.h": "base",
     "version.h": "base",
     "options.h": "format",
     "base_policy.h": "io",

@@ -1,0 +1,29 @@
+// Text from a file, made safe to show: on a terminal, in a log, in a message of one line. Names and
+// texts come out of the library as they stand in the file. Its messages need none of this: what(),
+// message(), value and bound of an error, and what verify() says, are printable whatever they
+// quote.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thalia {
+
+/// Control characters, line and paragraph separators, bidirectional controls and bytes that are not
+/// UTF-8 come out as \n, \x1b, \u202e; everything else, backslashes too, stays as it is. At most
+/// `limit` bytes, and where that cuts, "…" behind them. Of what it made it changes nothing more.
+std::string printable(std::string_view text, std::size_t limit = 200);
+
+/// The characters that printable() escapes: they move the cursor, end a line or reorder what stands
+/// around them.
+bool is_unsafe(char32_t character) noexcept;
+
+struct Character {
+  char32_t code;
+  std::size_t length;  ///< in bytes; 0 where the first byte begins no valid character
+};
+/// What UTF-8 that is not empty begins with.
+Character first_character(std::string_view text) noexcept;
+
+}  // namespace thalia
