@@ -1,11 +1,13 @@
 #include "container/verify_payloads.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "container/bad_blocks.h"
 #include "container/chunk_reader.h"
 #include "container/closing_checksum.h"
 #include "container/low_rank_arrays.h"
@@ -27,14 +29,6 @@ namespace {
 // thread.
 constexpr std::uint64_t kLargeTensor = 8 << 20;
 
-std::uint64_t block_begin(const format::Header& header, std::uint64_t block) {
-  return block << header.integrity_block_log2;
-}
-
-std::uint64_t block_end(const format::Header& header, std::uint64_t block) {
-  return std::min<std::uint64_t>(block_begin(header, block + 1), header.integrity_offset);
-}
-
 class PayloadCheck {
  public:
   PayloadCheck(const detail::OpenFile& file, const Structure& structure, const PayloadScan& scan,
@@ -42,10 +36,9 @@ class PayloadCheck {
       : file_(file),
         structure_(structure),
         scan_(scan),
-        bad_blocks_(scan.bad_blocks),
+        bad_blocks_(scan.bad_blocks, file.header()),
         options_(options),
-        findings_(findings),
-        explained_(scan.bad_blocks.size()) {}
+        findings_(findings) {}
 
   void run() {
     std::vector<std::size_t> small;
@@ -69,9 +62,10 @@ class PayloadCheck {
     const std::string_view region = file_.name(record.name_offset, record.name_length);
     const std::string_view name = file_.name(entry.name_offset, entry.name_length);
     const bool sound = findings_.check([&] { check_payload(i, entry, threads); }, region, name);
-    if (!sound)
-      explain({entry.stored_offset - sizeof(format::TensorHeader),
-               entry.stored_length + sizeof(format::TensorHeader)});
+    if (sound) return;
+    const std::lock_guard lock(mutex_);
+    explaining_.push_back({entry.stored_offset - sizeof(format::TensorHeader),
+                           entry.stored_length + sizeof(format::TensorHeader)});
   }
 
   void check_payload(std::size_t i, const format::TensorEntry& entry, unsigned threads) {
@@ -88,7 +82,8 @@ class PayloadCheck {
                                                 ? integrity::content_digest(logical, threads)
                                                 : raw_digest(scan_.digests[i], entry);
     if (digest.crc32 != entry.crc32) {
-      const format::Extent where = first_bad({entry.stored_offset, entry.stored_length});
+      const format::Extent where =
+          bad_blocks_.first_part({entry.stored_offset, entry.stored_length});
       throw IntegrityError(
           ErrorCode::checksum_mismatch,
           fmt::format("the payload is not the one that was written; it differs in [{}, {})",
@@ -186,58 +181,47 @@ class PayloadCheck {
     return {hasher.crc32(), hasher.content_hash()};
   }
 
-  // The part of `extent` that lies in its first bad block; all of it where no block tells.
-  format::Extent first_bad(format::Extent extent) const {
-    for (const std::uint64_t block : bad_blocks_) {
-      const std::uint64_t begin = std::max(extent.offset, block_begin(file_.header(), block));
-      const std::uint64_t end =
-          std::min(extent.offset + extent.length, block_end(file_.header(), block));
-      if (begin < end) return {begin, end - begin};
-    }
-    return extent;
-  }
-
-  void explain(format::Extent extent) {
-    for (std::size_t i = 0; i < bad_blocks_.size(); ++i) {
-      if (block_begin(file_.header(), bad_blocks_[i]) < extent.offset + extent.length &&
-          extent.offset < block_end(file_.header(), bad_blocks_[i])) {
-        explained_[i].store(true);
-      }
-    }
-  }
-
   void report_unexplained() {
-    for (std::size_t i = 0; i < bad_blocks_.size(); ++i) {
-      if (explained_[i]) continue;
-      const std::uint64_t begin = block_begin(file_.header(), bad_blocks_[i]);
-      const std::uint64_t end = block_end(file_.header(), bad_blocks_[i]);
-      std::string holds;
-      for (const Covered& covered : structure_.covered) {
-        const std::uint64_t covered_end = covered.extent.offset + covered.extent.length;
-        if (covered_end <= begin || covered.extent.offset >= end ||
-            holds.find(covered.section) != std::string::npos)
-          continue;
-        holds += (holds.empty() ? "" : ", ") + std::string(covered.section);
+    const std::vector<bool> explained = bad_blocks_.touched_by(explaining_);
+    // A few sections in the order of the file, each with the extents that it covers.
+    std::vector<std::pair<std::string_view, std::vector<format::Extent>>> sections;
+    for (const Covered& covered : structure_.covered) {
+      auto section = std::find_if(sections.begin(), sections.end(), [&](const auto& known) {
+        return known.first == covered.section;
+      });
+      if (section == sections.end()) section = sections.insert(section, {covered.section, {}});
+      section->second.push_back(covered.extent);
+    }
+    std::vector<std::string> holds(bad_blocks_.size());
+    for (const auto& [section, extents] : sections) {
+      const std::vector<bool> touched = bad_blocks_.touched_by(extents);
+      for (std::size_t i = 0; i < holds.size(); ++i) {
+        if (touched[i]) holds[i].append(holds[i].empty() ? "" : ", ").append(section);
       }
+    }
+    for (std::size_t i = 0; i < bad_blocks_.size(); ++i) {
+      if (explained[i]) continue;
+      const format::Extent block = bad_blocks_.extent(i);
       findings_.add(
           {.code = ErrorCode::checksum_mismatch,
            .section = "integrity",
-           .offset = begin,
-           .length = end - begin,
+           .offset = block.offset,
+           .length = block.length,
            .message = fmt::format(
                "block {} is not the one that was written; every payload in it is whole, it "
                "also holds: {}",
-               bad_blocks_[i], holds.empty() ? "padding" : holds)});
+               bad_blocks_.number(i), holds[i].empty() ? "padding" : holds[i])});
     }
   }
 
   const detail::OpenFile& file_;
   const Structure& structure_;
   const PayloadScan& scan_;
-  const std::vector<std::uint64_t>& bad_blocks_;
+  const BadBlocks bad_blocks_;
   const VerifyOptions& options_;
   Findings& findings_;
-  std::vector<std::atomic<bool>> explained_;
+  std::mutex mutex_;
+  std::vector<format::Extent> explaining_;  ///< payloads that are damaged, with their headers
 };
 
 void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
