@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/files.h"
+#include "support/sample.h"
 #include "thalia/format/wrapper.h"
 #include "thalia/wrap.h"
 
@@ -65,15 +66,19 @@ struct TableEditor {
   }
   /// The file with the table as it is now; lengths that follow are made right.
   std::string file() {
-    header.length =
-        static_cast<std::uint32_t>(entries.size() * sizeof(format::SeekEntry) + sizeof footer);
+    const std::size_t stride = sizeof(format::SeekEntry) + (checksums.empty() ? 0 : 4);
+    header.length = static_cast<std::uint32_t>(entries.size() * stride + sizeof footer);
+    footer.descriptor = checksums.empty() ? 0 : format::kSeekChecksums;
     return as_it_is();
   }
   std::string as_it_is() const {
     std::string out = bytes.substr(0, begin);
     out.append(reinterpret_cast<const char*>(&header), sizeof header);
-    out.append(reinterpret_cast<const char*>(entries.data()),
-               entries.size() * sizeof(format::SeekEntry));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      out.append(reinterpret_cast<const char*>(&entries[i]), sizeof entries[i]);
+      if (!checksums.empty())
+        out.append(reinterpret_cast<const char*>(&checksums[i]), sizeof checksums[i]);
+    }
     out.append(reinterpret_cast<const char*>(&footer), sizeof footer);
     return out;
   }
@@ -82,7 +87,26 @@ struct TableEditor {
   std::size_t begin;
   format::SkippableHeader header;
   std::vector<format::SeekEntry> entries;
+  std::vector<std::uint32_t> checksums;  ///< one an entry, or none
   format::SeekFooter footer;
+};
+
+/// A wrapped file without its seek table.
+inline std::string without_table(const std::string& file) {
+  return file.substr(0, TableEditor(file).begin);
+}
+
+/// The bytes of a saved file.
+inline std::string saved(const Sample& sample, const SaveOptions& options = steady_options()) {
+  const TemporaryFolder folder;
+  save(folder / "f", sample, options);
+  return read_file(folder / "f");
+}
+
+/// A file of these bytes, for as long as it lives.
+struct File : TemporaryFolder {
+  explicit File(const std::string& contents) : path(*this / "f") { write_file(path, contents); }
+  std::filesystem::path path;
 };
 
 }  // namespace thalia::test

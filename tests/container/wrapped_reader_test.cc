@@ -28,16 +28,6 @@ namespace {
 constexpr std::uint64_t kFrame = 4096;
 constexpr std::uint64_t kTensor = 400'000;
 
-std::string saved(const Sample& sample, const SaveOptions& options = steady_options()) {
-  const TemporaryFolder folder;
-  save(folder / "f", sample, options);
-  return read_file(folder / "f");
-}
-
-std::string without_table(const std::string& file) {
-  return file.substr(0, TableEditor(file).begin);
-}
-
 // Three regions of one large tensor each.
 Sample large_sample() {
   Sample sample;
@@ -49,33 +39,8 @@ Sample large_sample() {
   return sample;
 }
 
-struct File : TemporaryFolder {
-  explicit File(const std::string& contents) : path(*this / "f") { write_file(path, contents); }
-  std::filesystem::path path;
-};
-
 const WrappedFile& frames_of(const detail::OpenFile& file) {
   return dynamic_cast<const WrappedFile&>(file.mapping());
-}
-
-// What a file says to whoever asks for everything; nullopt where something is refused.
-std::optional<std::string> all_bytes(const std::filesystem::path& path) {
-  try {
-    const Reader reader = Reader::open(path, {.threads = 1});
-    reader.verify_all();
-    std::string out(reader.metadata_json());
-    for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
-      const RegionView region = reader.region(r);
-      out += region.name();
-      for (std::uint32_t t = 0; t < region.tensor_count(); ++t)
-        out += text_of(region.tensor(t).bytes());
-    }
-    return out;
-  } catch (const FormatError&) {
-  } catch (const IntegrityError&) {
-  } catch (const UnsupportedError&) {
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -175,39 +140,6 @@ BOOST_AUTO_TEST_CASE(frames_are_decoded_once_whatever_many_threads_touch_them) {
     BOOST_TEST(wrong == 0u);
     BOOST_TEST(frames_of(*file).decoded_frames() <= (plain.size() + kFrame - 1) / kFrame);
     BOOST_TEST(frames_of(*file).resident_bytes() <= plain.size());
-  }
-}
-
-BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothing) {
-  const std::string plain = saved(small_sample());
-  for (const Codec codec : kWrappers) {
-    CompressOptions options = small_frames();
-    for (const bool table : {true, false}) {
-      const std::string file =
-          table ? wrapped(plain, codec, options) : without_table(wrapped(plain, codec, options));
-      const File f(file);
-      const auto expected = all_bytes(f.path);
-      BOOST_REQUIRE(expected.has_value());
-      for (std::size_t length = 0; length < file.size(); ++length) {
-        write_file(f.path, file.substr(0, length));
-        const auto found = all_bytes(f.path);
-        // Without a table the end of the last frame is the end of the file.
-        const bool whole = length >= without_table(wrapped(plain, codec, options)).size();
-        BOOST_TEST((found.has_value() ? whole && *found == *expected : true), length);
-      }
-      std::size_t refused = 0;
-      for (std::size_t at = 0; at < file.size(); ++at) {
-        std::string flipped = file;
-        flipped[at] = static_cast<char>(flipped[at] ^ 0x41);
-        write_file(f.path, flipped);
-        const auto found = all_bytes(f.path);
-        if (!found) ++refused;
-        BOOST_TEST((!found || *found == *expected), at);
-      }
-      // What lz4 copies from one place it can copy from another; and a table that is none any more
-      // is not needed.
-      BOOST_TEST(refused > file.size() * 9 / 10);
-    }
   }
 }
 
