@@ -1,5 +1,7 @@
 #include "container/findings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/fail.h"
@@ -17,8 +19,12 @@ namespace container {
 
 void Findings::add(Finding finding) {
   finding.message = printable(finding.message, std::string_view::npos);
+  std::string said = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", finding.offset, finding.section,
+                                 finding.field, finding.region, finding.tensor, finding.message);
   const std::lock_guard lock(mutex_);
+  if (said_.contains(said)) return;
   if (findings_.size() < most_) {
+    said_.insert(std::move(said));
     findings_.push_back(std::move(finding));
   } else {
     ++suppressed_;

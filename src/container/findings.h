@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "thalia/error.h"
@@ -16,6 +17,7 @@ class Findings {
  public:
   explicit Findings(std::uint64_t most) : most_(most) {}
 
+  /// A finding that was added before is not added again: several checks may come upon one fault.
   void add(Finding finding);
   /// An error as a finding; region and tensor are filled in where the error does not know them.
   void add(const Error& error, std::string_view region = {}, std::string_view tensor = {});
@@ -43,6 +45,7 @@ class Findings {
   std::uint64_t most_;
   std::uint64_t suppressed_ = 0;
   std::vector<Finding> findings_;
+  std::unordered_set<std::string> said_;  ///< of these
 };
 
 }  // namespace thalia::container

@@ -50,10 +50,11 @@ class ConnectionCheck {
   }
 
  private:
-  Place entry_place(std::uint32_t i) const {
-    return {"connectivity", start_ + sizeof(format::ConnectivityHeader) +
-                                i * std::uint64_t{sizeof(format::ConnectionEntry)}};
+  std::uint64_t entry_offset(std::uint32_t i) const {
+    return start_ + sizeof(format::ConnectivityHeader) +
+           i * std::uint64_t{sizeof(format::ConnectionEntry)};
   }
+  Place entry_place(std::uint32_t i) const { return {"connectivity", entry_offset(i)}; }
 
   void check_header() const {
     const auto& header = file_.structure<format::ConnectivityHeader>(start_, "connectivity");
@@ -80,7 +81,8 @@ class ConnectionCheck {
 
   // The weights or delays of an entry are a tensor of their name and role, and lie where it says.
   void check_matrix(std::uint32_t i, bool weights) {
-    const format::ConnectionEntry& entry = file_.connection_entry(i);
+    // As it stands: what is wrong with its names was reported.
+    const auto& entry = file_.structure<format::ConnectionEntry>(entry_offset(i), "connectivity");
     const std::uint64_t offset = weights ? entry.weight_offset : entry.delay_offset;
     const std::uint64_t length = weights ? entry.weight_length : entry.delay_length;
     const std::string name = fmt::format("{}.{}", i, weights ? "weights" : "delays");

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
+#include "boost_test.h"
 #include "support/damage.h"
 #include "thalia/error.h"
 
@@ -55,7 +57,14 @@ void DamagedFile::truncate(std::uint64_t length) {
 
 VerifyReport verify_damaged(const std::filesystem::path& path, Access access) {
   try {
-    return verify(path, {.access = access, .limits = tight_limits(), .threads = 1, .progress = {}});
+    VerifyReport report =
+        verify(path, {.access = access, .limits = tight_limits(), .threads = 1, .progress = {}});
+    std::set<std::string> said;
+    for (const Finding& finding : report.findings) {
+      const std::string line = describe({.findings = {finding}});
+      BOOST_TEST(said.insert(line).second, "said twice: " << line);
+    }
+    return report;
   } catch (const FormatError& error) {
     if (error.code() != ErrorCode::limit_exceeded) throw;
     VerifyReport report;
