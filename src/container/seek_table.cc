@@ -82,7 +82,7 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
     fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
                fmt::format("{} bytes in front of them", footer_at));
   }
-  const std::uint64_t memory = length + (count + 1) * sizeof(Start);
+  const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
   io::check_allocation("wrapper", memory, limits, file.size);
 
   const std::uint64_t entries_at = footer_at - length;
@@ -102,6 +102,9 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
   table.starts_.push_back({0, 0});
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto& entry = format::overlay<SeekEntry>(bytes, i * stride, "wrapper");
+    if (checksums)
+      table.checksums_.push_back(
+          format::overlay<format::le32>(bytes, i * stride + sizeof entry, "wrapper"));
     const std::uint64_t at = entries_at + i * stride;
     const Start from = table.starts_.back();
     const std::uint64_t stored = entry.stored_length;

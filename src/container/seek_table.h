@@ -50,6 +50,8 @@ class SeekTable {
     return {starts_[i].stored, starts_[i + 1].stored - starts_[i].stored, starts_[i].content,
             starts_[i + 1].content - starts_[i].content};
   }
+  /// Of the content of each frame, the low half of its XXH64; empty where the table has none.
+  std::span<const std::uint32_t> checksums() const noexcept { return checksums_; }
   /// The frame that holds a byte of the content, which lies before content_bytes().
   std::size_t frame_at(std::uint64_t content_offset) const noexcept;
 
@@ -59,6 +61,7 @@ class SeekTable {
     std::uint64_t content;
   };
   std::vector<Start> starts_;  ///< and where the last frame ends
+  std::vector<std::uint32_t> checksums_;
   std::uint64_t longest_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "container/open_bytes.h"
 #include "container/open_file.h"
 #include "container/verify_consistency.h"
+#include "container/verify_frames.h"
 #include "container/verify_payloads.h"
 #include "container/verify_side_file.h"
 #include "container/verify_structure.h"
@@ -100,7 +101,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   VerifyReport report;
   container::Findings findings(options.max_findings);
   try {
-    std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
+    const std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
     // Each check of verify is its own; the reader's on-touch checks would stop it at the first
     // damage.
     const ReadOptions read{.verification = Verification::off,
@@ -108,10 +109,11 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
                            .threads = options.threads,
                            .cancel = options.cancel};
     std::shared_ptr<const detail::OpenFile> file;
-    findings.check([&] {
-      file = detail::OpenFile::over(container::contents_of(std::move(bytes), read.limits), read);
-    });
+    findings.check(
+        [&] { file = detail::OpenFile::over(container::contents_of(bytes, read.limits), read); });
     if (file) verify_open_file(*file, options, findings, report);
+    if (file && !options.quick)
+      findings.check([&] { container::verify_frames(*bytes, options, findings); });
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

@@ -111,7 +111,11 @@ class PayloadCheck {
       return;
     }
     if (quantized) return check_quantized(entry, logical);
-    if (delta) return;
+    if (delta) {
+      // Of two tensors whose unused bits are zero.
+      if (encoding == Encoding::xor_base) check_last_byte(entry, logical);
+      return;
+    }
     if (encoding != Encoding::dense) {
       const SoundTensor& tensor = structure_.tensors[i];
       const TensorView view = file_.tensor_view(tensor.region, tensor.number);
@@ -119,13 +123,17 @@ class PayloadCheck {
     }
     if (entry.chunk_count != 0) {
       check_elements(entry, logical);
-      return check_unused_bits(entry, logical);
-    }
-    if (has_illegal_codes(static_cast<DType>(entry.dtype))) {
+    } else if (has_illegal_codes(static_cast<DType>(entry.dtype))) {
       file_.pass_over(entry.stored_offset, entry.stored_length,
                       [&](std::uint64_t, ByteSpan part) { check_elements(entry, part); });
     }
-    if (entry.stored_length == 0) return;
+    check_last_byte(entry, logical);
+  }
+
+  // @param logical of a tensor in chunks; one that is stored raw need not be in memory.
+  void check_last_byte(const format::TensorEntry& entry, ByteSpan logical) const {
+    if (entry.logical_length == 0) return;
+    if (entry.chunk_count != 0) return check_unused_bits(entry, logical);
     std::vector<std::byte> last;
     check_unused_bits(entry,
                       file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));

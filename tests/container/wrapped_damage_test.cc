@@ -5,6 +5,7 @@
 #include "boost_test.h"
 #include "container/damage_check.h"
 #include "container/wrap_check.h"
+#include "integrity/xxh64.h"
 #include "support/sample.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -91,6 +92,32 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothi
       BOOST_TEST(refused > file.size() * 9 / 10);
       BOOST_TEST(reported >= refused);
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(verify_holds_frames_against_the_checksums_of_the_table) {
+  const std::string plain = saved(varied_sample());
+  for (const Codec codec : kWrappers) {
+    TableEditor table(wrapped(plain, codec));
+    for (std::size_t at = 0; at < plain.size(); at += 4096) {
+      const std::string frame = plain.substr(at, 4096);
+      table.checksums.push_back(
+          static_cast<std::uint32_t>(integrity::xxh64(std::as_bytes(std::span(frame)))));
+    }
+    BOOST_TEST_REQUIRE(table.checksums.size() == table.entries.size());
+    BOOST_TEST_REQUIRE(table.entries.size() > 1u);
+    BOOST_TEST(verify(File(table.file()).path).findings.empty());
+
+    table.checksums[1] ^= 1;
+    const File wrong(table.file());
+    const VerifyReport report = verify(wrong.path);
+    BOOST_TEST(report.findings.size() == 1u);
+    BOOST_TEST(report.findings.at(0).section == "wrapper");
+    BOOST_TEST(report.findings.at(0).field == "checksum");
+    BOOST_TEST((report.findings.at(0).code == ErrorCode::checksum_mismatch));
+    BOOST_TEST(report.findings.at(0).offset == table.entries[0].stored_length);
+    BOOST_TEST(verify(wrong.path, {.quick = true}).findings.empty());
+    BOOST_TEST(all_bytes(wrong.path).has_value());  // a reader passes over them
   }
 }
 

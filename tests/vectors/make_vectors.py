@@ -9,6 +9,7 @@ import hashlib
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ import structures as s
 from chain import APPLY, Chain
 from checkpoint import Checkpoint
 from edits import Editor
-from refused_around import CHAIN, DELTA, SIDE, WRAPPER, without_table
+from refused_around import CHAIN, DELTA, SIDE, WRAPPER, with_checksums, without_table
 from refused_header import HEADER, REGION
 from refused_tensor import CHUNK, CONNECTIVITY, QUANTIZED, TENSOR
 
@@ -113,7 +114,7 @@ def describe_valid(folder, path):
         return facts | describe(link.file, resolved)
     if name.endswith((".zst", ".lz4")):
         return facts | {"kind": "wrapper", "of": path.name.rsplit(".", 1)[0].replace(
-            "_plain", "")}
+            "_plain", "").replace("_checksums", "")}
     if name.endswith(".meta"):
         return facts | {"kind": "side_file", "of": name.removesuffix(".meta")}
     file = Checkpoint(memoryview(path.read_bytes()))
@@ -121,11 +122,34 @@ def describe_valid(folder, path):
     return facts | {"kind": "full"} | describe(file, resolved)
 
 
-def add_plain_frames(folder):
-    """Frames as others write them: without a seek table; and with a skippable frame in front."""
+def add_others_frames(folder):
+    """Frames as others write them: without a seek table; and with checksums in it."""
     for ending in "zst", "lz4":
-        plain = without_table((folder / f"pieces.thalia.{ending}").read_bytes())
-        (folder / f"pieces_plain.thalia.{ending}").write_bytes(plain)
+        wrapped = (folder / f"pieces.thalia.{ending}").read_bytes()
+        (folder / f"pieces_plain.thalia.{ending}").write_bytes(without_table(wrapped))
+        (folder / f"pieces_checksums.thalia.{ending}").write_bytes(with_checksums(wrapped))
+
+
+def add_stored_chunks(folder):
+    """Chunks as no writer has to make them: one that is stored, without a filter, and no other."""
+    editor = Editor((folder / "lz4.thalia").read_bytes())
+    tensor = editor.tensor("mixed")
+    shrunk, stored = tensor.chunks
+    count, before = stored.raw_length, tensor.entry.logical_length
+    payload = editor.sound[stored.offset : stored.offset + count]
+    crc = digests.crc32(payload)
+    editor.stored("mixed", 0, payload + bytes(shrunk.stored_length), digest=False)
+    editor.chunk("mixed", 0, stored_length=count, raw_length=count, crc32=crc, codec=0, filter=0)
+    for i in range(24):
+        editor.byte(stored.place + i, 0)
+    editor.shape("mixed", count)
+    editor.entry("mixed", logical_length=count, stored_length=count, chunk_count=1, crc32=crc,
+                 content_hash=digests.content_hash(payload))
+    editor.payload_header("mixed", shape=struct.pack("<3Q", count, 1, 1), checksum=crc)
+    editor.record(0, logical_bytes=lambda n: n - before + count,
+                  stored_bytes=lambda n: n - shrunk.stored_length)
+    editor.header(total_synapses=lambda n: n - before + count)
+    (folder / "stored_chunks.thalia").write_bytes(editor.sealed())
 
 
 def torn_header(folder):
@@ -198,7 +222,8 @@ def main():
         for old in made.iterdir():
             old.unlink()
     subprocess.run([program, valid], check=True)
-    add_plain_frames(valid)
+    add_others_frames(valid)
+    add_stored_chunks(valid)
     manifest = {"version": 1, "rules": checklist(), "valid": [], "refused": []}
     for path in sorted(valid.iterdir()):
         manifest["valid"].append(describe_valid(valid, path))

@@ -4,6 +4,7 @@ import hashlib
 import struct
 
 import digests
+from around import decode_frames, read_table
 from refused_header import Case, edit, flip, plus
 from refused_tensor import INFINITE
 
@@ -79,6 +80,23 @@ def other_content_hash(e):
     e.side("moved", content_hash=bytes(16))
 
 
+def unused_bits_of_difference(e):
+    """The last byte is a literal of the frame as it is."""
+    tensor = e.tensor("packed")
+    logical = bytearray(tensor.data)
+    last = logical[-1]
+    logical[-1] |= 0x80
+
+    def change(stored):
+        stored[stored.rindex(last)] = logical[-1]
+        assert digests.zstandard.ZstdDecompressor().decompress(bytes(stored)) == bytes(logical)
+
+    e.chunk_bytes("packed", 0, change)
+    crc = digests.crc32(logical)
+    e.entry("packed", crc32=crc, content_hash=digests.content_hash(bytes(logical)))
+    e.payload_header("packed", checksum=crc)
+
+
 DELTA = [
     delta("L1", "original_program", "delta_version", magic=b"\xce\x94THA"),
     delta("L1", "delta_version_3", "delta_version", delta_version=3),
@@ -118,6 +136,7 @@ DELTA = [
     low_rank("low_rank_rms_error", rms_error=INFINITE),
     low_rank("low_rank_relative_error", relative_error=INFINITE),
     low_rank("low_rank_zero_28", zero_28=bytes(23) + b"\1"),
+    Case("T21", "unused_bits_of_a_difference", "packed.delta", unused_bits_of_difference),
     *[Case("L14", f"low_rank_{part}", "small.delta", low_rank_place(part), f"payload.{part}")
       for part in ("widths", "parameters", "codes", "padding")],
 ]
@@ -184,6 +203,19 @@ def without_table(sound):
     return bytes(sound[: len(sound) - 17 - 8 * count])
 
 
+def with_checksums(sound, change=0):
+    """Its frames with their checksums in the seek table; `change` turns bits of the last one."""
+    table = bytearray(b"\x5e\x2a\x4d\x18")
+    frames = read_table(sound)
+    table += struct.pack("<I", 12 * len(frames) + 9)
+    for at, entry, _ in frames:
+        content = decode_frames(sound[at : at + entry.stored_length])
+        table += struct.pack("<II", entry.stored_length, entry.content_length)
+        table += digests.low_xxh64(content)
+    table[-1] ^= change
+    return without_table(sound) + bytes(table) + struct.pack("<IB", len(frames), 0x80) + sound[-4:]
+
+
 ZST = "pieces.thalia.zst"
 WRAPPER = [
     Case("W1", "descriptor_bit_2", ZST, footer(4, b"\4"), "wrapper.descriptor"),
@@ -197,6 +229,9 @@ WRAPPER = [
     Case("W2", "broken_frame_lz4", "pieces.thalia.lz4", broken_frame),
     Case("W3", "bytes_behind_frames", ZST, lambda sound: without_table(sound) + b"what is this"),
     Case("W4", "frame_that_does_not_end", ZST, lambda sound: without_table(sound)[:-9]),
+    *[Case("W5", f"checksum_of_a_frame{name}", f"pieces.thalia.{ending}",
+           lambda sound: with_checksums(sound, 1))
+      for name, ending in (("", "zst"), ("_lz4", "lz4"))],
 ]
 
 

@@ -309,6 +309,26 @@ void write_deltas(const fs::path& folder) {
   save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
 }
 
+// Unused bits behind the last element, and a change that is stored as a difference.
+void write_packed_delta(const fs::path& folder) {
+  SampleState now{.regions = {{"a", {}}}, .steps = 100};
+  std::mt19937_64 random(5);
+  Tensor packed = Tensor::zeros(DType::u4, {401});
+  for (std::byte& byte : packed.mutable_bytes().first(200)) byte = std::byte(random());
+  now.regions["a"]["packed"] = {packed, Role::other};
+  save_full(now, folder / "packed_base.thalia", options());
+  packed.mutable_bytes()[7] ^= std::byte{0x30};
+  packed.mutable_bytes()[200] ^= std::byte{0x03};
+  now.regions["a"]["packed"] = {packed, Role::other};
+  now.steps = 101;
+  DeltaOptions delta{.compression = format::Codec::zstd,
+                     .leaves = format::LeafAlgorithm::sha256,
+                     .timestamp = 1'767'225'600,
+                     .threads = 1};
+  delta.file_uuid.emplace();
+  save_delta(now, folder / "packed_base.thalia", folder / "packed.delta.thalia", delta);
+}
+
 void write_wrapped(const fs::path& folder) {
   for (const char* ending : {".zst", ".lz4"}) {
     const fs::path wrapped = folder / (std::string("pieces.thalia") + ending);
@@ -350,6 +370,7 @@ void write_all(const fs::path& folder) {
   write_chunks(folder / "one_chunk.thalia", format::Codec::zstd, false);
   write_appended(folder / "appended.thalia");
   write_deltas(folder);
+  write_packed_delta(folder);
   write_wrapped(folder);
 }
 

@@ -54,7 +54,7 @@ def decode_frames(data):
 
 
 def read_table(data):
-    """[(stored, content)] of a seek table; None where there is none."""
+    """[(offset, entry, checksum or None)] of a seek table; None where there is none."""
     size = len(data)
     footer = SEEK_FOOTER.read(data, size - 9)
     magic = bytes(data[:4])
@@ -75,7 +75,8 @@ def read_table(data):
         entry.require("stored_length", legal, f"1 to {start - at}")
         most = MOST[magic](entry.stored_length)
         entry.require("content_length", entry.content_length <= most, most)
-        table.append((at, entry))
+        checksum = data[start + 16 + stride * i : start + 8 + stride * (i + 1)]
+        table.append((at, entry, bytes(checksum) or None))
         at += entry.stored_length
     if at != start:
         refuse("stored_length", start, at, start)
@@ -88,9 +89,12 @@ def unwrap(data):
     if table is None:
         return decode_frames(data)
     out = b""
-    for at, entry in table:
+    for at, entry, checksum in table:
         content = decode_frames(data[at : at + entry.stored_length])
         entry.require("content_length", len(content) == entry.content_length, len(content))
+        expected = digests.low_xxh64(content)
+        if None not in (checksum, expected) and checksum != expected:
+            refuse("checksum", at, checksum.hex(" "), expected.hex(" "), "IntegrityError")
         out += content
     return out
 

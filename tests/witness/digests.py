@@ -53,6 +53,14 @@ def content_hash(data):
     return xxhash.xxh3_128_digest(digests)
 
 
+def low_xxh64(data):
+    """The low half of XXH64, as a seek table has it; None where it cannot be computed."""
+    if xxhash is None:
+        leave("checksums of seek tables", "xxhash")
+        return None
+    return (xxhash.xxh64_intdigest(data) & 0xFFFFFFFF).to_bytes(4, "little")
+
+
 def leaf(algorithm, data):
     """The digest of one block; None where it cannot be computed."""
     if algorithm == "sha256":

@@ -231,10 +231,11 @@ class Tensor:
             return
         elif self.encoding == "sparse_delta":
             self.indices_end = (self.blocks + 1) * 8 + 2 * entry.nnz
-        elif self.side:
+        elif self.encoding in ("dense", "xor_base"):
+            if self.count and elements.unused_bits(self.dtype, self.data, self.count):
+                self.refuse("elements", "bits behind the last element", "zero")
+        if self.side and self.encoding != "sparse_delta":
             return  # what comes out is looked at where the base is: chain.py
-        elif elements.unused_bits(self.dtype, self.data, self.count):
-            self.refuse("elements", "bits behind the last element", "zero")
         if self.encoding != "dense":
             values = self.data[self.values_at :]
             if any(self.data[self.indices_end : self.values_at]):
