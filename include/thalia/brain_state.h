@@ -96,18 +96,19 @@ class Connectivity {
   Connectivity() = default;
   /// Connections that `load` gives on first access, once; where it throws, the access throws the
   /// same, and the next one tries again. Each pair of source and target occurs once.
-  explicit Connectivity(Loader load) : connections_(std::move(load)) {}
+  explicit Connectivity(Loader load);
 
   /// @throws UsageError (duplicate) where there is one from that source to that target.
   BrainConnection& add(BrainConnection connection);
   bool remove(std::string_view source, std::string_view target);
 
-  bool is_loaded() const noexcept { return connections_.is_made(); }
+  bool is_loaded() const noexcept { return table_.is_made(); }
   std::size_t size() const { return all().size(); }
   bool empty() const { return all().empty(); }
-  /// Valid until a connection is added or removed; so are references.
-  const std::vector<BrainConnection>& all() const { return connections_.get(); }
-  std::vector<BrainConnection>& all() { return connections_.get(); }
+  /// Valid until a connection is added or removed; so are references. Sources and targets are
+  /// changed here and nowhere else: by them connections are looked up.
+  const std::vector<BrainConnection>& all() const { return table_.get().connections; }
+  std::vector<BrainConnection>& all();
   const BrainConnection* find(std::string_view source, std::string_view target) const;
   BrainConnection* find(std::string_view source, std::string_view target);
   /// @throws UsageError (not_found) naming both.
@@ -119,7 +120,16 @@ class Connectivity {
   }
 
  private:
-  Lazy<std::vector<BrainConnection>> connections_;
+  struct Table {
+    std::vector<BrainConnection> connections;
+    /// By hashes of both names; of no use once all() was handed out to be changed.
+    std::unordered_multimap<std::size_t, std::size_t> places{};
+    bool is_indexed = true;
+    void index();
+    void insert(std::size_t place);
+    const BrainConnection* find(std::string_view source, std::string_view target) const;
+  };
+  Lazy<Table> table_;
 };
 
 /// A value type, as the tensors in it: copying one costs its trees, not its tensors. Externally

@@ -21,6 +21,7 @@ AppendPlan::AppendPlan(std::shared_ptr<const detail::OpenFile> file)
   for (std::uint32_t i = 0; i < file_->connection_count(); ++i) {
     const StoredConnection stored = stored_connection(*file_, i);
     added_.note_connection(stored.source, stored.target);
+    kept_connections_.emplace(std::pair(stored.source, stored.target), connections_.size());
     connections_.push_back({stored.source, stored.target});
   }
 }
@@ -70,25 +71,21 @@ void AppendPlan::remove_region(std::string_view name) {
     if (connection.source != stored && connection.target != stored) continue;
     if (connection.kept) added_.forget_connection(connection.source, connection.target);
     connection.kept = false;
+    kept_connections_.erase({connection.source, connection.target});
   }
   added_.forget_region(name);
   regions_[region].fate = Fate::removed;
 }
 
 void AppendPlan::remove_connection(std::string_view source, std::string_view target) {
-  const std::string stored_source = short_name_string(source);
-  const std::string stored_target = short_name_string(target);
-  const auto found =
-      std::find_if(connections_.begin(), connections_.end(), [&](const OldConnection& connection) {
-        return connection.kept && connection.source == stored_source &&
-               connection.target == stored_target;
-      });
-  if (found == connections_.end()) {
+  const auto found = kept_connections_.find({short_name_string(source), short_name_string(target)});
+  if (found == kept_connections_.end()) {
     fail_argument(ErrorCode::not_found, "connection",
                   fmt::format("'{}' to '{}'", printable(source), printable(target)),
                   "a connection of the file that was not removed before");
   }
-  found->kept = false;
+  connections_[found->second].kept = false;
+  kept_connections_.erase(found);
   added_.forget_connection(source, target);
 }
 

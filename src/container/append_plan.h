@@ -2,11 +2,14 @@
 // docs/writing.md, "In-place append".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "container/draft.h"
@@ -67,6 +70,8 @@ class AppendPlan {
   std::optional<std::uint64_t> training_steps_;
   std::vector<OldRegion> regions_;
   std::vector<OldConnection> connections_;
+  /// Places of those that are kept, by names.
+  std::map<std::pair<std::string, std::string>, std::size_t> kept_connections_;
 };
 
 }  // namespace thalia::container

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/short_name.h"
 #include "container/verified_blocks.h"
 #include "format/extent.h"
 #include "format/overlay.h"
@@ -149,6 +150,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   std::uint32_t connection_count() const;
   const format::ConnectionEntry& connection_entry(std::uint32_t i) const;
+  /// The first connection between regions of these short names. The first call reads all entries,
+  /// and each one after as many as a binary search.
+  std::optional<std::uint32_t> find_connection(const container::ShortName& source,
+                                               const container::ShortName& target) const;
 
   /// Runs `action`; an error that passes gets the file's path.
   template <typename Action>
@@ -197,6 +202,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // Files without a block tree: one bit a tensor, made on the first touch.
   mutable std::once_flag tensors_once_;
   mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
+  mutable std::once_flag connections_once_;
+  mutable std::vector<std::uint32_t> connections_by_names_;
 };
 
 }  // namespace thalia::detail

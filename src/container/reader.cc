@@ -173,16 +173,9 @@ ConnectionView Reader::connection(std::uint32_t i) const {
 std::optional<ConnectionView> Reader::find_connection(std::string_view source,
                                                       std::string_view target) const {
   return file_->named([&]() -> std::optional<ConnectionView> {
-    const container::ShortName wanted_source = container::short_name(source);
-    const container::ShortName wanted_target = container::short_name(target);
-    for (std::uint32_t i = 0; i < connection_count(); ++i) {
-      const format::ConnectionEntry& entry = file_->connection_entry(i);
-      if (std::memcmp(entry.source_region, wanted_source.data(), wanted_source.size()) == 0 &&
-          std::memcmp(entry.target_region, wanted_target.data(), wanted_target.size()) == 0) {
-        return connection(i);
-      }
-    }
-    return std::nullopt;
+    const auto found =
+        file_->find_connection(container::short_name(source), container::short_name(target));
+    return found ? std::optional(connection(*found)) : std::nullopt;
   });
 }
 

@@ -322,4 +322,30 @@ BOOST_AUTO_TEST_CASE(dead_bytes_are_those_of_what_went) {
   BOOST_TEST(result.dead_bytes < 320'000u);
 }
 
+// Looking through all of them for each one would take minutes.
+BOOST_AUTO_TEST_CASE(many_connections_are_found_and_removed) {
+  const Sample sample = connected_sample(250);
+  const TemporaryFolder folder;
+  save(folder / "f", sample);
+  {
+    const Reader reader = Reader::open(folder / "f", {.verification = Verification::off});
+    for (std::size_t i = sample.connections.size(); i-- > 0;) {
+      const auto& [source, target, weights, delays] = sample.connections[i];
+      const auto found = reader.find_connection(source, target);
+      BOOST_REQUIRE(found.has_value());
+      BOOST_REQUIRE(found->source == source);
+      BOOST_REQUIRE(found->target == target);
+    }
+    BOOST_TEST(!reader.find_connection("region 1", "region 250").has_value());
+    BOOST_TEST(!reader.find_connection("region", "region 1").has_value());
+  }
+  Appender appender(folder / "f", {.durability = Durability::none, .threads = 1});
+  for (std::size_t i = sample.connections.size(); i-- > 1;)
+    appender.remove_connection(sample.connections[i].source, sample.connections[i].target);
+  expect<UsageError>([&] { appender.remove_connection("region 1", "region 1"); },
+                     ErrorCode::not_found);
+  appender.commit();
+  BOOST_TEST(Reader::open(folder / "f").connection_count() == 1u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

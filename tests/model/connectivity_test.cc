@@ -28,4 +28,32 @@ BOOST_AUTO_TEST_CASE(there_is_one_connection_a_pair) {
   BOOST_TEST(connectivity.size() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(connections_are_found_after_their_names_were_changed) {
+  Connectivity connectivity([] {
+    return std::vector<BrainConnection>{{"a", "b", Tensor()}, {"b", "a", Tensor()}};
+  });
+  BOOST_TEST(connectivity.find("b", "a") != nullptr);
+  connectivity.all()[1].source = "c";
+  BOOST_TEST(connectivity.find("b", "a") == nullptr);
+  BOOST_TEST(connectivity.find("c", "a") == &connectivity.all()[1]);
+  expect<UsageError>([&] { connectivity.add({"c", "a", Tensor()}); }, ErrorCode::duplicate);
+  connectivity.add({"b", "a", Tensor()});
+  BOOST_TEST(connectivity.at("b", "a").source == "b");
+  BOOST_TEST(connectivity.remove("a", "b"));
+  BOOST_TEST(connectivity.find("a", "b") == nullptr);
+  const Connectivity copy = connectivity;
+  BOOST_TEST((copy.find("b", "a") == &copy.all()[1]));
+}
+
+// Looking through all of them for each one would take minutes.
+BOOST_AUTO_TEST_CASE(many_connections_are_added_and_found) {
+  constexpr int kMany = 200'000;
+  Connectivity connectivity;
+  for (int i = 0; i < kMany; ++i) connectivity.add({"a", std::to_string(i), Tensor()});
+  int found = 0;
+  for (int i = 0; i < kMany; ++i)
+    found += connectivity.at("a", std::to_string(i)).target == std::to_string(i) ? 1 : 0;
+  BOOST_TEST(found == kMany);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -91,4 +91,17 @@ Sample varied_sample() {
   };
 }
 
+Sample connected_sample(unsigned regions) {
+  Sample sample;
+  for (unsigned i = 0; i < regions; ++i)
+    sample.regions.push_back({{.name = "region " + std::to_string(i)}, {}});
+  for (const SampleRegion& source : sample.regions) {
+    for (const SampleRegion& target : sample.regions) {
+      sample.connections.push_back(
+          {source.spec.name, target.spec.name, dense_tensor("", DType::u8, {1}), std::nullopt});
+    }
+  }
+  return sample;
+}
+
 }  // namespace thalia::test

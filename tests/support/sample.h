@@ -62,4 +62,7 @@ Sample small_sample();
 /// without delays.
 Sample varied_sample();
 
+/// So many regions without tensors, and a connection from each to each.
+Sample connected_sample(unsigned regions);
+
 }  // namespace thalia::test
