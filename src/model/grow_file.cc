@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -133,17 +134,16 @@ class GrowingFile {
     BrainRegion region{.n_neurons = view.n_neurons(), .metadata = metadata_of(view)};
     const GrowthOptions none;
     const model::RegionAxes axes(view.name(), region, none);
-    const auto paths = model::paths_of_names(region.metadata);
-    for (std::uint32_t i = 0; i < view.tensor_count(); ++i) {
-      const TensorView tensor = view.tensor(i);
-      if (axes.source(model::path_of(tensor, paths), tensor.shape(), name_).any()) return true;
-    }
-    return false;
+    bool found = false;
+    model::for_each_placed(view, region.metadata, Value::object(),
+                           [&](const model::PlacedTensor& placed, const TensorView& tensor) {
+                             found = found || axes.source(placed.path, tensor.shape(), name_).any();
+                           });
+    return found;
   }
 
   // Texts stay as they are, but for counts in the config; names and roles of tensors too.
   void replace_region() {
-    const auto paths = model::paths_of_names(metadata_of(view_));
     const RegionId id = appender_.replace_region({
         .name = name_,
         .config_json = config_json(),
@@ -153,13 +153,19 @@ class GrowingFile {
         .neuron_type = region_.neuron_type,
         .homeostatic_updated = region_.homeostatic_updated,
     });
+    // By their names, and written in their order.
+    std::unordered_map<std::string_view, const Value*> grown;
+    model::for_each_placed(view_, metadata_of(view_), region_.state,
+                           [&](const model::PlacedTensor& placed, const TensorView&) {
+                             grown.emplace(placed.name, placed.found);
+                           });
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
-      const std::string name(view.name());
-      const Value* found = region_.find_path(model::path_of(view, paths));
+      const Value* found = grown.at(view.name());
       // A number of the state is a tensor of the file, and does not grow.
       const bool is_grown = found != nullptr && found->is_tensor();
-      add_tensor(id, name, view.role(), is_grown ? found->as_tensor() : Tensor::from(view));
+      add_tensor(id, std::string(view.name()), view.role(),
+                 is_grown ? found->as_tensor() : Tensor::from(view));
     }
   }
 

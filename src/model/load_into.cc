@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
@@ -10,6 +11,7 @@
 #include "model/growth_random.h"
 #include "model/growth_record.h"
 #include "model/growth_rule.h"
+#include "model/member_places.h"
 #include "model/tensor_corner.h"
 
 namespace thalia {
@@ -87,20 +89,27 @@ class Loading {
 
  private:
   void load_object(Value& target, const Value& older, const std::string& path, const Fill& fill) {
+    const auto places = model::member_places(older);
+    std::unordered_map<std::size_t, std::size_t> counterparts;  // from places in `older`
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      const auto found = places.find(target.members()[i].name);
+      if (found != places.end()) counterparts.emplace(found->second, i);
+    }
     for (const auto& [name, value] : older.members()) {
-      Value* counterpart = target.find(name);
+      const auto counterpart = counterparts.find(places.at(name));
       const std::string below = path + '.' + name;
-      if (counterpart != nullptr) {
-        load_tree(*counterpart, value, below, fill);
+      if (counterpart != counterparts.end()) {
+        load_tree(target.members()[counterpart->second].value, value, below, fill);
       } else if (value.has_tensors()) {
         result_.left_out.push_back(below);
       } else if (!is_config(below)) {
+        counterparts.emplace(places.at(name), target.size());
         target.add(name, value);
         ++result_.values_copied;
       }
     }
     for (const Value::Member& member : std::as_const(target).members()) {
-      if (older.find(member.name) != nullptr) continue;
+      if (places.contains(member.name)) continue;
       for_each_tensor(member.value, [&](const std::string& tensor, const Tensor&) {
         result_.kept.push_back(path + '.' + member.name + (tensor.empty() ? "" : "." + tensor));
       });
@@ -175,6 +184,19 @@ void load_set(RegionSet& target, const RegionSet& older, const std::string& path
   }
 }
 
+void set_members(Value& target, const Value& older) {
+  target.members().reserve(target.size() + older.size());
+  auto places = model::member_places(target);
+  for (const auto& [name, value] : older.members()) {
+    const auto [place, is_new] = places.try_emplace(name, target.size());
+    if (is_new) {
+      target.add(name, value);
+    } else {
+      target.members()[place->second].value = value;
+    }
+  }
+}
+
 void load_connections(Connectivity& target, const Connectivity& older,
                       const LoadIntoOptions& options, Loading& loading) {
   for (const BrainConnection& from : older.all()) {
@@ -210,7 +232,7 @@ LoadIntoResult load_into(BrainState& target, const BrainState& older,
                          const LoadIntoOptions& options) {
   BrainState loaded = target;
   Loading loading(options);
-  for (const auto& [name, value] : older.metadata.members()) loaded.metadata[name] = value;
+  set_members(loaded.metadata, older.metadata);
   load_set(loaded.regions, older.regions, "regions", options, loading, loaded.metadata,
            older.training_steps);
   load_set(loaded.pathways, older.pathways, "pathways", options, loading, loaded.metadata,

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "base/utf8.h"
 #include "model/growth_axes.h"
@@ -38,15 +39,21 @@ void check_shapes(std::string_view name, const BrainRegion& region) {
     if (found != nullptr && found->is_tensor())
       require_shape(name, path, found->as_tensor().shape(), Shape{region.n_neurons});
   }
+  std::unordered_map<std::string, Shape> weights;
   for (const std::string_view tracked : kPerSynapse) {
     const Value* found = region.find_path(tracked);
     if (found == nullptr) continue;
+    if (weights.empty()) {
+      for_each_tensor(region.component(component::kWeights),
+                      [&](const std::string& matrix, const Tensor& tensor) {
+                        weights.emplace(matrix, tensor.shape());
+                      });
+    }
     for_each_tensor(*found, [&](const std::string& matrix, const Tensor& tensor) {
-      const Value* weights = region.weights().find(matrix);
-      if (weights == nullptr) weights = region.find_path("weights." + matrix);
-      if (weights != nullptr && weights->is_tensor()) {
+      const auto of_matrix = weights.find(matrix);
+      if (of_matrix != weights.end()) {
         require_shape(name, fmt::format("{}.{}", tracked, matrix), tensor.shape(),
-                      weights->as_tensor().shape());
+                      of_matrix->second);
       }
     });
   }

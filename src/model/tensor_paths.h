@@ -1,21 +1,28 @@
 // Where in a region's state the tensors of a file belong. docs/states.md, "States".
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "thalia/region.h"
 #include "thalia/value.h"
 
 namespace thalia::model {
 
-/// Paths by names, of the tensors that the `thalia_state` of a region's metadata names.
-std::unordered_map<std::string, std::string> paths_of_names(const Value& region_metadata);
+/// A tensor of a region's file.
+struct PlacedTensor {
+  std::string_view name;
+  const std::string& path;  ///< valid during the visit alone: paths together may be far longer than
+                            ///< the text that they come from
+  const Value* found;       ///< what the state has there; nullptr where it has nothing
+};
 
-/// Of a tensor, which these paths name, or which stands under its own name in the component of its
-/// role.
-std::string path_of(const TensorView& tensor,
-                    const std::unordered_map<std::string, std::string>& paths);
+/// Visits all tensors of a region: first those that the `thalia_state` of its metadata names, then
+/// the others, which stand under their own names in the components of their roles. In time that
+/// their number and the metadata's length bound.
+/// @param state of the region, as it was loaded, or an empty object.
+void for_each_placed(const RegionView& region, const Value& region_metadata, const Value& state,
+                     const std::function<void(const PlacedTensor&, const TensorView&)>& visit);
 
 }  // namespace thalia::model

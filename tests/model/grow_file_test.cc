@@ -212,6 +212,32 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_where_nothing_grows) {
   BOOST_TEST((read_file(file.path) == before));
 }
 
+// The paths of these tensors would be 20 GB if all of them stood in memory.
+BOOST_AUTO_TEST_CASE(long_paths_of_many_tensors_take_no_memory) {
+  constexpr int kMany = 20'000;
+  const TemporaryFolder folder;
+  const auto path = folder / "f";
+  std::string tree;
+  Writer writer(path, steady_options());
+  const std::vector<float> bytes(3);
+  writer.add_region({.name = "grows", .config_json = "{}", .n_neurons = 3});
+  for (int i = 0; i < kMany; ++i) {
+    const std::string name = std::to_string(i);
+    tree += (i == 0 ? "\"" : ",\"") + name + R"(":{"_type":"tensor","_name":")" + name + "\"}";
+  }
+  const RegionId other = writer.add_region(
+      {.name = "other",
+       .config_json = "{}",
+       .metadata_json = R"({"thalia_state":{"version":1,"components":{"other":{")" +
+                        std::string(1 << 20, 'x') + "\":{" + tree + "}}}}}",
+       .n_neurons = 3});
+  for (int i = 0; i < kMany; ++i)
+    writer.add_tensor(other, {.name = std::to_string(i), .shape = {3}, .role = Role::other},
+                      as_byte_span(bytes));
+  writer.commit();
+  BOOST_TEST(grow_file(path, "grows", 1, {}, kSteady).growth.n_neurons == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) {
   const BrainState old = brain();
   BrainState grown = brain();

@@ -165,6 +165,29 @@ BOOST_AUTO_TEST_CASE(other_types_and_ranks_are_refused) {
   }
 }
 
+// Looking through all members for each one would take minutes.
+BOOST_AUTO_TEST_CASE(many_members_are_loaded) {
+  constexpr int kMany = 200'000;
+  BrainState older;
+  older.state = Value::object();
+  Value& many = older.state["many"] = Value::object();
+  for (int i = 0; i < kMany; ++i) {
+    many.add("member " + std::to_string(i), i);
+    older.metadata.add("fact " + std::to_string(i), i);
+  }
+  BrainState target;
+  target.state = Value::object();
+  Value& known = target.state["many"] = Value::object();
+  for (int i = kMany; i > 0; i -= 2) known.add("member " + std::to_string(i), -1);
+  target.metadata.add("fact 7", -1);
+  load_into(target, older);
+  BOOST_TEST(target.state.at("many").size() == kMany + 1u);
+  BOOST_TEST(target.state.at("many").at("member 1998").as_int64() == 1998);
+  BOOST_TEST(target.state.at("many").at("member 1999").as_int64() == 1999);
+  BOOST_TEST(target.metadata.size() == std::size_t{kMany});
+  BOOST_TEST(target.metadata.members()[0].value.as_int64() == 7);
+}
+
 BOOST_AUTO_TEST_CASE(a_state_loaded_into_its_own_shapes_is_itself) {
   BrainState target = test::brain();
   BrainState zeroed = target;

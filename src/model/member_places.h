@@ -1,0 +1,21 @@
+// Members of a large object by name: Value::find() goes through all of them.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <unordered_map>
+
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+/// The place of each name, the first of one that stands there twice. The names lie in the object:
+/// it must not make room for more members meanwhile.
+inline std::unordered_map<std::string_view, std::size_t> member_places(const Value& object) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  places.reserve(object.size());
+  for (std::size_t i = 0; i < object.size(); ++i) places.emplace(object.members()[i].name, i);
+  return places;
+}
+
+}  // namespace thalia::model
