@@ -15,9 +15,6 @@
 namespace thalia::container {
 namespace {
 
-// What any reader with default limits accepts.
-constexpr unsigned kJsonDepth = ReadLimits{}.max_json_depth;
-
 void check_name(const char* field, std::string_view name) {
   if (name.size() > format::kMaxNameLength) {
     fail_argument(ErrorCode::bad_argument, field, fmt::format("{} bytes", name.size()),
@@ -30,10 +27,19 @@ void check_name(const char* field, std::string_view name) {
   }
 }
 
-void check_json(const char* field, std::string_view text) {
+// What any reader with these limits accepts.
+void check_json(const char* field, std::string_view text, const ReadLimits& limits) {
+  if (text.size() > limits.max_json_bytes) {
+    fail_argument(ErrorCode::bad_argument, field, fmt::format("{} bytes", text.size()),
+                  fmt::format("{} or less", limits.max_json_bytes));
+  }
   try {
-    json::check_object(text, kJsonDepth);
+    json::check_object(text, limits.max_json_depth);
   } catch (const FormatError& error) {
+    if (error.code() == ErrorCode::limit_exceeded) {
+      fail_argument(ErrorCode::bad_argument, field, "a depth of " + error.context().value,
+                    fmt::format("{} or less", limits.max_json_depth));
+    }
     fail_argument(ErrorCode::bad_argument, field, fmt::format("'{}'", printable(text, 60)),
                   "a JSON object", error.message());
   }
@@ -91,7 +97,7 @@ ByteSpan zero_bytes() {
 }
 
 void Draft::set_metadata(std::string json) {
-  check_json("metadata", json);
+  check_json("metadata", json, limits);
   metadata = std::move(json);
 }
 
@@ -106,8 +112,8 @@ std::uint32_t Draft::add_region(RegionSpec spec) {
     fail_argument(ErrorCode::bad_argument, "neuron_type",
                   std::to_string(static_cast<std::uint32_t>(spec.neuron_type)), "0 to 2");
   }
-  check_json("config_json", spec.config_json);
-  if (!spec.metadata_json.empty()) check_json("metadata_json", spec.metadata_json);
+  check_json("config_json", spec.config_json, limits);
+  if (!spec.metadata_json.empty()) check_json("metadata_json", spec.metadata_json, limits);
   if (!region_names_.insert(spec.name).second) {
     fail_argument(ErrorCode::duplicate, "region name",
                   fmt::format("'{}' twice", printable(spec.name)), "unique names");

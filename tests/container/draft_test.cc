@@ -27,6 +27,27 @@ BOOST_AUTO_TEST_CASE(more_than_a_reader_takes_is_refused_and_changes_nothing) {
   BOOST_TEST(draft.add_region({.name = "c"}) == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(texts_that_no_reader_takes_are_refused) {
+  Draft draft;
+  draft.limits.max_json_bytes = 9;
+  draft.limits.max_json_depth = 3;
+  draft.set_metadata(R"({"a":[]} )");
+  BOOST_CHECK_EXCEPTION(draft.set_metadata(R"({"a":[]}  )"), UsageError,
+                        says(ErrorCode::bad_argument, "metadata", "got 10 bytes", "9 or less"));
+  draft.add_region({.name = "a", .config_json = R"({"":[[]]})"});
+  for (RegionSpec spec : {RegionSpec{.name = "b", .config_json = R"({"":[[[]]]})"},
+                          RegionSpec{.name = "b", .metadata_json = R"({"":[[[]]]})"}}) {
+    draft.limits.max_json_bytes = 10;
+    BOOST_CHECK_EXCEPTION(draft.add_region(spec), UsageError,
+                          says(ErrorCode::bad_argument, "_json: got 11 bytes", "10 or less"));
+    draft.limits.max_json_bytes = 11;
+    BOOST_CHECK_EXCEPTION(draft.add_region(spec), UsageError,
+                          says(ErrorCode::bad_argument, "_json: got a depth of 4", "3 or less"));
+  }
+  BOOST_TEST(draft.metadata == R"({"a":[]} )");
+  BOOST_TEST(draft.regions.size() == 1u);
+}
+
 // With what an append keeps, which is not declared.
 BOOST_AUTO_TEST_CASE(the_whole_is_counted_too) {
   Draft draft;
