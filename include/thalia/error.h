@@ -79,6 +79,8 @@ class Error : public std::exception {
   const ErrorContext& context() const noexcept { return context_; }
   /// The sentence without the context.
   const std::string& message() const noexcept { return message_; }
+  /// What the context says of value and bound: "got 9, expected 1 to 8". Empty without both.
+  std::string details() const;
   const char* what() const noexcept override { return text_.c_str(); }
 
   /// Fill in what a lower layer could not know; what is known already is kept. For use while

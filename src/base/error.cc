@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/fail.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -106,7 +105,7 @@ void Error::compose() {
   if (!owner.empty()) where += where.empty() ? owner : " (" + owner + ")";
 
   text_.clear();
-  for (const std::string& part : {c.path, where, message_, got_and_expected(code_, c)}) {
+  for (const std::string& part : {c.path, where, message_, details()}) {
     if (part.empty()) continue;
     if (!text_.empty()) text_ += ": ";
     text_ += part;
@@ -114,13 +113,14 @@ void Error::compose() {
   text_ = shown(text_);  // names and paths too, which stand in the context as they are
 }
 
-std::string got_and_expected(ErrorCode code, const ErrorContext& context) {
-  std::string text = context.value.empty() ? "" : "got " + context.value;
-  if (context.bound.empty()) return text;
+std::string Error::details() const {
+  const std::string& bound = context_.bound;
+  std::string text = context_.value.empty() ? "" : "got " + context_.value;
+  if (bound.empty()) return text;
   if (!text.empty()) text += ", ";
-  const bool is_most = code == ErrorCode::limit_exceeded &&
-                       context.bound.find_first_not_of("0123456789") == std::string::npos;
-  return text + (is_most ? "expected at most " : "expected ") + context.bound;
+  const bool is_most = code_ == ErrorCode::limit_exceeded &&
+                       bound.find_first_not_of("0123456789") == std::string::npos;
+  return text + (is_most ? "expected at most " : "expected ") + bound;
 }
 
 IoError::IoError(std::string_view operation, int errno_value, ErrorContext context)

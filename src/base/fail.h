@@ -13,9 +13,6 @@
 
 namespace thalia {
 
-/// "got 9, expected 1 to 8": what an error says of value and bound, either of which may be empty.
-std::string got_and_expected(ErrorCode code, const ErrorContext& context);
-
 /// A field of an on-disk structure broke its bound.
 [[noreturn]] inline void fail_field(ErrorCode code, std::string_view section,
                                     std::string_view field, std::uint64_t offset, std::string value,

@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/fail.h"
-
 namespace thalia::cli {
 
 Finding finding_of(const Error& error) {
@@ -15,7 +13,7 @@ Finding finding_of(const Error& error) {
     if (!part.empty()) message.append(message.empty() ? "" : separator).append(part);
   };
   add(": ", error.message());
-  add(": ", got_and_expected(error.code(), context));
+  add(": ", error.details());
   return {.severity = Severity::error,
           .code = error.code(),
           .section = context.section.empty() ? "file" : context.section,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -35,7 +34,7 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
   const ErrorContext& context = error.context();
   std::string message = error.message();
   if (!context.field.empty()) message = context.field + (message.empty() ? "" : ": " + message);
-  const std::string details = got_and_expected(error.code(), context);
+  const std::string details = error.details();
   if (!details.empty()) message += (message.empty() ? "" : ": ") + details;
   add({.code = error.code(),
        .section = context.section,
