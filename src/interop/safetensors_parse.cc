@@ -227,13 +227,20 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
 
 }  // namespace
 
-ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes) {
+ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes,
+                                    const ReadLimits& limits) {
+  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
+    fail_limit("file", "max_file_bytes", file.size(), limits.max_file_bytes);
   const std::string_view text = header_text(file, max_header_bytes);
+  if (text.size() > limits.max_json_bytes)
+    fail_limit("header", "max_json_bytes", text.size(), limits.max_json_bytes);
   std::vector<HeaderTensor> tensors;
   ParsedSafetensors parsed;
   try {
     json::walk_object(text, kHeaderDepth, [&](std::string_view key, json::Value& value) {
       if (key != kSafetensorsMetadataKey) {
+        if (tensors.size() == limits.max_tensors)
+          fail_limit("header", "max_tensors", tensors.size() + 1, limits.max_tensors);
         tensors.push_back(read_tensor(key, value));
       } else if (parsed.metadata) {
         fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key stands there twice");

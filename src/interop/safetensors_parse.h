@@ -24,6 +24,7 @@ struct ParsedSafetensors {
 };
 
 /// @throws FormatError, UnsupportedError as SafetensorsFile::open(), without the path.
-ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes);
+ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes,
+                                    const ReadLimits& limits = {});
 
 }  // namespace thalia::interop

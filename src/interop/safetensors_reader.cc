@@ -22,7 +22,8 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const R
   auto impl = std::make_shared<Impl>();
   impl->file = io::FileBytes::open_whole(path, options.access, options.cancel);
   try {
-    impl->parsed = interop::parse_safetensors(impl->file->bytes(), max_header_bytes);
+    impl->parsed =
+        interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.limits);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

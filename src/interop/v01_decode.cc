@@ -150,7 +150,7 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
   V01Document& document = read.document;
   document.header = interop::read_v01_header(body, limits, read.warnings);
   document.metadata = read_metadata(body, document.header, limits, read.warnings);
-  V01TensorReader tensors(body, contents.owner);
+  V01TensorReader tensors(body, contents.owner, limits.max_tensors);
   for (const auto& entry : interop::read_v01_index(body, document.header, read.warnings))
     document.entries.push_back(read_entry(body, entry, tensors, limits, read.warnings));
   read.aligned = tensors.all_aligned();

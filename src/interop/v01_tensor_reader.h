@@ -21,9 +21,10 @@ class V01TensorReader {
   };
 
   /// @param owner keeps the bytes alive; null: all tensors are copied.
-  V01TensorReader(ByteSpan body, std::shared_ptr<const void> owner)
+  V01TensorReader(ByteSpan body, std::shared_ptr<const void> owner, std::uint32_t max_tensors)
       : body_(body),
         owner_(std::move(owner)),
+        max_tensors_(max_tensors),
         copies_left_(body.size()),
         checks_left_(body.size()) {}
 
@@ -39,6 +40,7 @@ class V01TensorReader {
 
   ByteSpan body_;
   std::shared_ptr<const void> owner_;
+  std::uint32_t max_tensors_;
   std::uint64_t copies_left_;
   std::uint64_t checks_left_;  ///< bytes of indices
   bool all_aligned_ = true;

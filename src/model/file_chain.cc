@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/fail.h"
@@ -72,17 +73,35 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
                             std::uint64_t{prefix.reference.base_generation})});
 }
 
+// True of the base itself, which exceeds limits that nothing is allocated for.
+bool is_wanted_beyond_limits(const std::shared_ptr<const io::FileBytes>& bytes,
+                             const container::DeltaPrefix& prefix, ReadOptions options) {
+  options.limits.max_file_bytes = 0;
+  options.limits.max_regions = options.limits.max_tensors =
+      std::numeric_limits<std::uint32_t>::max();
+  options.limits.max_json_bytes = std::numeric_limits<std::uint64_t>::max();
+  try {
+    return is_wanted_base(
+        prefix, *detail::OpenFile::over(container::contents_of(bytes, options.limits), options));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // null where it is not the base.
-std::shared_ptr<const detail::OpenFile> open_if_wanted(std::shared_ptr<const io::FileBytes> bytes,
-                                                       const container::DeltaPrefix& prefix,
-                                                       const ReadOptions& options) {
+std::shared_ptr<const detail::OpenFile> open_if_wanted(
+    const std::shared_ptr<const io::FileBytes>& bytes, const container::DeltaPrefix& prefix,
+    const ReadOptions& options) {
   std::shared_ptr<const detail::OpenFile> file;
   try {
-    file =
-        detail::OpenFile::over(container::contents_of(std::move(bytes), options.limits), options);
+    file = detail::OpenFile::over(container::contents_of(bytes, options.limits), options);
     if (!is_wanted_base(prefix, *file)) return nullptr;
-  } catch (const FormatError&) {
-    return nullptr;
+  } catch (FormatError& error) {
+    if (error.code() != ErrorCode::limit_exceeded ||
+        !is_wanted_beyond_limits(bytes, prefix, options))
+      return nullptr;
+    error.add_path(bytes->path().string());
+    throw;
   } catch (const IntegrityError&) {
     return nullptr;
   } catch (const UnsupportedError&) {
@@ -168,7 +187,7 @@ std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenF
     if (is_link(place)) continue;
     io::BaseFile found = io::open_base(place, options_.read.access, options_.bases);
     if (found.bytes) {
-      if (auto base = open_if_wanted(std::move(found.bytes), prefix, options_.read)) return base;
+      if (auto base = open_if_wanted(found.bytes, prefix, options_.read)) return base;
       if (wrong.empty()) wrong = place;
     }
     tried += fmt::format("{}'{}'", tried.empty() ? "" : ", ", printable(place.string()));
