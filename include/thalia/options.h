@@ -38,8 +38,10 @@ struct SaveOptions {
   format::ChecksumType checksum = format::ChecksumType::block_tree;
   /// Leaves of the block tree: XXH3-128 at memory speed, or SHA-256 for tamper evidence.
   format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
-  /// Blocks of the tree are 2^block_log2 bytes, 12 to 30.
-  unsigned block_log2 = format::kDefaultBlockLog2;
+  /// Blocks of the tree are 2^block_log2 bytes, 12 to 30: as far as damage to a byte reaches.
+  /// nullopt: by the size of the file, from 4 KiB (up to 1 MiB) to 1 MiB (beyond 16 MiB), and
+  /// regions and tables of small files begin on blocks of their own.
+  std::optional<unsigned> block_log2{};
   /// `store`: payloads raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each
   /// a standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
   /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: automatic,
@@ -80,7 +82,7 @@ enum class Verification {
   on_first_touch,  ///< each block of the block tree once, before its bytes are first handed out.
                    ///< Files with another checksum type are checked tensor by tensor against the
                    ///< directory's CRC-32. A tensor in a damaged block is had all the same where
-                   ///< its entry is verified and its CRC-32 and content hash hold; not in a stream
+                   ///< its entry is verified and its CRC-32 and content hash hold
   at_open,         ///< the whole file, before open returns
   by_tensor,       ///< each tensor, or chunk of one, on its own instead of the blocks, against its
                    ///< CRC-32: to get what is sound out of a damaged file. Names, tables and texts

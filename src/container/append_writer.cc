@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "container/block_choice.h"
 #include "container/borrowed_indices.h"
 #include "container/closing_checksum.h"
 #include "container/compressed_tensor.h"
@@ -29,6 +30,13 @@ using format::struct_bytes;
 // What is written between two looks at the cancellation.
 constexpr std::uint64_t kStride = 8 << 20;
 
+// An append begins behind all that is old.
+BlockGaps gaps_of(const format::Header& old) {
+  const bool tree =
+      old.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree);
+  return tree && !chosen_block_log2(old) ? BlockGaps(old.file_length) : BlockGaps();
+}
+
 class AppendWriter {
  public:
   AppendWriter(const io::LockedFile& file, const detail::OpenFile& old, Draft& draft,
@@ -37,7 +45,7 @@ class AppendWriter {
         old_(old),
         draft_(draft),
         options_(options),
-        layout_(draft),
+        layout_(draft, gaps_of(old.header())),
         image_(file.fd(), file.path()) {}
 
   AppendResult run() {
@@ -127,25 +135,45 @@ class AppendWriter {
   void complete_header(std::uint64_t directory_length) {
     const format::Header& old = old_.header();
     header_ = draft_header(draft_, layout_);
-    place_tables(header_, layout_.end(), directory_length,
-                 static_cast<format::ChecksumType>(std::uint32_t{old.checksum_type}),
-                 static_cast<format::LeafAlgorithm>(old.leaf_algorithm), old.integrity_block_log2);
+    const auto place = [&](std::optional<unsigned> block_log2) {
+      place_tables(header_, layout_.end(), directory_length,
+                   static_cast<format::ChecksumType>(std::uint32_t{old.checksum_type}),
+                   static_cast<format::LeafAlgorithm>(old.leaf_algorithm), block_log2);
+    };
+    place(chosen_block_log2(old));
+    if (tree() && !blocks_stay() && !old_is_whole()) place(old.integrity_block_log2);
     set_timestamp(header_, options_.timestamp);
     header_.generation = old.generation + 1;
     std::copy(std::begin(old.file_uuid), std::end(old.file_uuid), header_.file_uuid);
     set_header_crc(header_);
   }
 
-  // The first block whose leaf is new: the one in which the old blocks ended, or the one behind it.
-  std::uint64_t first_block() const {
-    return tree() ? old_.header().integrity_offset >> header_.integrity_block_log2 : 0;
+  bool blocks_stay() const {
+    return tree() && header_.integrity_block_log2 == old_.header().integrity_block_log2;
   }
 
-  // What a new leaf or checksum covers of the old file. The header stays out: it is zero to a leaf.
+  // New leaves over old damage would hide it: then the old ones stay, and tell of it.
+  bool old_is_whole() const {
+    try {
+      old_.verify_all();
+      return true;
+    } catch (const IntegrityError&) {
+      return false;
+    }
+  }
+
+  // The first block whose leaf is new: the one in which the old blocks ended, or the one behind it;
+  // all are where the file outgrew the size of its blocks.
+  std::uint64_t first_block() const {
+    return blocks_stay() ? old_.header().integrity_offset >> header_.integrity_block_log2 : 0;
+  }
+
+  // What a new leaf or checksum covers of the old file: the bytes that were checked, where they
+  // were checked. The header stays out: it is zero to a leaf.
   void add_old_bytes() {
     const std::uint64_t begin =
         std::max<std::uint64_t>(sizeof header_, first_block() << header_.integrity_block_log2);
-    image_.add_written(begin, old_.header().file_length - begin);
+    image_.add(begin, old_.unverified(begin, old_.header().file_length - begin));
   }
 
   void write_image() {

@@ -16,7 +16,8 @@ void check_option(const char* name, std::uint64_t value, std::uint64_t low, std:
 void check_options(const SaveOptions& options) {
   check_option("checksum", static_cast<std::uint32_t>(options.checksum), 0, 3);
   check_option("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);
-  check_option("block_log2", options.block_log2, format::kMinBlockLog2, format::kMaxBlockLog2);
+  check_option("block_log2", options.block_log2.value_or(format::kDefaultBlockLog2),
+               format::kMinBlockLog2, format::kMaxBlockLog2);
   check_option("chunk_bytes", options.chunk_bytes, 4096, 1u << 30);
   check_option("queue_depth", options.queue_depth, 1, 1024);
   check_option("memory_bytes", options.memory_bytes, 4 << 20, UINT64_MAX);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "container/block_choice.h"
 #include "container/carried_tensor.h"
 #include "container/draft.h"
 #include "container/open_bytes.h"
@@ -51,7 +52,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
   save.checksum = static_cast<ChecksumType>(std::uint32_t{header.checksum_type});
   if (save.checksum == ChecksumType::block_tree) {
     save.leaves = static_cast<format::LeafAlgorithm>(header.leaf_algorithm);
-    save.block_log2 = header.integrity_block_log2;
+    save.block_log2 = container::chosen_block_log2(header);
   }
   save.timestamp = header.timestamp;
   save.durability = options.durability;

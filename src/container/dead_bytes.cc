@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "container/block_choice.h"
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
@@ -20,7 +21,7 @@ std::uint64_t dead_bytes(const format::Header& header, std::vector<format::Exten
   for (const format::Extent extent : live) {
     if (extent.length == 0) continue;
     const std::uint64_t next = format::align_up(at, format::kAlignment);
-    if (extent.offset > next) dead += extent.offset - next;
+    if (extent.offset > next && !is_gap(at, extent.offset)) dead += extent.offset - next;
     at = std::max(at, extent.offset + extent.length);
   }
   return dead;

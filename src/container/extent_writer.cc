@@ -1,8 +1,10 @@
 #include "container/extent_writer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
+#include "container/block_choice.h"
 #include "format/extent.h"
 #include "integrity/block_tree.h"
 #include "io/direct_file.h"
@@ -30,11 +32,24 @@ ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t expected_bytes,
     : image_(image),
       expected_bytes_(expected_bytes),
       options_(options),
-      tree_(options.checksum == format::ChecksumType::block_tree),
-      block_bytes_(tree_ ? 1ull << options.block_log2 : kExtentBytes),
-      extent_bytes_(std::max(block_bytes_, kExtentBytes)),
-      leaf_bytes_(tree_ ? integrity::leaf_length(options.leaves) : 0) {
+      trees_(possible_trees(options)),
+      extent_bytes_(trees_.empty() ? kExtentBytes
+                                   : std::max(trees_.back().block_bytes, kExtentBytes)),
+      leaf_bytes_(integrity::leaf_length(options.leaves)) {
   open_direct();
+}
+
+std::vector<ExtentWriter::Tree> ExtentWriter::possible_trees(const SaveOptions& options) {
+  if (options.checksum != format::ChecksumType::block_tree) return {};
+  if (options.block_log2) return {Tree{1ull << *options.block_log2}};
+  std::vector<Tree> trees;
+  for (const unsigned log2 : kBlockLog2s) trees.push_back(Tree{1ull << log2});
+  return trees;
+}
+
+// Whether a file of `end` bytes and more may come to have it.
+bool ExtentWriter::is_possible(const Tree& tree, std::uint64_t end) const noexcept {
+  return trees_.size() == 1 || tree.block_bytes >= 1ull << block_log2_for(end);
 }
 
 void ExtentWriter::open_direct() {
@@ -98,8 +113,11 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, Lane& lane) {
   const std::uint64_t extent = begin / extent_bytes_;
   if (put_.size() <= extent) put_.resize(extent + 1);
   put_[extent] = true;
-  const std::uint64_t blocks = (begin + extent_bytes_) / block_bytes_;
-  if (leaves_.size() < blocks * leaf_bytes_) leaves_.resize(blocks * leaf_bytes_);
+  for (Tree& tree : trees_) {
+    const std::uint64_t leaves = (begin + extent_bytes_) / tree.block_bytes * leaf_bytes_;
+    if (is_possible(tree, begin + extent_bytes_) && tree.leaves.size() < leaves)
+      tree.leaves.resize(leaves);
+  }
   if (lane) {
     reserve_ahead(begin + extent_bytes_);
     const MutableByteSpan buffer = lane->acquire();
@@ -113,10 +131,18 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, Lane& lane) {
   }
 }
 
-void ExtentWriter::set_end(std::uint64_t end) {
+void ExtentWriter::set_end(std::uint64_t end, unsigned block_log2) {
   end_ = end;
   put_.resize(extent_count());
-  if (tree_) leaves_.resize(integrity::block_count(end, options_.block_log2) * leaf_bytes_);
+  if (!trees_.empty()) {
+    const auto chosen = std::find_if(trees_.begin(), trees_.end(), [&](const Tree& tree) {
+      return tree.block_bytes == 1ull << block_log2;
+    });
+    assert(chosen != trees_.end());
+    std::iter_swap(trees_.begin(), chosen);
+    trees_.resize(1);
+    trees_.front().leaves.resize(integrity::block_count(end, block_log2) * leaf_bytes_);
+  }
   if (direct_fd_ && end < kPage) {
     io_fallback_ = "the file is smaller than a page";
     direct_fd_.reset();
@@ -155,26 +181,32 @@ bool ExtentWriter::is_direct(ByteSpan memory) const noexcept {
 }
 
 void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t at = begin; tree_ && at < end; at += block_bytes_) {
-    integrity::LeafHasher hasher(options_.leaves);
-    image_.for_each(at, std::min(at + block_bytes_, end),
-                    [&](ByteSpan piece) { hasher.update(piece); });
-    hasher.finish(leaf(at));
+  integrity::LeafHasher hasher(options_.leaves);
+  for (Tree& tree : trees_) {
+    for (std::uint64_t at = begin; at < end; at += tree.block_bytes) {
+      image_.for_each(at, std::min(at + tree.block_bytes, end),
+                      [&](ByteSpan piece) { hasher.update(piece); });
+      hasher.finish(leaf(tree, at));
+    }
   }
   image_.write(begin, end);
   if (options_.durability != Durability::none) image_.start_writeback(begin, end - begin);
 }
 
 void ExtentWriter::hash(std::uint64_t begin, ByteSpan bytes) {
-  for (std::uint64_t at = 0; tree_ && at < bytes.size(); at += block_bytes_) {
-    integrity::LeafHasher hasher(options_.leaves);
-    hasher.update(bytes.subspan(at, std::min<std::uint64_t>(block_bytes_, bytes.size() - at)));
-    hasher.finish(leaf(begin + at));
+  integrity::LeafHasher hasher(options_.leaves);
+  for (Tree& tree : trees_) {
+    if (!is_possible(tree, begin + bytes.size())) continue;
+    for (std::uint64_t at = 0; at < bytes.size(); at += tree.block_bytes) {
+      hasher.update(
+          bytes.subspan(at, std::min<std::uint64_t>(tree.block_bytes, bytes.size() - at)));
+      hasher.finish(leaf(tree, begin + at));
+    }
   }
 }
 
-MutableByteSpan ExtentWriter::leaf(std::uint64_t offset) {
-  return MutableByteSpan(leaves_).subspan(offset / block_bytes_ * leaf_bytes_, leaf_bytes_);
+MutableByteSpan ExtentWriter::leaf(Tree& tree, std::uint64_t offset) const {
+  return MutableByteSpan(tree.leaves).subspan(offset / tree.block_bytes * leaf_bytes_, leaf_bytes_);
 }
 
 std::optional<double> ExtentWriter::finish(std::uint64_t length) {

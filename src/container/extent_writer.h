@@ -37,8 +37,9 @@ class ExtentWriter {
   /// Externally synchronised. @throws IoError.
   void put(std::uint64_t begin, ByteSpan bytes, Lane& lane);
   /// Ends the first part: what write() writes is [0, end) without the extents that were put.
+  /// @param block_log2 of the tree, where there is one: what the options or the size say.
   /// @throws IoError.
-  void set_end(std::uint64_t end);
+  void set_end(std::uint64_t end, unsigned block_log2);
 
   std::uint64_t end() const noexcept { return end_; }
   std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
@@ -51,7 +52,7 @@ class ExtentWriter {
   void write(std::uint64_t extent, Lane& lane);
 
   /// Of the block tree; complete when all extents are written. Empty where the options want none.
-  ByteSpan leaves() const noexcept { return leaves_; }
+  ByteSpan leaves() const noexcept { return trees_.empty() ? ByteSpan() : trees_.front().leaves; }
   IoMode io() const noexcept { return direct_fd_ ? IoMode::direct : IoMode::buffered; }
   /// Why io() is not what was asked for.
   const std::string& io_fallback() const noexcept { return io_fallback_; }
@@ -72,19 +73,25 @@ class ExtentWriter {
   bool is_direct(ByteSpan memory) const noexcept;
   std::uint64_t fill(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
   void hash(std::uint64_t begin, ByteSpan bytes);
-  MutableByteSpan leaf(std::uint64_t offset);
+
+  // The leaves of blocks of one size.
+  struct Tree {
+    std::uint64_t block_bytes;
+    std::vector<std::byte> leaves{};
+  };
+  static std::vector<Tree> possible_trees(const SaveOptions& options);
+  bool is_possible(const Tree& tree, std::uint64_t end) const noexcept;
+  MutableByteSpan leaf(Tree& tree, std::uint64_t offset) const;
 
   const FileImage& image_;
   const std::uint64_t expected_bytes_;
   const SaveOptions& options_;
-  const bool tree_;
-  const std::uint64_t block_bytes_;
+  std::vector<Tree> trees_;  ///< of all sizes that the file may come to; one from set_end() on
   const std::uint64_t extent_bytes_;
   const std::uint64_t leaf_bytes_;
   std::uint64_t end_ = 0;
   std::uint64_t reserved_ = 0;
   std::vector<bool> put_;  ///< by extent
-  std::vector<std::byte> leaves_;
   io::UniqueFd direct_fd_;
   std::size_t memory_alignment_ = io::kDirectAlignment;
   std::string io_fallback_;

@@ -65,10 +65,10 @@ void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
   std::vector<std::byte> buffer;
   walk(begin, end, [&](std::uint64_t at, ByteSpan piece) {
     if (piece.data() != nullptr) return visit(piece);
-    buffer.resize(kReadBackBytes);
+    buffer.resize(std::min<std::uint64_t>(piece.size(), kReadBackBytes));
     for (std::uint64_t done = 0; done < piece.size();) {
       const MutableByteSpan part = MutableByteSpan(buffer).first(
-          std::min<std::uint64_t>(piece.size() - done, kReadBackBytes));
+          std::min<std::uint64_t>(piece.size() - done, buffer.size()));
       io::pread_all(fd_, begin_ + at + done, part, path_);
       visit(part);
       done += part.size();

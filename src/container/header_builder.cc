@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 
+#include "container/block_choice.h"
 #include "format/extent.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
@@ -79,7 +80,7 @@ format::Header draft_header(const Draft& draft, const Layout& layout) {
 
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
                   format::ChecksumType checksum, format::LeafAlgorithm leaves,
-                  unsigned block_log2) {
+                  std::optional<unsigned> block_log2) {
   header.directory_offset = format::align_up(end, format::kAlignment);
   header.directory_length = directory_length;
   end = header.directory_offset + directory_length;
@@ -92,10 +93,11 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
   header.integrity_offset = format::align_up(end, format::kAlignment) + sizeof(format::Header);
   header.checksum_type = static_cast<std::uint32_t>(checksum);
   if (checksum == format::ChecksumType::block_tree) {
-    header.integrity_block_log2 = static_cast<std::uint8_t>(block_log2);
+    const unsigned log2 = block_log2.value_or(block_log2_for(header.integrity_offset));
+    header.integrity_block_log2 = static_cast<std::uint8_t>(log2);
     header.leaf_algorithm = static_cast<std::uint8_t>(leaves);
-    header.integrity_length = integrity::block_count(header.integrity_offset, block_log2) *
-                              integrity::leaf_length(leaves);
+    header.integrity_length =
+        integrity::block_count(header.integrity_offset, log2) * integrity::leaf_length(leaves);
   }
   header.file_length = header.integrity_offset + header.integrity_length + format::kChecksumLength;
 }

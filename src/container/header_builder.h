@@ -16,9 +16,10 @@ namespace thalia::container {
 format::Header draft_header(const Draft& draft, const Layout& layout);
 
 /// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
-/// checksum.
+/// checksum. @param block_log2 nullopt: by the file's size.
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
-                  format::ChecksumType checksum, format::LeafAlgorithm leaves, unsigned block_log2);
+                  format::ChecksumType checksum, format::LeafAlgorithm leaves,
+                  std::optional<unsigned> block_log2);
 
 /// Seconds since 1970; nullopt: now.
 void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds);

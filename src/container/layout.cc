@@ -30,11 +30,12 @@ Layout::Section Layout::section_of(Role role) noexcept {
   return Section::other;
 }
 
-Layout::Layout(const Draft& draft)
-    : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin) {
+Layout::Layout(const Draft& draft, BlockGaps gaps)
+    : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin), gaps_(gaps) {
   for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
     if (!draft.tensors[i].in_place) file_order_.push_back(i);
   }
+  if (file_order_.empty()) gaps_ = {};  // no payload that damage could spread from
   const auto key = [&](std::uint32_t i) {
     const DraftTensor& tensor = draft.tensors[i];
     if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
@@ -56,7 +57,7 @@ void Layout::open_region(std::uint32_t region) {
     place.extent = *draft_.regions[region].kept;
     return;
   }
-  at_ = align_up(at_, format::kAlignment);
+  at_ = gaps_.behind(align_up(at_, format::kAlignment));
   region_ = region;
   region_open_ = true;
   const RegionSpec& spec = draft_.regions[region].spec;
@@ -137,11 +138,13 @@ void Layout::close_section() {
 }
 
 void Layout::open_connectivity() {
-  at_ = align_up(at_, format::kAlignment);
+  at_ = gaps_.behind(align_up(at_, format::kAlignment));
   region_ = kConnectivity;
   connectivity_.offset = at_;
   at_ += sizeof(format::ConnectivityHeader) +
          draft_.connections.size() * sizeof(format::ConnectionEntry);
+  // No matrix shares a block with the list of them all.
+  at_ = gaps_.behind(at_ + sizeof(format::TensorHeader)) - sizeof(format::TensorHeader);
 }
 
 // What the headers say of the first tensor of a kind.
@@ -208,6 +211,7 @@ void Layout::finish() {
   } else if (!draft_.connections.empty()) {
     connectivity_.length = at_ - connectivity_.offset;
   }
+  at_ = gaps_.behind(at_);  // the directory
 }
 
 void place_tensors(Draft& draft, Layout& layout) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "container/block_choice.h"
 #include "container/draft.h"
 #include "format/extent.h"
 #include "thalia/format/region.h"
@@ -28,7 +29,7 @@ struct RegionPlace {
 /// finish().
 class Layout {
  public:
-  explicit Layout(const Draft& draft);
+  explicit Layout(const Draft& draft, BlockGaps gaps = {});
 
   /// Of tensors that are to be placed: by region; in a region weights, homeostatic, dynamic state
   /// by role, the others; then as declared.
@@ -67,6 +68,7 @@ class Layout {
   format::Extent metadata_;
   format::Extent connectivity_;
   std::uint64_t at_;
+  BlockGaps gaps_;
   std::uint32_t region_ = 0;  ///< the one that is open, or kConnectivity
   bool region_open_ = false;
   std::uint32_t opened_ = 0;  ///< regions opened so far

@@ -20,6 +20,13 @@ std::uint64_t logical_bytes(const Draft& draft) {
   return sum;
 }
 
+// A delta is small, and of no use without its base: what it has of that is better than gaps.
+BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
+  if (options.checksum != format::ChecksumType::block_tree || options.block_log2 || draft.delta)
+    return {};
+  return BlockGaps(options.compression == format::Codec::store ? logical_bytes(draft) : 0);
+}
+
 }  // namespace
 
 PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& path,
@@ -27,7 +34,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
     : draft_(draft),
       options_(options),
       progress_(options.progress, logical_bytes(draft)),
-      layout_(draft),
+      layout_(draft, gaps_of(draft, options)),
       image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
       extents_(image_, logical_bytes(draft), options),
       kept_(image_, options.memory_bytes / kKeptShare),

@@ -42,7 +42,7 @@ class Seal {
     complete_header();
     image_.set_length(header_.file_length);
     image_.sort();
-    extents_.set_end(header_.integrity_offset);
+    extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
     if (options_.sha256) {
       digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
     }

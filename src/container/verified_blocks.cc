@@ -12,6 +12,15 @@
 #include "thalia/format/constants.h"
 
 namespace thalia::container {
+namespace {
+
+// A thread checks so many bytes at a time: for less it is not worth its start, and a kernel that
+// reads from a disk is asked for no less.
+constexpr std::uint64_t kCheckedTogether = 1 << 20;
+// Smaller blocks are in memory with their neighbours as soon as one byte is.
+constexpr unsigned kAdvisedLog2 = 16;
+
+}  // namespace
 
 void VerifiedBlocks::Free::operator()(void* memory) const noexcept {
   std::free(memory);
@@ -113,8 +122,9 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   if (first == last) {  // the common look-up: no allocation, no threads
     if (is_done(first)) return;
     ensure_leaves();
-    mapping_.advise(first << header_.integrity_block_log2, 1ull << header_.integrity_block_log2,
-                    io::Advice::will_need);
+    if (header_.integrity_block_log2 >= kAdvisedLog2)
+      mapping_.advise(first << header_.integrity_block_log2, 1ull << header_.integrity_block_log2,
+                      io::Advice::will_need);
     return check(first);
   }
   std::vector<std::uint64_t> open;
@@ -125,13 +135,16 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   ensure_leaves();
   const std::uint64_t block_bytes = 1ull << header_.integrity_block_log2;
   const std::uint64_t end = (last + 1) * block_bytes;
+  const std::uint64_t together = std::max<std::uint64_t>(kCheckedTogether / block_bytes, 1);
   mapping_.advise(open.front() * block_bytes,
                   std::min(kReadAheadBytes, end - open.front() * block_bytes),
                   io::Advice::will_need);
-  parallel_for(open.size(), threads_, [&](std::size_t i) {
-    const std::uint64_t ahead = open[i] * block_bytes + kReadAheadBytes;
-    if (ahead < end) mapping_.advise(ahead, block_bytes, io::Advice::will_need);
-    check(open[i]);
+  parallel_for((open.size() + together - 1) / together, threads_, [&](std::size_t i) {
+    const std::size_t begin = i * together;
+    const std::size_t behind = std::min<std::size_t>(begin + together, open.size());
+    const std::uint64_t ahead = open[begin] * block_bytes + kReadAheadBytes;
+    if (ahead < end) mapping_.advise(ahead, together * block_bytes, io::Advice::will_need);
+    for (std::size_t at = begin; at < behind; ++at) check(open[at]);
   });
 }
 

@@ -29,6 +29,7 @@ SaveOptions fixed_options() {
   options.file_uuid = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   options.durability = Durability::none;
   options.threads = 1;
+  options.block_log2 = 20;  // sizes and offsets without gaps
   return options;
 }
 

@@ -109,6 +109,37 @@ BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) 
   }
 }
 
+// From blocks of 4 KiB to those of 16 KiB: every leaf is a new one.
+BOOST_AUTO_TEST_CASE(a_kill_while_the_blocks_grow_leaves_the_old_state_or_the_new) {
+  SaveOptions options = steady_options();
+  options.block_log2.reset();
+  const Sample small = small_sample();
+  Sample large = small;
+  large.regions.push_back({{.name = "large"}, {dense_tensor("w", DType::u8, {1 << 20})}});
+  for (unsigned call = 0;; ++call) {
+    BOOST_TEST_CONTEXT("call " << call) {
+      const SavedFile file(small, options);
+      const End end = run_killed_at(call, [&] {
+        Appender appender(file.path, durable(Durability::full));
+        declare_tensors(appender, appender.add_region(large.regions.back().spec),
+                        large.regions.back());
+        appender.commit();
+      });
+      BOOST_TEST_REQUIRE(bool(end != End::failed));
+      const Reader reader = Reader::open(file.path);
+      const bool is_new = reader.header().generation == 2;
+      BOOST_TEST(int(reader.header().integrity_block_log2) == (is_new ? 14 : 12));
+      reader.verify_all();
+      check_same(reader, is_new ? large : small);
+      BOOST_TEST(!recover(file.path).restored);
+      if (end != End::returned) continue;
+      BOOST_TEST(is_new);
+      BOOST_TEST(call > 20u);  // or nothing was counted
+      break;
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_call_is_reported_and_leaves_the_old_file) {
   for (const Step& step : kSteps) {
     for (const int errno_value : {EIO, ENOSPC, EDQUOT}) {

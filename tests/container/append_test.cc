@@ -130,6 +130,79 @@ BOOST_AUTO_TEST_CASE(an_old_end_on_a_block_boundary_leaves_every_leaf) {
   BOOST_TEST_ERROR("no size met a boundary");
 }
 
+// From blocks of 4 KiB to those of 1 MiB.
+BOOST_AUTO_TEST_CASE(blocks_grow_with_the_file) {
+  for (const auto leaves : {format::LeafAlgorithm::xxh3_128, format::LeafAlgorithm::sha256}) {
+    for (const Access access : {Access::mapped, Access::copied}) {
+      SaveOptions options = steady_options();
+      options.block_log2.reset();
+      options.leaves = leaves;
+      Sample sample = small_sample();
+      const SavedFile file(sample, options);
+      const Reader before = Reader::open(file.path);
+      BOOST_TEST(int(before.header().integrity_block_log2) == 12);
+      std::uint64_t generation = 1;
+      for (const auto& [bytes, log2] :
+           {std::pair(5'000u, 12), std::pair(2u << 20, 14), std::pair(3'000u, 14),
+            std::pair(3u << 20, 16), std::pair(12u << 20, 20)}) {
+        const auto region = large_region(std::to_string(bytes), bytes, generation);
+        AppendOptions append = steady_append();
+        append.access = access;
+        Appender appender(file.path, append);
+        declare_tensors(appender, appender.add_region(region.spec), region);
+        const AppendResult result = appender.commit();
+        sample.regions.push_back(region);
+        check_state(file.path, sample, ++generation);
+        const Reader reader = Reader::open(file.path);
+        BOOST_TEST(int(reader.header().integrity_block_log2) == log2);
+        BOOST_TEST(reader.dead_bytes() == result.dead_bytes);
+      }
+      // Who opened the first state goes on with its leaves.
+      check_same(before, small_sample());
+      before.verify_all();
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(blocks_that_somebody_chose_stay) {
+  for (const unsigned log2 : {13u, 20u}) {
+    SaveOptions options = steady_options();
+    options.block_log2 = log2;
+    Sample sample = small_sample();
+    const SavedFile file(sample, options);
+    sample.regions.push_back(large_region("large", 2 << 20, 1));
+    Appender appender(file.path, steady_append());
+    declare_tensors(appender, appender.add_region(sample.regions.back().spec),
+                    sample.regions.back());
+    appender.commit();
+    check_state(file.path, sample, 2);
+    BOOST_TEST(unsigned{Reader::open(file.path).header().integrity_block_log2} == log2);
+  }
+}
+
+// Larger blocks need new leaves for old bytes, and these would vouch for damage.
+BOOST_AUTO_TEST_CASE(blocks_over_damage_do_not_grow) {
+  SaveOptions options = steady_options();
+  options.block_log2.reset();
+  Sample sample = small_sample();
+  sample.regions.push_back(large_region("old", 50'000, 1));
+  const SavedFile file(sample, options);
+  std::string bytes = read_file(file.path);
+  bytes[Reader::open(file.path).region("old").at("large").stored_offset() + 20'000] ^= 1;
+  write_file(file.path, bytes);
+  const SampleRegion region = large_region("new", 2 << 20, 2);
+  Appender appender(file.path, steady_append());
+  declare_tensors(appender, appender.add_region(region.spec), region);
+  appender.commit();
+  const Reader reader = Reader::open(file.path);
+  BOOST_TEST(int(reader.header().integrity_block_log2) == 12);
+  check_same(reader.region("new").at("large"), region.tensors[0]);
+  BOOST_CHECK_THROW(reader.region("old").at("large").bytes(), IntegrityError);
+  const VerifyReport report = verify(file.path);
+  BOOST_TEST_REQUIRE(report.findings.size() == 1u);
+  BOOST_TEST(report.findings[0].region == "old");
+}
+
 BOOST_AUTO_TEST_CASE(damage_in_a_region_that_stays_is_neither_read_nor_hidden) {
   Sample sample = small_sample();
   sample.regions.push_back(large_region("old", 50'000, 1));

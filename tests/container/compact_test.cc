@@ -56,6 +56,7 @@ BOOST_AUTO_TEST_CASE(a_compacted_file_is_what_a_save_would_have_written) {
        {ChecksumType::none, ChecksumType::sha256, ChecksumType::crc32, ChecksumType::block_tree}) {
     const TemporaryFolder folder;
     SaveOptions options = steady_options();
+    options.block_log2.reset();
     options.checksum = type;
     save(folder / "f", small_sample(), options);
     append_change(folder / "f", steady_append());
@@ -86,6 +87,7 @@ BOOST_AUTO_TEST_CASE(chunks_stay_as_they_are_stored) {
   for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
     const TemporaryFolder folder;
     SaveOptions options = steady_options();
+    options.block_log2.reset();
     options.compression = codec;
     options.chunk_bytes = 4096;
     save(folder / "f", varied_sample(), options);

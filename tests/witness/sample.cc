@@ -58,6 +58,12 @@ SaveOptions plain_options() {
   return options;
 }
 
+SaveOptions example_options() {
+  SaveOptions options = plain_options();
+  options.block_log2 = 20;
+  return options;
+}
+
 Bytes noise(std::size_t length, std::uint64_t seed) {
   Bytes bytes(length);
   std::uint64_t state = seed * 0x9E3779B97F4A7C15 + 1;

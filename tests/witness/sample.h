@@ -19,6 +19,8 @@ using Bytes = std::vector<std::byte>;
 /// A fixed timestamp and uuid, SHA-256 leaves: equal bytes in every run, and nothing but the
 /// standard library needed to verify them.
 thalia::SaveOptions plain_options();
+/// The same without gaps between sections, which are no example of anything.
+thalia::SaveOptions example_options();
 
 /// Pseudo-random bytes, the same for the same seed.
 Bytes noise(std::size_t length, std::uint64_t seed);

@@ -23,7 +23,7 @@ constexpr std::uint64_t kFew = 20;
 // A coo tensor, and one that is quantized in two groups.
 void write_arrays(const fs::path& folder) {
   const fs::path plain = folder / "plain.thalia";
-  Writer writer(plain, plain_options());
+  Writer writer(plain, example_options());
   const RegionId region = writer.add_region({.name = "r"});
   const std::vector<std::uint32_t> indices{0, 0, 1, 0, 2, 2, 1, 0, 3};
   const std::vector<double> values{1, -2, 0.5};
@@ -34,13 +34,13 @@ void write_arrays(const fs::path& folder) {
   writer.commit();
   quantize_file(plain, folder / "arrays.thalia",
                 {.bits = 3, .group_size = 8, .include = {"quantized"}, .min_elements = 1},
-                {.save = plain_options()});
+                {.save = example_options()});
   fs::remove(plain);
 }
 
 // Numbers without a pattern, of which three are others in the second state.
 void write_step(const fs::path& path, int step) {
-  Writer writer(path, plain_options());
+  Writer writer(path, example_options());
   writer.set_training_steps(static_cast<std::uint64_t>(step) * 1000);
   const RegionId region = writer.add_region({.name = "r"});
   Bytes numbers = noise(kFew * sizeof(float), 1);
@@ -60,7 +60,7 @@ void write_delta_of_steps(const fs::path& folder) {
   const fs::path base = folder / "step_1.thalia", next = folder / "step_2.thalia";
   write_step(base, 1);
   write_step(next, 2);
-  const SaveOptions plain = plain_options();
+  const SaveOptions plain = example_options();
   DeltaOptions options{.compression = format::Codec::store,
                        .leaves = plain.leaves,
                        .timestamp = plain.timestamp,

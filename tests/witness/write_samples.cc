@@ -18,7 +18,7 @@ void nothing_at_all(const path& folder) {
 
 // The worked example of docs/examples.md.
 void example(const path& folder) {
-  Sample sample(folder, "example");
+  Sample sample(folder, "example", example_options());
   sample.metadata(R"({"description":"two neurons"})");
   sample.training_steps(1000);
   const RegionId cortex = sample.region({.name = "cortex",
