@@ -20,6 +20,7 @@
 #include <string>
 
 #include "thalia/bytes.h"
+#include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
@@ -56,6 +57,11 @@ struct StreamOptions {
   unsigned queue_depth = 16;
   /// Threads that read, check, copy and decode; 0: one a core.
   unsigned threads = 0;
+  /// Called by next() with a damaged tensor, in its turn, and what is wrong with it; the stream
+  /// goes on with the next one, and what is in the tensor's memory is not to be used. None: the
+  /// stream ends with that error. A file that shrinks or a disk that fails ends the stream in any
+  /// case.
+  std::function<void(const TensorView&, const Error&)> damaged{};
   /// Bytes of the file read, of those to read. Called from threads of the stream.
   Progress progress{};
   /// Once a stop is requested, from any thread, next() ends with CancelledError.
@@ -72,6 +78,7 @@ struct StreamedTensor {
 
 struct StreamResult {
   std::uint64_t tensors = 0;     ///< handed out
+  std::uint64_t damaged = 0;     ///< passed over
   std::uint64_t bytes_read = 0;  ///< of the file
   double seconds = 0;            ///< from the first read to the last tensor handed out
   IoMode io = IoMode::buffered;  ///< direct where some of it was read past the page cache
@@ -84,7 +91,8 @@ struct StreamResult {
 /// tensors handed out may be used and dropped on any thread.
 ///
 /// Reading starts with the constructor. An error of any thread is thrown by next(), with tensor and
-/// region; from then on nothing is handed out, and no memory is written to any more.
+/// region; from then on nothing is handed out, and no memory is written to any more. Damaged
+/// tensors alone may be passed over: StreamOptions::damaged.
 ///
 /// The tables are read as the Reader reads them. A file that shrinks after the constructor has
 /// returned is a FormatError (truncated).

@@ -6,6 +6,7 @@
 
 #include "container/chunk_reader.h"
 #include "container/fail_payload.h"
+#include "integrity/content_hash.h"
 #include "integrity/crc32.h"
 
 namespace thalia::container {
@@ -80,13 +81,38 @@ void StreamPayload::decode(std::size_t chunk, ByteSpan stored) const {
   decode_stored(chunks_[chunk], stored, out_.subspan(begin, chunks_[chunk].raw_length));
 }
 
-bool StreamPayload::finish_unit() {
-  if (units_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
-  if (verifies_) check_crc();
-  return true;
+bool StreamPayload::finish_unit() noexcept {
+  return units_left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+void StreamPayload::doubt(std::uint64_t block) {
+  const std::lock_guard lock(mutex_);
+  doubted_block_ = std::min(block, doubted_block_.value_or(block));
+}
+
+std::optional<std::uint64_t> StreamPayload::doubted_block() const {
+  const std::lock_guard lock(mutex_);
+  return doubted_block_;
+}
+
+bool StreamPayload::has_digests() const {
+  if (!chunks_.empty()) return true;
+  const integrity::ContentDigest digest = integrity::content_digest(out_, 1);
+  return digest.crc32 == tensor_.crc32 && digest.hash == tensor_.content_hash;
+}
+
+void StreamPayload::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+std::exception_ptr StreamPayload::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
 }
 
 void StreamPayload::check_crc() {
+  if (!verifies_) return;
   std::sort(crcs_.begin(), crcs_.end(),
             [](const PieceCrc& a, const PieceCrc& b) { return a.offset < b.offset; });
   std::uint32_t crc = 0;

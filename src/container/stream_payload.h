@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -32,8 +34,20 @@ class StreamPayload {
   void accept(std::uint64_t offset, ByteSpan piece);
 
   /// Notes that one of the tensor's units has been accepted whole. @return true for the last one.
-  /// @throws IntegrityError where the tensor's CRC-32 is what is verified, and differs.
-  bool finish_unit();
+  bool finish_unit() noexcept;
+  /// After that. @throws IntegrityError where the tensor's CRC-32 is what is verified, and differs.
+  void check_crc();
+
+  /// Notes a block with a part of the tensor that does not have its leaf.
+  void doubt(std::uint64_t block);
+  std::optional<std::uint64_t> doubted_block() const;
+  /// Whether all that came has the digests of verified tables: of the tensor, or, as chunks have
+  /// them that could be decoded, of each chunk.
+  bool has_digests() const;
+
+  /// What is wrong with the tensor; the first that is noted stays. Null: nothing.
+  void fail(std::exception_ptr error);
+  std::exception_ptr error() const;
 
   MutableByteSpan out() const noexcept { return out_; }
   const std::shared_ptr<void>& memory() const noexcept { return memory_; }
@@ -52,7 +66,6 @@ class StreamPayload {
   void accept_raw(std::uint64_t offset, ByteSpan piece);
   void accept_chunks(std::uint64_t offset, ByteSpan piece);
   void decode(std::size_t chunk, ByteSpan stored) const;
-  void check_crc();
 
   const StreamTensor& tensor_;
   const std::span<const format::ChunkEntry> chunks_;
@@ -60,9 +73,11 @@ class StreamPayload {
   MutableByteSpan out_;
   std::shared_ptr<void> memory_;
   std::atomic<std::uint32_t> units_left_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::size_t, Split> split_;
   std::vector<PieceCrc> crcs_;
+  std::optional<std::uint64_t> doubted_block_;
+  std::exception_ptr error_;
 };
 
 }  // namespace thalia::container

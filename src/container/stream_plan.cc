@@ -53,6 +53,7 @@ class Planner {
                                .stored_bytes = empty ? 0 : view.stored_bytes(),
                                .logical_bytes = view.logical_bytes(),
                                .crc32 = view.crc32(),
+                               .content_hash = view.content_hash(),
                                .chunk_count = empty ? 0 : view.chunk_count(),
                                .first_chunk = plan_.chunks.size(),
                                .region = static_cast<std::uint32_t>(plan_.regions.size() - 1),

@@ -31,6 +31,7 @@ struct StreamTensor {
   std::uint64_t stored_bytes;
   std::uint64_t logical_bytes;
   std::uint32_t crc32;
+  Digest128 content_hash;
   std::uint32_t chunk_count;  ///< 0: raw
   std::size_t first_chunk;    ///< in StreamPlan::chunks
   std::uint32_t units = 0;    ///< that hold a part of it

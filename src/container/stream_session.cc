@@ -65,7 +65,13 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
           std::max(options_.queue_depth, way_.workers()), delivery_order(plan_, options_.order),
           plan_.tensors.size())),
       payloads_(plan_.tensors.size()),
-      work_{*file_, plan_, way_, *board_, payloads_, options_.progress},
+      work_{*file_,
+            plan_,
+            way_,
+            *board_,
+            payloads_,
+            options_.progress,
+            static_cast<bool>(options_.damaged)},
       begun_(std::chrono::steady_clock::now()) {
   for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
     board_->complete_tensor(i);
@@ -148,28 +154,49 @@ MutableByteSpan StreamSession::caller_memory(const StreamTensor& tensor) const {
 }
 
 std::optional<StreamedTensor> StreamSession::next() {
-  const bool all = result_.tensors == plan_.tensors.size();
+  while (true) {
+    const auto number = next_number();
+    if (!number) return std::nullopt;
+    const auto payload = std::move(payloads_[*number]);
+    const StreamTensor& facts = plan_.tensors[*number];
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    if (payload && payload->error()) {
+      ++result_.damaged;
+      pass_over(facts, payload->error());
+      continue;
+    }
+    ++result_.tensors;
+    StreamedTensor item{.tensor = facts.view, .index = facts.index};
+    if (payload) {
+      item.bytes = payload->out();
+      item.memory = payload->memory();
+    }
+    return item;
+  }
+}
+
+void StreamSession::pass_over(const StreamTensor& tensor, const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& damage) {
+    options_.damaged(tensor.view, damage);
+  }
+}
+
+std::optional<std::size_t> StreamSession::next_number() {
+  const bool all = result_.tensors + result_.damaged == plan_.tensors.size();
   const auto admitted = [&](std::size_t tensor) {
     const auto& payload = payloads_[tensor];
     return payload && payload->memory() ? memory_of(payload->out().size()) : 0;
   };
-  const auto number = all ? std::nullopt : board_->wait_next(admitted);
-  if (!number) {
-    stop();
-    if (all) return std::nullopt;
-    if (const std::exception_ptr error = board_->error()) std::rethrow_exception(error);
-    throw UsageError(ErrorCode::wrong_state, "the stream was ended before");
+  if (!all) {
+    if (const auto number = board_->wait_next(admitted)) return number;
   }
-  const StreamTensor& facts = plan_.tensors[*number];
-  StreamedTensor item{.tensor = facts.view, .index = facts.index};
-  if (const auto payload = std::move(payloads_[*number])) {
-    item.bytes = payload->out();
-    item.memory = payload->memory();
-  }
-  ++result_.tensors;
-  result_.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  return item;
+  stop();
+  if (all) return std::nullopt;
+  if (const std::exception_ptr error = board_->error()) std::rethrow_exception(error);
+  throw UsageError(ErrorCode::wrong_state, "the stream was ended before");
 }
 
 StreamResult StreamSession::result() const {

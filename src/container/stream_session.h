@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,6 +43,8 @@ class StreamSession {
   bool place(std::size_t tensor);
   MutableByteSpan caller_memory(const StreamTensor& tensor) const;
   void cancel() noexcept;
+  std::optional<std::size_t> next_number();
+  void pass_over(const StreamTensor& tensor, const std::exception_ptr& error) const;
 
   const std::shared_ptr<const detail::OpenFile> file_;
   const StreamPlan plan_;

@@ -105,7 +105,7 @@ class Worker {
         work_.named(unit.first_tensor, [&]() -> ByteSpan { return reader_->oldest(); });
     if (plan_.verifies_blocks) verify(part, unit, bytes);
     for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i)
-      work_.named(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
+      attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
     work_.bytes_read.fetch_add(bytes.size(), std::memory_order_relaxed);
     if (part.end == unit.end) finish(unit);
     report(bytes.size());
@@ -113,10 +113,30 @@ class Worker {
 
   void finish(const StreamUnit& unit) {
     for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
-      if (work_.named(i, [&] { return work_.payloads[i]->finish_unit(); }))
-        work_.board.complete_tensor(i);
+      if (!work_.payloads[i]->finish_unit()) continue;
+      attempt(i, [&] { check(*work_.payloads[i]); });
+      work_.board.complete_tensor(i);
     }
     work_.board.complete_unit();
+  }
+
+  void check(StreamPayload& payload) const {
+    payload.check_crc();
+    if (const auto block = payload.doubted_block(); block && !payload.has_digests())
+      fail_block(header_, *block);
+  }
+
+  // What is wrong with a tensor ends the stream, or waits until the tensor is handed out.
+  template <typename Action>
+  void attempt(std::size_t tensor, Action action) const {
+    try {
+      work_.named(tensor, action);
+    } catch (const Error& error) {
+      const bool damage = dynamic_cast<const FormatError*>(&error) != nullptr ||
+                          dynamic_cast<const IntegrityError*>(&error) != nullptr;
+      if (!damage || !work_.passes_over_damage) throw;
+      work_.payloads[tensor]->fail(std::current_exception());
+    }
   }
 
   void verify(const Part& part, const StreamUnit& unit, ByteSpan bytes) {
@@ -130,7 +150,7 @@ class Worker {
       if (tensor == unit.last_tensor || plan_.tensors[tensor].offset >= next) continue;
       const bool sound = integrity::bytes_match(bytes.subspan(begin - part.begin, next - begin),
                                                 block, header_, leaf_of(unit, block));
-      conclude(sound, block, tensor);
+      conclude(sound, block, unit, {begin, next - begin});
     }
   }
 
@@ -147,7 +167,8 @@ class Worker {
     const ByteSpan expected = leaf_of(unit, block);
     std::array<std::byte, sizeof(Digest256)> leaf;
     hasher_->finish(MutableByteSpan(leaf).first(expected.size()));
-    conclude(std::equal(expected.begin(), expected.end(), leaf.begin()), block, unit.first_tensor);
+    conclude(std::equal(expected.begin(), expected.end(), leaf.begin()), block, unit,
+             {unit.begin, unit.end - unit.begin});
   }
 
   ByteSpan leaf_of(const StreamUnit& unit, std::uint64_t block) const {
@@ -156,10 +177,22 @@ class Worker {
     return ByteSpan(plan_.leaves).subspan(unit.first_leaf + number * length, length);
   }
 
-  void conclude(bool sound, std::uint64_t block, std::size_t tensor) const {
-    if (!sound) work_.named(tensor, [&] { fail_block(header_, block); });
+  void conclude(bool sound, std::uint64_t block, const StreamUnit& unit,
+                format::Extent extent) const {
     // A copied file would read these bytes once more before it hands them out.
-    if (work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
+    if (sound && work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
+    for (std::size_t i = unit.first_tensor; !sound && i < unit.last_tensor; ++i) {
+      const StreamTensor& tensor = plan_.tensors[i];
+      if (tensor.offset < extent.offset + extent.length && tensor.end() > extent.offset)
+        doubt(i, block);
+    }
+  }
+
+  // Who can forge a content hash must not get past leaves of SHA-256.
+  void doubt(std::size_t tensor, std::uint64_t block) const {
+    if (leaf_algorithm_ == format::LeafAlgorithm::xxh3_128)
+      return work_.payloads[tensor]->doubt(block);
+    attempt(tensor, [&] { fail_block(header_, block); });
   }
 
   void report(std::uint64_t bytes) {

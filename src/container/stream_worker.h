@@ -25,6 +25,7 @@ struct StreamWork {
   StreamBoard& board;
   const std::vector<std::unique_ptr<StreamPayload>>& payloads;  ///< of admitted tensors
   const Progress& progress;
+  const bool passes_over_damage;  ///< a damaged tensor is no reason to end
 
   std::mutex progress_mutex{};
   std::uint64_t progress_bytes = 0;
