@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(it_is_small_beside_a_large_source) {
   sample.regions.push_back({{.name = "r"}, {dense_tensor("w", DType::u8, {3'000'000})}});
   const Pair files(sample, SaveOptions{.durability = Durability::none});
   BOOST_TEST(files.result.source_bytes > 3'000'000u);
-  BOOST_TEST(files.result.output_bytes < 2500u);
+  BOOST_TEST(files.result.output_bytes < 5000u);
 }
 
 BOOST_AUTO_TEST_CASE(the_bytes_are_those_of_the_format) {
