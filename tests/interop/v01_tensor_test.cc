@@ -33,7 +33,7 @@ std::vector<std::byte> encoded(const Tensor& tensor) {
 }
 
 Tensor decoded(const std::vector<std::byte>& bytes) {
-  V01TensorReader reader(bytes, nullptr);
+  V01TensorReader reader(bytes, nullptr, 1);
   const V01TensorReader::Found& found = reader.at(0);
   BOOST_TEST(found.bytes == bytes.size());
   return found.tensor;
