@@ -199,11 +199,11 @@ const std::vector<Way>& ways() {
          migrate(f / "f01.thalia", f / "out10.thalia", {1, 0, 0},
                  {.read = reading(l), .save = saving()});
        },
-       {},
-       4},  // connectivity is one more entry
+       {"max_allocation_bytes"},  // tensors stay where they lie in the file
+       4},                        // and the index has connectivity, too
       {"0.1",
        [](const Path& f, const ReadLimits& l) { read_v01(f / "f01.thalia", reading(l)); },
-       {},
+       {"max_allocation_bytes"},
        4},
       {"mckp",
        [](const Path& f, const ReadLimits& l) {
@@ -221,8 +221,7 @@ const std::vector<Way>& ways() {
       {"convert to thalia",
        [](const Path& f, const ReadLimits& l) {
          convert(f / "f.thalia", f / "o.thalia", converting(l));
-       },
-       {"max_json_depth", "max_allocation_bytes"}},
+       }},
       {"convert to mckp",
        [](const Path& f, const ReadLimits& l) {
          convert(f / "f.thalia", f / "o.mckp", converting(l));
@@ -238,7 +237,7 @@ const std::vector<Way>& ways() {
        [](const Path& f, const ReadLimits& l) {
          convert(f / "f.safetensors", f / "o.thalia", converting(l));
        },
-       {"max_regions"}},
+       {"max_regions", "max_json_depth", "max_allocation_bytes"}},
       {"extract",
        [](const Path& f, const ReadLimits& l) {
          extract(f / "f.thalia", {"a"}, f / "o.thalia", converting(l));
@@ -261,7 +260,7 @@ const std::vector<Way>& ways() {
          compact(f / "f.thalia", f / "o.thalia",
                  {.durability = Durability::none, .threads = 1, .limits = l});
        },
-       {"max_json_depth", "max_allocation_bytes"}},
+       {"max_allocation_bytes"}},
       {"quantize",
        [](const Path& f, const ReadLimits& l) {
          quantize_file(f / "f.thalia", f / "o.thalia", {}, {.save = saving(), .limits = l});

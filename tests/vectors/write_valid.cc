@@ -233,8 +233,11 @@ void write_chunks(const fs::path& path, format::Codec codec, bool all = true) {
 }
 
 void write_appended(const fs::path& path) {
+  // None that the size of the file asks for: an append would choose anew, and leave gaps.
+  SaveOptions save = options();
+  save.block_log2 = 13;
   {
-    File file(path);
+    File file(path, save);
     const RegionId first = file->add_region({.name = "first", .n_neurons = 2});
     file.dense(first, {.name = "w", .shape = {2, 3}});
     file.dense(first, {.name = "s", .dtype = DType::f16, .shape = {2}, .role = Role::homeostatic});

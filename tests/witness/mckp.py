@@ -5,6 +5,8 @@ import json
 import struct
 from itertools import pairwise
 
+import digests
+
 MASK = (1 << 64) - 1
 P1, P2, P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 P4, P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -145,8 +147,10 @@ class File:
         return payload if codec == STORE else self.decode_frames(payload)
 
     def content_hash(self, restored):
-        """Of {name: bytes}."""
+        """Of {name: bytes}. None where its digests cannot be computed."""
         total = hashlib.sha256()
+        known = {"sha256": lambda data: hashlib.sha256(data).digest(), "xxh3_128": digests.content_hash}
+        digest = known[self.header.get("content_digests") or "sha256"]
         for name in sorted(restored, key=str.encode):
             entry = self.tensors[name]
             encoded, shape = name.encode(), entry["shape"]
@@ -154,7 +158,10 @@ class File:
             total.update(struct.pack("<2I", DTYPES[entry["dtype"]][0], len(shape)))
             total.update(struct.pack(f"<{len(shape)}Q", *shape))
             total.update(struct.pack("<Q", len(restored[name])))
-            total.update(hashlib.sha256(restored[name]).digest())
+            of_bytes = digest(restored[name])
+            if of_bytes is None:
+                return None
+            total.update(of_bytes)
         return total.hexdigest()
 
 

@@ -71,7 +71,8 @@ void write_all(const std::string& folder) {
   const CheckpointCompressor plain({.codec = format::Codec::zstd}, storage);
   plain.save(sample(), "base");
   plain.save(next_step(), "next", "base");
-  const CheckpointCompressor stored({.codec = format::Codec::store}, storage);
+  const CheckpointCompressor stored(
+      {.codec = format::Codec::store, .content_digests = format::LeafAlgorithm::sha256}, storage);
   stored.save(next_step(), "store", "base");
   const CheckpointCompressor lossy(
       {.codec = format::Codec::zstd,
