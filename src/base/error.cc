@@ -70,7 +70,8 @@ std::string_view error_code_name(ErrorCode code) noexcept {
 }
 
 Error::Error(ErrorCode code, std::string message, ErrorContext context)
-    : code_(code), message_(shown(message)), context_(std::move(context)) {
+    : code_(code), message_(std::move(message)), context_(std::move(context)) {
+  message_ = shown(message_);
   context_.value = shown(context_.value);
   context_.bound = shown(context_.bound);
   compose();
