@@ -2,7 +2,26 @@
 // and tests that deny a process some, mean nothing then.
 #pragma once
 
+// Those of LeakSanitizer, which only a program built with it has.
+extern "C" {
+[[gnu::weak]] void __lsan_disable();
+[[gnu::weak]] void __lsan_enable();
+}
+
 namespace thalia::test {
+
+/// What is allocated while one exists, on its thread, may leak.
+class LeaksAllowed {
+ public:
+  LeaksAllowed() {
+    if (__lsan_disable != nullptr) __lsan_disable();
+  }
+  ~LeaksAllowed() {
+    if (__lsan_enable != nullptr) __lsan_enable();
+  }
+  LeaksAllowed(const LeaksAllowed&) = delete;
+  LeaksAllowed& operator=(const LeaksAllowed&) = delete;
+};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
