@@ -6,15 +6,13 @@ The library INTERRUPTION (interruption.cc) shortens the file when it has been ma
 about to be read.
 """
 
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
-THALIA, MAKE_FILES, INTERRUPTION = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
+import program
 
 # Each reads FILE, or a file of another format.
 WAYS = {
@@ -50,27 +48,14 @@ WAYS = {
 }
 
 
-def run(folder, command, **environment):
-    return subprocess.run(
-        [THALIA, *command.split()],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-
-
 def shortened(folder, file, command, step):
-    return run(
-        folder,
-        command.replace("FILE", file),
-        LD_PRELOAD=INTERRUPTION,
-        ASAN_OPTIONS="verify_asan_link_order=0:handle_sigbus=0",
-        THALIA_TEST_SHORTEN=str(folder / file),
-        THALIA_TEST_STEP=str(step),
-    )
+    environment = {
+        "LD_PRELOAD": program.INTERRUPTION,
+        "ASAN_OPTIONS": "verify_asan_link_order=0:handle_sigbus=0",
+        "THALIA_TEST_SHORTEN": str(folder / file),
+        "THALIA_TEST_STEP": str(step),
+    }
+    return program.run(folder, command.replace("FILE", file), environment)
 
 
 class ChangedFile(unittest.TestCase):
@@ -80,16 +65,7 @@ class ChangedFile(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.files = pathlib.Path(cls.folder.name, "files")
         cls.files.mkdir()
-        subprocess.run([MAKE_FILES, cls.files], check=True)
-        for command in (
-            "convert model.safetensors model.thalia",
-            "convert model.safetensors model.mckp",
-            "migrate model.thalia old.thalia --to 0.1",
-            "delta basic.thalia grown.thalia later.delta.thalia",
-            "compress large.thalia large.thalia.zst",
-        ):
-            result = run(cls.files, command)
-            assert result.returncode == 0, (command, result.stderr)
+        program.make_files(cls.files)
 
     def fresh(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))

@@ -17,7 +17,8 @@ import sys
 import tempfile
 import unittest
 
-THALIA, MAKE_FILES, INTERRUPTION = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
+import program
+
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 # Of each command the ways in which it writes. "out/" is where it does; what is there before has the
@@ -66,7 +67,7 @@ INITIAL = {"basic.thalia": "basic.thalia", "grown.thalia": "grown.thalia", "torn
 STEPS = 1, 2, 3, 4, 6, 9, 14, 21, 32, 48, 72, 108, 162, 243
 
 
-PRELOADED = {"LD_PRELOAD": INTERRUPTION, "ASAN_OPTIONS": "verify_asan_link_order=0"}
+PRELOADED = {"LD_PRELOAD": program.INTERRUPTION, "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
 def run(folder, command, **more):
@@ -76,17 +77,8 @@ def run(folder, command, **more):
         for number in SIGNALS:
             signal.signal(number, more.get("disposition", signal.SIG_DFL))
 
-    environment = {**os.environ, "TMPDIR": str(folder / "tmp"), **more.get("environment", {})}
-    return subprocess.run(
-        [THALIA, *command.split()],
-        cwd=folder,
-        env=environment,
-        preexec_fn=heed_signals,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {"TMPDIR": str(folder / "tmp"), **more.get("environment", {})}
+    return program.run(folder, command, environment, heed_signals)
 
 
 def interrupted(folder, command, number, step, **more):
@@ -117,16 +109,7 @@ class Signals(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.files = pathlib.Path(cls.folder.name, "files")
         (cls.files / "tmp").mkdir(parents=True)
-        subprocess.run([MAKE_FILES, cls.files], check=True)
-        for command in (
-            "convert model.safetensors model.thalia",
-            "convert model.safetensors model.mckp",
-            "migrate model.thalia old.thalia --to 0.1",
-            "delta basic.thalia grown.thalia later.delta.thalia",
-            "compress large.thalia large.thalia.zst",
-        ):
-            result = run(cls.files, command)
-            assert result.returncode == 0, (command, result.stderr)
+        program.make_files(cls.files)
         torn = bytearray((cls.files / "large.thalia").read_bytes())
         torn[:16] = bytes(16)
         (cls.files / "torn.thalia").write_bytes(torn)
@@ -245,7 +228,7 @@ class Signals(unittest.TestCase):
         except BlockingIOError:
             os.set_blocking(writer, True)
         with subprocess.Popen(
-            [THALIA, "cat", "large.thalia", "matrix"], cwd=self.files, stdout=writer
+            [program.THALIA, "cat", "large.thalia", "matrix"], cwd=self.files, stdout=writer
         ) as process:
             os.close(writer)
             while not self.is_writing(process):
