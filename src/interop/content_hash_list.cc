@@ -19,12 +19,15 @@ void append(std::string& out, const T& structure) {
 
 }  // namespace
 
+Digest256 tensor_digest(const Digest128& xxh3) noexcept {
+  Digest256 digest;
+  std::memcpy(digest.bytes, xxh3.bytes, sizeof xxh3.bytes);
+  return digest;
+}
+
 Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads) {
   if (algorithm == format::LeafAlgorithm::sha256) return integrity::sha256(bytes);
-  Digest256 digest;
-  const Digest128 hash = integrity::content_digest(bytes, threads).hash;
-  std::memcpy(digest.bytes, hash.bytes, sizeof hash.bytes);
-  return digest;
+  return tensor_digest(integrity::content_digest(bytes, threads).hash);
 }
 
 void ContentHashList::add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,

@@ -12,7 +12,9 @@
 
 namespace thalia::interop {
 
-/// Of a tensor's bytes: of xxh3_128 16 bytes and zeros, which are not part of it.
+/// Of xxh3_128: 16 bytes and zeros, which are not part of it.
+Digest256 tensor_digest(const Digest128& xxh3) noexcept;
+/// Of a tensor's bytes.
 /// @param threads for xxh3_128; 0: one a core.
 Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads);
 

@@ -1,9 +1,9 @@
 #include "interop/mckp_digest.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "integrity/content_hash.h"
+#include "interop/content_hash_list.h"
 
 namespace thalia::interop {
 namespace {
@@ -66,10 +66,7 @@ Digest256 MckpDigest::finish(const MckpTensor& tensor, ByteSpan raw) {
     hash_in_order(tensor, raw, raw.size());
     return sha256_.finish();
   }
-  const Digest128 hash = integrity::xxh3_128(std::as_bytes(std::span(pieces_)));
-  Digest256 digest;
-  std::memcpy(digest.bytes, hash.bytes, sizeof hash.bytes);
-  return digest;
+  return tensor_digest(integrity::xxh3_128(std::as_bytes(std::span(pieces_))));
 }
 
 void MckpDigest::hash_in_order(const MckpTensor& tensor, ByteSpan raw, std::uint64_t end) {

@@ -155,8 +155,7 @@ void place_blocks(std::vector<MckpTensor>& tensors, std::uint64_t first, std::ui
 }  // namespace
 
 ParsedMckp parse_mckp(ByteSpan file, const ReadLimits& limits) {
-  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
-    fail_limit("prelude", "max_file_bytes", file.size(), limits.max_file_bytes);
+  io::check_file_bytes("prelude", file.size(), limits);
   const MckpPrelude prelude = checked_prelude(file);
   const std::uint64_t first_block = sizeof(MckpPrelude) + prelude.header_length;
   const std::string text =

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "interop/json_fields.h"
+#include "io/allocation_limit.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
@@ -173,8 +174,7 @@ unsigned mst_plane_width(DType dtype) noexcept {
 }
 
 ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
-  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
-    fail_limit("prelude", "max_file_bytes", file.size(), limits.max_file_bytes);
+  io::check_file_bytes("prelude", file.size(), limits);
   if (file.size() < sizeof(MstPrelude)) {
     throw FormatError(ErrorCode::truncated, "no room for the prelude",
                       {.section = "prelude",

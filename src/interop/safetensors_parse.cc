@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/safetensors_dtype.h"
+#include "io/allocation_limit.h"
 #include "json/reader.h"
 #include "thalia/format/little_endian.h"
 
@@ -229,8 +230,7 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
 
 ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes,
                                     const ReadLimits& limits) {
-  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
-    fail_limit("file", "max_file_bytes", file.size(), limits.max_file_bytes);
+  io::check_file_bytes("file", file.size(), limits);
   const std::string_view text = header_text(file, max_header_bytes);
   if (text.size() > limits.max_json_bytes)
     fail_limit("header", "max_json_bytes", text.size(), limits.max_json_bytes);

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/v01_header.h"
 #include "interop/v01_json.h"
@@ -14,6 +13,7 @@
 #include "io/allocation_limit.h"
 #include "io/file_bytes.h"
 #include "model/value_json.h"
+#include "thalia/error.h"
 #include "thalia/v01.h"
 
 namespace thalia {
@@ -134,8 +134,7 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
                    const ReadLimits& given_limits) {
   ReadLimits limits = given_limits;
   limits.max_allocation_bytes = io::allocation_limit(given_limits, file.size());
-  if (limits.max_file_bytes != 0 && file.size() > limits.max_file_bytes)
-    fail_limit("file", "max_file_bytes", file.size(), limits.max_file_bytes);
+  io::check_file_bytes("file", file.size(), limits);
   const auto contents = interop::open_v01_wrapper(file, std::move(owner), limits);
   if (interop::begins_as_v01_delta(contents.bytes)) refuse_delta();
   interop::require_v01_start(contents.bytes);

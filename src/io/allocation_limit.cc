@@ -81,6 +81,11 @@ void check_allocation(std::string_view section, std::uint64_t bytes, const ReadL
   if (bytes > most) fail_limit(section, "max_allocation_bytes", bytes, most);
 }
 
+void check_file_bytes(std::string_view section, std::uint64_t bytes, const ReadLimits& limits) {
+  if (limits.max_file_bytes != 0 && bytes > limits.max_file_bytes)
+    fail_limit(section, "max_file_bytes", bytes, limits.max_file_bytes);
+}
+
 void check_json_length(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
                        std::uint64_t stored_bytes) {
   if (bytes > limits.max_json_bytes)

@@ -18,6 +18,9 @@ std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_by
 void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
                       std::uint64_t stored_bytes);
 
+/// @throws FormatError (limit_exceeded), naming max_file_bytes, where a file of `bytes` is larger.
+void check_file_bytes(std::string_view section, std::uint64_t bytes, const ReadLimits& limits);
+
 /// JSON texts of untrusted files: `bytes` of text against max_json_bytes, and what reading it takes
 /// against the limit on allocations. @throws FormatError (limit_exceeded).
 void check_json_length(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
