@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/fail.h"
 #include "base/parallel.h"
@@ -28,8 +30,10 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 // An append overwrites the header while readers open the file, and may have lengthened the file
-// since it was mapped. Another look finds the new header whole.
-constexpr int kLooks = 3;
+// since it was mapped. Another look finds the new header whole, or a newer append: as long as the
+// file changes, there is no end to the looks. A file that stays as it is is damaged.
+constexpr int kSameLooks = 3;
+constexpr auto kPause = std::chrono::milliseconds(1);  // a writer may wait for its processor
 
 // What a thread brings into memory at a time; below it, starting another takes longer.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
@@ -71,14 +75,22 @@ std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path
 
 std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileBytes> mapping,
                                                const ReadOptions& options) {
-  for (int look = 1;; ++look) {
+  for (int same_looks = 1;;) {
     try {
       return std::make_shared<OpenFile>(mapping, options);
     } catch (const Error& error) {
       const bool may_change = mapping->backing() == io::Backing::file;
-      if (look == kLooks || !may_change || !may_be_an_append(error)) throw;
+      if (same_looks == kSameLooks || !may_change || !may_be_an_append(error)) throw;
     }
+    stop_if_cancelled(options.cancel);
+    const std::uint64_t size = mapping->bytes().size();
     mapping = container::contents_of(io::open_again(*mapping), options.limits);
+    if (mapping->bytes().size() != size) {
+      same_looks = 1;
+    } else {
+      ++same_looks;
+      std::this_thread::sleep_for(kPause);
+    }
   }
 }
 

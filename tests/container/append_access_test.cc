@@ -2,7 +2,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <future>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "boost_test.h"
@@ -10,6 +12,7 @@
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/killed_at.h"
 #include "support/sample.h"
 #include "thalia/append.h"
 #include "thalia/error.h"
@@ -60,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_appended_to_by_one_at_a_time) {
 BOOST_AUTO_TEST_CASE(an_appender_that_waits_appends_to_what_the_other_left) {
   const SavedFile file(small_sample());
   std::optional<Appender> first(std::in_place, file.path, steady_append());
-  std::thread second([&] {
+  auto second = std::async(std::launch::async, [&] {
     AppendOptions waiting = steady_append();
     waiting.wait = true;
     Appender appender(file.path, waiting);
@@ -70,7 +73,7 @@ BOOST_AUTO_TEST_CASE(an_appender_that_waits_appends_to_what_the_other_left) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   first->set_training_steps(11);
   first->commit();
-  second.join();
+  second.get();
   Sample sample = small_sample();
   sample.training_steps = 22;
   check_state(file.path, sample, 3);
@@ -112,11 +115,32 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_could_not_keep) {
   refused([](format::Header& header) { header.base_checksum[7] = 1; });
 }
 
+// Between the reader's looks at the length and the header stands an append, time and again.
+BOOST_AUTO_TEST_CASE(a_reader_finds_a_state_however_often_the_file_grows_while_it_opens) {
+  const SavedFile file(small_sample());
+  unsigned appends = 0;
+  const auto append_meanwhile = [&](unsigned) {
+    if (appends == 60) return true;
+    Appender appender(file.path, steady_append());
+    appender.set_training_steps(1000 + ++appends);
+    appender.commit();
+    return true;
+  };
+  const End end = run_stopped(append_meanwhile, [&] {
+    const Reader reader = Reader::open(file.path);
+    if (reader.header().training_steps != 1000 + reader.header().generation - 1)
+      throw std::runtime_error("a state that never was");
+    reader.tensor("a/d").bytes();
+  });
+  BOOST_TEST(bool(end == End::returned));
+  BOOST_TEST(appends == 60u);
+}
+
 // A reader that opens at the moment of the header's change sees the old state or the new.
 BOOST_AUTO_TEST_CASE(readers_that_open_meanwhile_see_one_state_or_the_other) {
   const SavedFile file(small_sample());
   std::atomic<bool> done{false};
-  std::thread appending([&] {
+  auto appending = std::async(std::launch::async, [&] {
     for (std::uint64_t i = 1; i <= 150; ++i) {
       Appender appender(file.path, steady_append());
       appender.set_training_steps(1000 + i);
@@ -133,7 +157,7 @@ BOOST_AUTO_TEST_CASE(readers_that_open_meanwhile_see_one_state_or_the_other) {
     reader.tensor("a/d").bytes();
     last = generation;
   }
-  appending.join();
+  appending.get();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -39,7 +40,7 @@ BOOST_AUTO_TEST_CASE(whoever_waits_gets_the_file_that_replaced_the_locked_one) {
   write_file(folder / "f", "old");
   std::optional<LockedFile> first(std::in_place, folder / "f", LockedFile::Access::read, false);
   struct stat found {};
-  std::thread waiting([&] {
+  auto waiting = std::async(std::launch::async, [&] {
     const LockedFile second(folder / "f", LockedFile::Access::read_write, true);
     ::fstat(second.fd(), &found);
   });
@@ -48,7 +49,7 @@ BOOST_AUTO_TEST_CASE(whoever_waits_gets_the_file_that_replaced_the_locked_one) {
   std::filesystem::rename(folder / "new", folder / "f");
   BOOST_TEST(!first->is_at_path());
   first.reset();
-  waiting.join();
+  waiting.get();
   struct stat there {};
   BOOST_TEST(::stat((folder / "f").c_str(), &there) == 0);
   BOOST_TEST(found.st_ino == there.st_ino);

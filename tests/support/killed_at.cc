@@ -41,7 +41,7 @@ End end_of(int status) {
 
 }  // namespace
 
-End run_killed_at(unsigned number, const std::function<void()>& work) {
+End run_stopped(const std::function<bool(unsigned)>& at_call, const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("no fork");
   if (child == 0) run_child(work);
@@ -61,11 +61,17 @@ End run_killed_at(unsigned number, const std::function<void()>& work) {
     if (!WIFSTOPPED(status)) return end_of(status);
     const bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80);
     signal = is_call ? 0 : WSTOPSIG(status);
-    if (!is_call || stops++ != 2 * number) continue;
+    if (!is_call) continue;
+    const unsigned stop = stops++;
+    if (stop % 2 != 0 || at_call(stop / 2)) continue;
     ::kill(child, SIGKILL);
     wait_for(child);
     return End::killed;
   }
+}
+
+End run_killed_at(unsigned number, const std::function<void()>& work) {
+  return run_stopped([&](unsigned call) { return call != number; }, work);
 }
 
 }  // namespace thalia::test
