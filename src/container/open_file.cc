@@ -165,11 +165,11 @@ std::string_view OpenFile::json(format::Extent extent, std::string_view section,
   return view;
 }
 
+// The table lies inside the directory and the entry inside the table: both were checked against the
+// counts.
 template <typename T>
-const T& OpenFile::table_entry(std::uint64_t table, std::uint64_t i) const {
-  // The table lies inside the directory and the entry inside the table: both were checked against
-  // the counts.
-  const ByteSpan entry = verified(table + i * sizeof(T), sizeof(T));
+const T& OpenFile::table_entry(std::uint64_t table, std::uint64_t i, As as) const {
+  const ByteSpan entry = fetch(table + i * sizeof(T), sizeof(T), as);
   return *reinterpret_cast<const T*>(entry.data());
 }
 
@@ -179,16 +179,30 @@ const format::RegionIndexEntry& OpenFile::region_index_entry(std::uint32_t regio
   return entry;
 }
 
-const format::DirectoryRegion& OpenFile::directory_region(std::uint32_t region) const {
+std::uint32_t OpenFile::ordered_region(std::uint32_t i, As as) const {
+  const std::uint64_t order = header_.directory_offset + directory_->region_order_offset;
+  const std::uint32_t region = table_entry<format::le32>(order, i, as);
+  named([&] {
+    if (region >= directory_->region_count) {
+      fail_field(ErrorCode::out_of_bounds, "directory", "region_order", order + i * 4ull,
+                 std::to_string(region),
+                 fmt::format("below {}", std::uint32_t{directory_->region_count}));
+    }
+  });
+  return region;
+}
+
+const format::DirectoryRegion& OpenFile::directory_region(std::uint32_t region, As as) const {
   const auto& record = table_entry<format::DirectoryRegion>(
-      header_.directory_offset + directory_->regions_offset, region);
+      header_.directory_offset + directory_->regions_offset, region, as);
   named([&] { format::validate_directory_region(record, region, *directory_, header_); });
   return record;
 }
 
-std::string_view OpenFile::name(const format::le32& offset, const format::le16& length) const {
+std::string_view OpenFile::name(const format::le32& offset, const format::le16& length,
+                                As as) const {
   const ByteSpan text =
-      verified(header_.directory_offset + directory_->names_offset + offset, length);
+      fetch(header_.directory_offset + directory_->names_offset + offset, length, as);
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
@@ -217,9 +231,9 @@ std::uint64_t OpenFile::tensor_entry_offset(std::uint32_t number) const {
          std::uint64_t{number} * sizeof(format::TensorEntry);
 }
 
-const format::TensorEntry& OpenFile::tensor_entry(std::uint32_t number) const {
+const format::TensorEntry& OpenFile::tensor_entry(std::uint32_t number, As as) const {
   const auto& entry = table_entry<format::TensorEntry>(
-      header_.directory_offset + directory_->tensors_offset, number);
+      header_.directory_offset + directory_->tensors_offset, number, as);
   named([&] {
     if (!format::lies_within({entry.name_offset, entry.name_length}, 0, directory_->names_length)) {
       fail_field(ErrorCode::out_of_bounds, "directory", "name_offset", tensor_entry_offset(number),
@@ -260,57 +274,6 @@ const format::DeltaTensor& OpenFile::delta_tensor(std::uint32_t number) const {
         side, header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
         entry, tensor_entry_offset(number));
     return side;
-  });
-}
-
-std::optional<std::uint32_t> OpenFile::find_region(std::string_view wanted) const {
-  return named([&]() -> std::optional<std::uint32_t> {
-    const std::uint64_t order = header_.directory_offset + directory_->region_order_offset;
-    std::uint32_t low = 0;
-    std::uint32_t high = directory_->region_count;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      const std::uint32_t region = table_entry<format::le32>(order, middle);
-      if (region >= directory_->region_count) {
-        fail_field(ErrorCode::out_of_bounds, "directory", "region_order", order + middle * 4ull,
-                   std::to_string(region),
-                   fmt::format("below {}", std::uint32_t{directory_->region_count}));
-      }
-      const format::DirectoryRegion& record = directory_region(region);
-      const std::string_view found = name(record.name_offset, record.name_length);
-      if (found == wanted) {
-        if (region == region_count())
-          return std::nullopt;  // the connectivity section has no name to ask for
-        return region;
-      }
-      if (found < wanted) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return std::nullopt;
-  });
-}
-
-std::optional<std::uint32_t> OpenFile::find_tensor(std::uint32_t region,
-                                                   std::string_view wanted) const {
-  return named([&]() -> std::optional<std::uint32_t> {
-    const format::DirectoryRegion& record = directory_region(region);
-    std::uint32_t low = record.first_tensor;
-    std::uint32_t high = record.first_tensor + record.tensor_count;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      const format::TensorEntry& entry = tensor_entry(middle);
-      const std::string_view found = name(entry.name_offset, entry.name_length);
-      if (found == wanted) return middle;
-      if (found < wanted) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return std::nullopt;
   });
 }
 

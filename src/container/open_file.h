@@ -72,6 +72,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   /// [offset, offset + length), which lies before the integrity table, verified as the options say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
+  /// How a structure is looked at: to be believed and handed out, or to find the way to one that is
+  /// looked at once more.
+  enum class As { verified, it_lies };
   /// The same for bytes that are looked at once: of a copied file that is not verified they are
   /// read into `buffer`, and stay nowhere else.
   ByteSpan verified_once(std::uint64_t offset, std::uint64_t length,
@@ -115,8 +118,11 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // Tables. An entry is validated when it is fetched.
   std::uint32_t region_count() const noexcept { return header_.num_regions; }
   const format::RegionIndexEntry& region_index_entry(std::uint32_t region) const;
-  const format::DirectoryRegion& directory_region(std::uint32_t region) const;
-  std::string_view name(const format::le32& offset, const format::le16& length) const;
+  const format::DirectoryRegion& directory_region(std::uint32_t region, As as = As::verified) const;
+  /// Number of the region at a place in the order of their names.
+  std::uint32_t ordered_region(std::uint32_t i, As as = As::verified) const;
+  std::string_view name(const format::le32& offset, const format::le16& length,
+                        As as = As::verified) const;
   /// A region's first bytes, validated.
   struct RegionHeaders {
     const format::RegionHeader& header;
@@ -126,7 +132,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   RegionHeaders region_headers(std::uint32_t region) const;
   /// Extent that the payloads of a directory region must lie in.
   format::Extent owner_extent(std::uint32_t region) const;
-  const format::TensorEntry& tensor_entry(std::uint32_t number) const;
+  const format::TensorEntry& tensor_entry(std::uint32_t number, As as = As::verified) const;
   std::uint64_t tensor_entry_offset(std::uint32_t number) const;
   const format::ChunkEntry& chunk_entry(std::uint32_t number) const;
   std::uint64_t chunk_entry_offset(std::uint32_t number) const;
@@ -177,8 +183,14 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void copy_in(std::uint64_t offset, std::uint64_t length) const;
   template <typename Action>
   void for_extents(std::uint64_t offset, std::uint64_t length, Action action) const;
+  ByteSpan fetch(std::uint64_t offset, std::uint64_t length, As as) const {
+    return as == As::verified ? verified(offset, length) : unverified(offset, length);
+  }
   template <typename T>
-  const T& table_entry(std::uint64_t table, std::uint64_t i) const;
+  const T& table_entry(std::uint64_t table, std::uint64_t i, As as = As::verified) const;
+  template <typename NameAt>
+  std::optional<std::uint32_t> find_name(std::uint32_t first, std::uint32_t last,
+                                         std::string_view wanted, NameAt name_at) const;
   bool checks_blocks() const noexcept {
     return blocks_ && options_.verification == Verification::on_first_touch;
   }
