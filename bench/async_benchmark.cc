@@ -1,6 +1,8 @@
-// Saving in the background: the time until training goes on, beside one copy of the state; and a
-// training loop that saves, beside the same loop without saves and with saves that it waits for.
+// Saving in the background: the time until training goes on, beside one copy of the state, of the
+// first save of a saver and of those that follow; and a training loop that saves, beside the same
+// loop without saves and with saves that it waits for.
 #include <memory>
+#include <optional>
 
 #include "base/parallel.h"
 #include "floors.h"
@@ -17,7 +19,14 @@ constexpr unsigned kStepsPerSave = 4;
 constexpr unsigned kRoundsPerStep = 80;
 constexpr std::size_t kStepElements = 16 << 10;  // stays in a cache for the rounds of a step
 
-// A state in memory, a folder on a disk, and a saver whose memory is there already.
+// What the saver's memory is when a save begins.
+enum class Memory {
+  used,      // by saves before
+  reserved,  // for the first save, with time since then
+  fresh,     // of the first save, about which the saver was told nothing
+};
+
+// A state in memory, a folder on a disk, and a saver.
 class Training {
  public:
   Training(const Settings& settings, std::uint64_t bytes, std::uint64_t tensor_bytes)
@@ -25,15 +34,23 @@ class Training {
         tensor_bytes_(tensor_bytes),
         parent_(settings.disk),
         folder_(parent_) {
-    saver_.reserve(bytes);
+    renew_saver(Memory::reserved);
   }
 
   ByteSpan payload() const { return as_byte_span(weights_); }
 
   // Ours: what a training loop is held up by, from the first declaration on.
-  void save_in_background() { saver_.save_async(writer()); }
+  void save_in_background() { saver_->save_async(writer()); }
   void save_and_wait() { writer().commit(); }
-  void finish() { saver_.wait_all(); }
+  void finish() { saver_->wait_all(); }
+
+  void renew_saver(Memory memory) {
+    saver_.reset();  // which gives its memory back first
+    saver_.emplace();
+    if (memory != Memory::reserved) return;
+    saver_->reserve(writer());
+    saver_->wait_until_reserved();
+  }
 
   /// Every element is read and written, on all cores, with arithmetic in between.
   void step() {
@@ -75,11 +92,11 @@ class Training {
   std::uint64_t tensor_bytes_;
   std::filesystem::path parent_;
   ScratchFolder folder_;
-  AsyncSaver saver_;
+  std::optional<AsyncSaver> saver_;
 };
 
 void add_stall(PairedSuite& suite, const Settings& settings, const std::string& what,
-               std::uint64_t bytes, std::uint64_t tensor_bytes) {
+               std::uint64_t bytes, std::uint64_t tensor_bytes, Memory memory) {
   const auto add = [&](const char* floor, unsigned threads) {
     suite.add("until training goes on, " + what + ", beside " + floor, [=] {
       const auto training = std::make_shared<Training>(settings, bytes, tensor_bytes);
@@ -92,11 +109,14 @@ void add_stall(PairedSuite& suite, const Settings& settings, const std::string& 
                                    : copy_all(training->payload(), *target, threads);
                     }},
           .bytes = bytes,
-          .prepare = [=] { training->clear(); }};
+          .prepare = [=] {
+            training->clear();
+            if (memory != Memory::used) training->renew_saver(memory);
+          }};
     });
   };
   add("memcpy, one core", 1);
-  add("memcpy, all cores", 0);
+  if (memory == Memory::used) add("memcpy, all cores", 0);
 }
 
 void add_loop(PairedSuite& suite, const Settings& settings, const std::string& what,
@@ -121,9 +141,14 @@ const bool kMeasuresAlone = false;
 void add_subject(const Settings& settings, PairedSuite& suite) {
   const std::uint64_t bytes = settings.bytes();
   const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
-  add_stall(suite, settings, size, bytes, kTensorBytes);
+  add_stall(suite, settings, size, bytes, kTensorBytes, Memory::used);
+  add_stall(suite, settings, size + ", first save, reserved", bytes, kTensorBytes,
+            Memory::reserved);
+  add_stall(suite, settings, size + ", first save, not reserved", bytes, kTensorBytes,
+            Memory::fresh);
   const std::uint64_t count = settings.at_most(100'000, 100);
-  add_stall(suite, settings, std::to_string(count) + " tensors of 4 KiB", count * 4096, 4096);
+  add_stall(suite, settings, std::to_string(count) + " tensors of 4 KiB", count * 4096, 4096,
+            Memory::used);
   add_loop(suite, settings, size, bytes);
 }
 

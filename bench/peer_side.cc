@@ -109,6 +109,7 @@ class PeerSide {
       std::uint64_t bytes = 0;
       for (const PeerTensor& tensor : state_.tensors()) bytes += tensor.memory.bytes().size();
       saver_->reserve(bytes);
+      saver_->wait_until_reserved();
     }
     Writer writer = state_.writer(path, {});
     std::optional<SaveHandle> save;

@@ -1,11 +1,11 @@
 // Saving while training goes on: the state is copied, and a background thread writes the copy.
 //
-//   thalia::AsyncSaver saver;
-//   thalia::Writer writer("run.thalia");
-//   // Declare regions and tensors.
-//   auto save = saver.save_async(std::move(writer));  // back after one copy of the state
+//   thalia::Writer first = declared("run.thalia");  // of all regions and tensors
+//   thalia::AsyncSaver saver(first);  // memory for a copy of them is made ready meanwhile
+//   // Train. Then, and as often as wanted:
+//   auto save = saver.save_async(declared("run.thalia"));  // back after one copy of the state
 //   // Change the tensors.
-//   save.wait();                                 // or never: the file gets there
+//   save.wait();  // or never: the file gets there
 //
 // docs/design.md, "Saving beside the training".
 #pragma once
@@ -95,14 +95,20 @@ class SaveHandle {
 };
 
 /// Owns one background thread, which writes the saves one after the other, and the memory for
-/// snapshots, which it keeps and uses again. Internally synchronised, but for the destructor.
-/// A save that is unfinished when the process ends leaves the file that was at the path, and where
-/// the file system has unnamed files nothing else; std::exit cancels the saves of a saver that is
-/// not destroyed by then. A forked child must not use it.
+/// snapshots, which it keeps and uses again. Memory that nobody has touched yet costs several times
+/// the copy, so the first save is as fast as the others where the saver is told beforehand how much
+/// it will be: construct it from a writer that has declared the state, or call reserve().
+/// Internally synchronised, but for the destructor. A save that is unfinished when the process ends
+/// leaves the file that was at the path, and where the file system has unnamed files nothing else;
+/// std::exit cancels the saves of a saver that is not destroyed by then. A forked child must not
+/// use it.
 class AsyncSaver {
  public:
   /// @throws UsageError for options out of bounds; IoError where no thread is to be had.
   explicit AsyncSaver(AsyncSaveOptions options = {});
+  /// Reserves memory for saves of what `first` has declared, which is only looked at: commit it,
+  /// save it, or drop it, and nothing is at its path. @throws as reserve().
+  explicit AsyncSaver(const Writer& first, AsyncSaveOptions options = {});
   /// Waits for every save that was begun; cancel their handles for less. Errors of them that nobody
   /// has asked for are lost: call wait_all() first, or give on_done.
   ~AsyncSaver();
@@ -120,9 +126,17 @@ class AsyncSaver {
   /// handle.
   SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy);
 
-  /// Has memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first ones
-  /// are as fast as all others. @throws as save_async().
+  /// Makes memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first
+  /// ones are as fast as all others. Returns at once, but for other saves that have too much of
+  /// max_snapshot_bytes; the background thread brings the pages in while it has nothing to write. A
+  /// save that comes before that uses what is there, and waits for nothing.
+  /// @throws as save_async().
   void reserve(std::uint64_t bytes, unsigned snapshots = 1);
+  /// The same for snapshots of what a writer has declared. @throws as save_async(); UsageError
+  /// (wrong_state) for a writer that was moved from.
+  void reserve(const Writer& declared, unsigned snapshots = 1);
+  /// Waits until the pages that were reserved are there, or taken by saves.
+  void wait_until_reserved();
 
   /// Waits until no save is unfinished. Then @throws the oldest error that no handle's wait() or
   /// error() has reported, once; call it again for the next. The last 100 are kept. A cancelled

@@ -197,6 +197,12 @@ class BrainCheckpoint {
                                const std::filesystem::path& path,
                                const BrainSaveOptions& options = {});
 
+  /// Has the saver's memory made ready, in the background, for save_async() of such a state with
+  /// these options: without it the first one holds the training up several times as long as those
+  /// that follow. Nothing is written. @throws as save_async().
+  static void reserve(AsyncSaver& saver, const BrainState& brain, const std::filesystem::path& path,
+                      const BrainSaveOptions& options = {});
+
   /// Saves what differs from another checkpoint, a full one or a delta itself, and finds that again
   /// by its path from the new file's folder. The old file or the new one is there, whatever
   /// happens.

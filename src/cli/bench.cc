@@ -83,6 +83,7 @@ class Bench {
     fill_with_weights(weights_.bytes(), arguments_.threads);
     saver_.reserve(bytes_);
     declare();
+    saver_.wait_until_reserved();
   }
 
   BenchReport run() {

@@ -33,6 +33,11 @@ AsyncSaver::AsyncSaver(AsyncSaveOptions options)
   queue_->start();
 }
 
+AsyncSaver::AsyncSaver(const Writer& first, AsyncSaveOptions options)
+    : AsyncSaver(std::move(options)) {
+  reserve(first);
+}
+
 AsyncSaver::~AsyncSaver() {
   queue_->close();
 }
@@ -43,6 +48,14 @@ SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot) {
 
 void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots) {
   queue_->reserve(bytes, snapshots);
+}
+
+void AsyncSaver::reserve(const Writer& declared, unsigned snapshots) {
+  queue_->reserve(declared, snapshots);
+}
+
+void AsyncSaver::wait_until_reserved() {
+  queue_->wait_until_reserved();
 }
 
 void AsyncSaver::wait_all() {

@@ -17,8 +17,8 @@ namespace thalia::detail {
 namespace {
 
 constexpr std::size_t kMostErrorsKept = 100;
-// What a thread populates at a time.
-constexpr std::uint64_t kPopulateBytes = 32 << 20;
+// What the thread brings in of reserved memory between two looks at the saves that wait for it.
+constexpr std::uint64_t kTouchedTogether = 2 << 20;
 
 AsyncSaveOptions checked(AsyncSaveOptions options) {
   if (options.max_unfinished < 1 || options.max_unfinished > 1024) {
@@ -113,9 +113,10 @@ SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
             },
         .cancel = state->stop().get_token()};
     job->link.emplace(options.cancel, RequestStop{state->stop()});
-    if (plan) plan->copy(job->memory.bytes(), options_.snapshot_threads);
+    const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
+    if (plan) plan->copy(memory, options_.snapshot_threads);
     // Nothing fails from here on.
-    if (plan) plan->adopt(draft, job->memory.bytes());
+    if (plan) plan->adopt(draft, memory);
     container::WriterAccess::set_work(writer, std::move(work));
     job->writer.emplace(std::move(writer));
   } catch (...) {
@@ -166,7 +167,7 @@ std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
   job->state = std::make_shared<SaveState>(weak_from_this());
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return unfinished_.size() < most_unfinished_ && arenas_.fits(bytes); });
-  job->memory = arenas_.acquire(bytes);
+  job->arena = arenas_.acquire(bytes);
   unfinished_.push_back(job->state);
   return job;
 }
@@ -174,24 +175,42 @@ std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
 void SaveQueue::retract(Job& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    arenas_.release(std::move(job.memory));
+    arenas_.release(std::move(job.arena));
     std::erase(unfinished_, job.state);
   }
   changed_.notify_all();
 }
 
+// Saves come first; while there are none, memory that was reserved is brought in.
 void SaveQueue::work() noexcept {
   io::be_nice(options_.niceness);
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    std::unique_ptr<Job> job = std::move(waiting_.front());
-    waiting_.erase(waiting_.begin());
-    lock.unlock();
-    run(std::move(job));
-    lock.lock();
+    changed_.wait(lock, [&] { return closing_ || !waiting_.empty() || arenas_.has_untouched(); });
+    if (!waiting_.empty()) {
+      std::unique_ptr<Job> job = std::move(waiting_.front());
+      waiting_.erase(waiting_.begin());
+      lock.unlock();
+      run(std::move(job));
+      lock.lock();
+    } else if (closing_) {
+      return;
+    } else {
+      touch_reserved(lock);
+    }
   }
+}
+
+// A save may take the arena meanwhile, and copy to it: the pages keep what they hold.
+void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
+  auto pages = arenas_.next_untouched(kTouchedTogether);
+  touching_ = true;
+  lock.unlock();
+  pages->arena->memory.populate(pages->offset, pages->length);
+  pages.reset();
+  lock.lock();
+  touching_ = false;
+  if (!arenas_.has_untouched()) changed_.notify_all();
 }
 
 // Writes a save and tells everyone who waits for it, or for its place and its memory.
@@ -219,7 +238,7 @@ void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
   }
   {
     const std::lock_guard lock(mutex_);
-    arenas_.release(std::move(job->memory));
+    arenas_.release(std::move(job->arena));
     std::erase(unfinished_, state);
     std::erase_if(failed_, [](const Failure& kept) { return !kept.is_unseen(); });
     if (!on_request) keep(std::move(failure));
@@ -252,38 +271,37 @@ void SaveQueue::wait_all() {
 }
 
 void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots) {
-  if (bytes == 0 || snapshots == 0) return;
+  // What the alignment of large tensors adds at most, and that of small ones hardly ever, is not
+  // touched beforehand.
+  reserve(bytes + bytes / 16, bytes, snapshots);
+}
+
+void SaveQueue::reserve(const Writer& declared, unsigned snapshots) {
+  const std::uint64_t bytes =
+      container::SnapshotPlan(container::WriterAccess::declared(declared)).bytes();
+  reserve(bytes, bytes, snapshots);
+}
+
+void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots) {
+  if (touched == 0 || snapshots == 0) return;
   const std::uint64_t most = arenas_.bound() / snapshots / kArenaUnit * kArenaUnit;
-  if (bytes > most) {
+  if (touched > most) {
     fail_argument(ErrorCode::bad_argument, "max_snapshot_bytes",
-                  fmt::format("{} snapshots of {} bytes", snapshots, bytes),
+                  fmt::format("{} snapshots of {} bytes", snapshots, touched),
                   std::to_string(arenas_.bound()), "raise max_snapshot_bytes, or reserve less");
   }
-  // What the alignment of large tensors adds at most, and that of small ones hardly ever.
-  const std::uint64_t size = std::min(bytes + bytes / 16, most);
-  std::vector<io::AnonymousMemory> arenas;
-  arenas.reserve(snapshots);
-  const auto give_back = [&]() noexcept {
-    const std::lock_guard lock(mutex_);
-    for (io::AnonymousMemory& arena : arenas) arenas_.release(std::move(arena));
-    changed_.notify_all();
-  };
-  try {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return arenas_.fits(size * snapshots); });
-      while (arenas.size() < snapshots) arenas.push_back(arenas_.acquire(size));
-    }
-    const std::size_t parts = (bytes + kPopulateBytes - 1) / kPopulateBytes;
-    parallel_for(parts * snapshots, options_.snapshot_threads, [&](std::size_t i) {
-      const std::uint64_t begin = i % parts * kPopulateBytes;
-      arenas[i / parts].populate(begin, std::min(kPopulateBytes, bytes - begin));
-    });
-  } catch (...) {
-    give_back();
-    throw;
+  const std::uint64_t size = std::min(bytes, most);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arenas_.fits(size * snapshots); });
+    arenas_.reserve(size, touched, snapshots);
   }
-  give_back();
+  changed_.notify_all();
+}
+
+void SaveQueue::wait_until_reserved() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !touching_ && !arenas_.has_untouched(); });
 }
 
 std::uint64_t SaveQueue::snapshot_bytes() const noexcept {

@@ -15,7 +15,6 @@
 
 #include "container/save_state.h"
 #include "container/snapshot_arenas.h"
-#include "io/anonymous_memory.h"
 #include "thalia/async_save.h"
 
 namespace thalia::detail {
@@ -40,6 +39,8 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   // As AsyncSaver has them:
   SaveHandle save(Writer& writer, Snapshot snapshot);
   void reserve(std::uint64_t bytes, unsigned snapshots);
+  void reserve(const Writer& declared, unsigned snapshots);
+  void wait_until_reserved();
   void wait_all();
   std::uint64_t snapshot_bytes() const noexcept;
 
@@ -53,7 +54,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   };
   struct Job {
     std::shared_ptr<SaveState> state;
-    io::AnonymousMemory memory;  ///< of the snapshot
+    container::SharedArena arena;  ///< of the snapshot; null where nothing is copied
     std::optional<Writer> writer;
     /// From the caller's own stop token to the state's.
     std::optional<std::stop_callback<RequestStop>> link;
@@ -65,10 +66,12 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   };
 
   void require_room(std::uint64_t bytes) const;
+  void reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots);
   void cancel_unfinished() noexcept;
   std::unique_ptr<Job> admit(std::uint64_t bytes);
   void retract(Job& job) noexcept;
   void work() noexcept;
+  void touch_reserved(std::unique_lock<std::mutex>& lock) noexcept;
   void run(std::unique_ptr<Job> job) noexcept;
   void keep(Failure failure) noexcept;
 
@@ -81,6 +84,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   std::vector<std::shared_ptr<SaveState>> unfinished_;  ///< from their admission to their end
   std::vector<std::unique_ptr<Job>> waiting_;           ///< in the order in which they are written
   std::vector<Failure> failed_;                         ///< for wait_all()
+  bool touching_ = false;  ///< the thread brings in pages that were reserved
   bool closing_ = false;
 
   const std::int64_t process_;

@@ -85,6 +85,7 @@ class Writer::Impl {
     if (store_) steps_.run([&] { store_->settle(); });
     return draft_;
   }
+  const container::Draft& draft() const { return draft_; }
   const SaveOptions& options() const { return options_; }
 
   void set_work(container::BackgroundWork work) noexcept {
@@ -204,10 +205,18 @@ TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec
   })};
 }
 
-Draft& WriterAccess::settle(Writer& writer) {
+Writer::Impl& WriterAccess::impl(const Writer& writer) {
   if (!writer.impl_)
     throw UsageError(ErrorCode::wrong_state, "the writer was moved from or saved before");
-  return writer.impl_->settle();
+  return *writer.impl_;
+}
+
+Draft& WriterAccess::settle(Writer& writer) {
+  return impl(writer).settle();
+}
+
+const Draft& WriterAccess::declared(const Writer& writer) {
+  return impl(writer).draft();
 }
 
 const SaveOptions& WriterAccess::options(const Writer& writer) {

@@ -25,9 +25,15 @@ struct WriterAccess {
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
   /// from; UsageError for one that is incomplete, which it leaves as it is; IoError.
   static Draft& settle(Writer& writer);
+  /// What a writer has been told so far. @throws UsageError (wrong_state) for one that was moved
+  /// from.
+  static const Draft& declared(const Writer& writer);
   /// Of a writer that settle() accepted.
   static const SaveOptions& options(const Writer& writer);
   static void set_work(Writer& writer, BackgroundWork work) noexcept;
+
+ private:
+  static Writer::Impl& impl(const Writer& writer);
 };
 
 }  // namespace thalia::container

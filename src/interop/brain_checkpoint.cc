@@ -78,6 +78,16 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
   return interop::wrap(plain.path(), target, wrapper, options);
 }
 
+Packing background_packing(const path& target, const BrainSaveOptions& options) {
+  const Packing packing = packing_for(target, options.compression);
+  if (packing.wrapper) {
+    fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
+                  "a name that does not end in .zst or .lz4",
+                  "a file that is compressed as a whole is not written in the background");
+  }
+  return packing;
+}
+
 }  // namespace
 
 BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& target,
@@ -123,14 +133,16 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
 
 SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
                                        const path& target, const BrainSaveOptions& options) {
-  const Packing packing = packing_for(target, options.compression);
-  if (packing.wrapper) {
-    fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
-                  "a name that does not end in .zst or .lz4",
-                  "a file that is compressed as a whole is not written in the background");
-  }
+  const Packing packing = background_packing(target, options);
   const model::StoredBrain stored = stored_brain(brain, options);
   return saver.save_async(model::declared_writer(stored, target, save_options(options, packing)));
+}
+
+void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const path& target,
+                              const BrainSaveOptions& options) {
+  const Packing packing = background_packing(target, options);
+  const model::StoredBrain stored = stored_brain(brain, options);
+  saver.reserve(model::declared_writer(stored, target, save_options(options, packing)));
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <string>
@@ -52,8 +53,7 @@ void AnonymousMemory::populate(std::uint64_t offset, std::uint64_t length) const
   if (::madvise(bytes_.data() + begin, end - begin, MADV_POPULATE_WRITE) == 0) return;
 #endif
   for (std::uint64_t at = begin; at < end; at += page) {
-    volatile std::byte* const byte = bytes_.data() + at;
-    *byte = *byte;
+    std::atomic_ref(reinterpret_cast<unsigned char&>(bytes_[at])).fetch_or(0);
   }
 }
 

@@ -26,8 +26,8 @@ class AnonymousMemory {
 
   MutableByteSpan bytes() const noexcept { return bytes_; }
   std::uint64_t size() const noexcept { return bytes_.size(); }
-  /// Brings in the pages of an extent within, which nobody else writes to meanwhile; they keep what
-  /// they hold.
+  /// Brings in the pages of an extent within; they keep what they hold, and what is written to them
+  /// meanwhile.
   void populate(std::uint64_t offset, std::uint64_t length) const noexcept;
 
  private:

@@ -278,22 +278,6 @@ BOOST_AUTO_TEST_CASE(saves_in_a_row_use_the_same_memory) {
   BOOST_TEST(bool(read_file(folder / "f") == bytes_of_save(sample)));
 }
 
-BOOST_AUTO_TEST_CASE(reserved_memory_is_what_the_saves_use) {
-  const TemporaryFolder folder;
-  const Sample sample = large_sample();
-  AsyncSaver saver({.when_busy = WhenBusy::queue, .max_snapshot_bytes = 16 << 20});
-  BOOST_CHECK_EXCEPTION(saver.reserve(6 << 20, 3), UsageError,
-                        says(ErrorCode::bad_argument, "max_snapshot_bytes"));
-  BOOST_TEST(saver.snapshot_bytes() == 0u);
-  saver.reserve(6 << 20, 2);
-  const std::uint64_t held = saver.snapshot_bytes();
-  BOOST_TEST(held >= 12u << 20);
-  saver.save_async(declared(folder / "f", sample));
-  saver.save_async(declared(folder / "g", sample));
-  saver.wait_all();
-  BOOST_TEST(saver.snapshot_bytes() == held);
-}
-
 BOOST_AUTO_TEST_CASE(a_snapshot_past_the_bound_is_refused_and_takes_nothing_over) {
   const TemporaryFolder folder;
   const Sample sample = large_sample();

@@ -1,4 +1,6 @@
 // Where a snapshot's payloads lie, and which memory the next one gets.
+#include <map>
+
 #include "boost_test.h"
 #include "container/snapshot_arenas.h"
 #include "container/snapshot_plan.h"
@@ -8,6 +10,7 @@
 using namespace thalia;
 using namespace thalia::test;
 using container::Draft;
+using container::SharedArena;
 using container::SnapshotArenas;
 using container::SnapshotPlan;
 
@@ -62,33 +65,69 @@ BOOST_AUTO_TEST_CASE(payloads_lie_whole_and_aligned_as_in_the_file) {
 
 BOOST_AUTO_TEST_CASE(memory_that_fits_is_used_again) {
   SnapshotArenas arenas(100 << 20);
-  io::AnonymousMemory small = arenas.acquire(1 << 20);
-  io::AnonymousMemory large = arenas.acquire(8 << 20);
-  const std::byte* const small_bytes = small.bytes().data();
-  const std::byte* const large_bytes = large.bytes().data();
+  SharedArena small = arenas.acquire(1 << 20);
+  SharedArena large = arenas.acquire(8 << 20);
+  const std::byte* const small_bytes = small->memory.bytes().data();
+  const std::byte* const large_bytes = large->memory.bytes().data();
   arenas.release(std::move(large));
   arenas.release(std::move(small));
   small = arenas.acquire(1 << 20);
   large = arenas.acquire(7 << 20);
-  BOOST_TEST(small.bytes().data() == small_bytes);
-  BOOST_TEST(large.bytes().data() == large_bytes);
+  BOOST_TEST(small->memory.bytes().data() == small_bytes);
+  BOOST_TEST(large->memory.bytes().data() == large_bytes);
   BOOST_TEST(arenas.held() == 9u << 20);
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_was_outgrown_makes_room) {
   SnapshotArenas arenas(10 << 20);
   arenas.release(arenas.acquire(4 << 20));
-  io::AnonymousMemory large = arenas.acquire(9 << 20);
+  SharedArena large = arenas.acquire(9 << 20);
   BOOST_TEST(arenas.held() == 9u << 20);
   BOOST_TEST(!arenas.fits(2 << 20));
   BOOST_TEST(arenas.fits(1 << 20));
-  io::AnonymousMemory small = arenas.acquire(1 << 20);
+  SharedArena small = arenas.acquire(1 << 20);
   BOOST_TEST(arenas.held() == 10u << 20);
   arenas.release(std::move(large));
   arenas.release(std::move(small));
   BOOST_TEST(arenas.fits(10 << 20));
   large = arenas.acquire(10 << 20);
   BOOST_TEST(arenas.held() == 10u << 20);
+}
+
+BOOST_AUTO_TEST_CASE(reserved_pages_are_told_once_each_and_no_others) {
+  SnapshotArenas arenas(100 << 20);
+  BOOST_TEST(!arenas.next_untouched(1 << 20).has_value());
+  arenas.reserve(8 << 20, 5 << 20, 2);
+  BOOST_TEST(arenas.held() == 16u << 20);
+  std::map<const container::SnapshotArena*, std::uint64_t> told;
+  while (const auto pages = arenas.next_untouched(2 << 20)) {
+    BOOST_TEST(pages->offset == told[pages->arena.get()]);
+    told[pages->arena.get()] += pages->length;
+  }
+  BOOST_TEST(!arenas.has_untouched());
+  BOOST_TEST(told.size() == 2u);
+  for (const auto& [arena, bytes] : told) BOOST_TEST(bytes == 5u << 20);
+  // Of one that was copied to and is reserved for more, what is new.
+  SharedArena used = arenas.acquire(6 << 20);
+  arenas.release(std::move(used));
+  arenas.reserve(8 << 20, 7 << 20, 2);
+  std::map<std::uint64_t, std::uint64_t> new_pages;
+  while (const auto pages = arenas.next_untouched(64 << 20))
+    new_pages[pages->offset] = pages->length;
+  BOOST_TEST(new_pages.size() == 2u);
+  BOOST_TEST(new_pages[5 << 20] == 2u << 20);
+  BOOST_TEST(new_pages[6 << 20] == 1u << 20);
+}
+
+BOOST_AUTO_TEST_CASE(a_save_takes_reserved_memory_as_far_as_it_is) {
+  SnapshotArenas arenas(100 << 20);
+  arenas.reserve(8 << 20, 8 << 20, 1);
+  const auto pages = arenas.next_untouched(2 << 20);
+  const SharedArena taken = arenas.acquire(8 << 20);
+  BOOST_TEST(taken == pages->arena);
+  BOOST_TEST(!arenas.has_untouched());  // the rest is touched by the copy
+  arenas.release(taken);
+  BOOST_TEST(!arenas.has_untouched());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -157,7 +157,12 @@ BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   AsyncSaver saver;
   BrainState brain = sample_brain();
   BrainSaveOptions options{.precision_policy = precision_policy("fp16")};
+  BrainCheckpoint::reserve(saver, brain, path, options);
+  const std::uint64_t reserved = saver.snapshot_bytes();
+  BOOST_TEST(reserved > 0u);
+  BOOST_TEST(!std::filesystem::exists(path));
   const SaveHandle save = BrainCheckpoint::save_async(saver, brain, path, options);
+  BOOST_TEST(saver.snapshot_bytes() == reserved);
   for_each_tensor(brain.regions.at("cortex").state, [](const std::string&, Tensor& tensor) {
     std::ranges::fill(tensor.mutable_bytes(), std::byte{0xFF});
   });
