@@ -83,7 +83,9 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
                    .encoding = view.encoding(),
                    .nnz = view.nnz(),
                    .wide_indices = view.wide_indices()};
-    if (quantized) tensor.quantized = file.quantized_tensor(entry);
+    if (quantized) {
+      tensor.quantized = std::make_unique<format::QuantizedTensor>(file.quantized_tensor(entry));
+    }
     tensor.logical_length = view.logical_bytes();
     tensor.digested = true;
     tensor.digest = {view.crc32(), view.content_hash()};
@@ -129,7 +131,7 @@ DraftTensor tensor_to_carry(const detail::OpenFile& file, std::uint32_t region,
       file, region, number, [&](const format::TensorEntry& entry, DraftTensor& tensor) {
         const ByteSpan stored =
             file.verified_payload(entry, tensor.stored_offset, tensor.stored_length);
-        if (!stored.empty()) tensor.pieces.push_back(stored);
+        tensor.pieces = stored;
         tensor.in_chunks = !tensor.chunks.empty();
         if (!tensor.in_chunks && file.options().verification == Verification::off)
           check_digest(tensor, stored, file.options().threads);
@@ -187,13 +189,7 @@ std::vector<DraftTensor> region_to_carry(const detail::OpenFile& file, const Reg
 }
 
 void add_carried(Draft& draft, std::uint32_t id, std::vector<DraftTensor> tensors) {
-  DraftRegion& region = draft.regions[id];
-  for (DraftTensor& tensor : tensors) {
-    tensor.region = id;
-    region.tensor_names.insert(tensor.spec.name);
-    region.tensors.push_back(static_cast<std::uint32_t>(draft.tensors.size()));
-    draft.tensors.push_back(std::move(tensor));
-  }
+  for (DraftTensor& tensor : tensors) draft.append_tensor(id, std::move(tensor));
 }
 
 void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays) {

@@ -27,7 +27,7 @@ std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
   });
   if (all_stored(chunks)) return {};
   tensor.in_chunks = true;
-  tensor.pieces.assign(stored.begin(), stored.end());
+  tensor.pieces = std::vector<ByteSpan>(stored.begin(), stored.end());
   tensor.stored_length = 0;
   for (format::ChunkEntry& chunk : chunks) {
     chunk.offset = tensor.stored_length;

@@ -122,7 +122,7 @@ std::uint32_t Draft::add_region(RegionSpec spec) {
   return static_cast<std::uint32_t>(regions.size() - 1);
 }
 
-std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, DraftPieces pieces,
                                 bool streamed) {
   return add_named(region, std::move(spec), std::move(pieces), streamed, nullptr);
 }
@@ -130,10 +130,31 @@ std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, std::vect
 std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
                                    const format::QuantizedTensor& side, ByteSpan payload) {
   spec.encoding = Encoding::quantized;
-  return add_named(region, std::move(spec), {payload}, false, &side);
+  return add_named(region, std::move(spec), payload, false, &side);
 }
 
-std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+bool Draft::has_tensor(const DraftRegion& region, std::string_view name) const {
+  return region.tensor_names.contains(
+      name, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
+}
+
+// Of tensors.back().
+std::uint32_t Draft::join_region(std::uint32_t region) {
+  DraftRegion& owner = regions[region];
+  const auto id = static_cast<std::uint32_t>(tensors.size() - 1);
+  owner.tensor_names.insert(tensors.back().spec.name,
+                            static_cast<std::uint32_t>(owner.tensors.size()));
+  owner.tensors.push_back(id);
+  return id;
+}
+
+std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
+  tensors.push_back(std::move(tensor));
+  tensors.back().region = region;
+  return join_region(region);
+}
+
+std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                                bool streamed, const format::QuantizedTensor* quantized) {
   if (region >= regions.size()) {
     fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
@@ -141,25 +162,20 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec spec, std::vecto
   }
   try {
     check_name("tensor name", spec.name);
-    if (regions[region].tensor_names.contains(spec.name)) {
+    if (has_tensor(regions[region], spec.name)) {
       fail_argument(ErrorCode::duplicate, "tensor name",
                     fmt::format("'{}' twice", printable(spec.name)), "unique names in a region");
     }
-    std::string name = spec.name;
-    const std::uint32_t id =
-        append_tensor(region, std::move(spec), std::move(pieces), streamed, quantized);
-    regions[region].tensor_names.insert(std::move(name));
-    regions[region].tensors.push_back(id);
-    return id;
+    add_checked(region, std::move(spec), std::move(pieces), streamed, quantized);
+    return join_region(region);
   } catch (Error& error) {
     error.add_region(printable(regions[region].spec.name));
     throw;
   }
 }
 
-std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
-                                   std::vector<ByteSpan> pieces, bool streamed,
-                                   const format::QuantizedTensor* quantized) {
+std::uint32_t Draft::add_checked(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
+                                 bool streamed, const format::QuantizedTensor* quantized) {
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_codes(spec);
   const std::uint64_t length = checked_length(spec, quantized);
@@ -175,16 +191,16 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, TensorSpec spec,
               "{} for {} {}{}", length, dtype_name(spec.dtype), spec.shape.to_string(),
               spec.encoding == Encoding::dense ? "" : fmt::format(" with nnz {}", spec.nnz)));
     }
-    std::erase_if(pieces, [](ByteSpan piece) { return piece.empty(); });
-  } else {
-    pieces.clear();
   }
-  tensors.push_back({.spec = std::move(spec),
-                     .region = region,
-                     .logical_length = length,
-                     .streamed = streamed && length != 0,
-                     .pieces = std::move(pieces)});
-  if (quantized != nullptr) tensors.back().quantized = *quantized;
+  DraftTensor& tensor = tensors.emplace_back();
+  tensor.spec = std::move(spec);
+  tensor.region = region;
+  tensor.logical_length = length;
+  tensor.streamed = streamed && length != 0;
+  if (!streamed) tensor.pieces = std::move(pieces);
+  if (quantized != nullptr) {
+    tensor.quantized = std::make_unique<format::QuantizedTensor>(*quantized);
+  }
   return static_cast<std::uint32_t>(tensors.size() - 1);
 }
 
@@ -249,7 +265,7 @@ std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec
   }
   spec.name = fmt::format("{}.weights", connection);
   spec.role = Role::weights;
-  return entry.weights = append_tensor(kConnectivity, std::move(spec), {payload}, false);
+  return entry.weights = add_checked(kConnectivity, std::move(spec), payload, false);
 }
 
 std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec spec,
@@ -261,7 +277,7 @@ std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec 
   }
   spec.name = fmt::format("{}.delays", connection);
   spec.role = Role::other;
-  return entry.delays = append_tensor(kConnectivity, std::move(spec), {payload}, false);
+  return entry.delays = add_checked(kConnectivity, std::move(spec), payload, false);
 }
 
 void Draft::check_complete() const {

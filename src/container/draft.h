@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "container/draft_pieces.h"
+#include "container/name_table.h"
 #include "format/extent.h"
 #include "integrity/content_hash.h"
 #include "thalia/bytes.h"
@@ -27,11 +31,10 @@ inline constexpr std::uint32_t kConnectivity = 0xFFFFFFFF;
 
 struct DraftTensor {
   TensorSpec spec;
-  std::uint32_t region = 0;
   std::uint64_t logical_length = 0;
+  DraftPieces pieces;  ///< the borrowed payload; empty where streamed
+  std::uint32_t region = 0;
   bool streamed = false;
-  std::vector<ByteSpan>
-      pieces;  ///< the borrowed payload one behind the other; empty where streamed
 
   /// The payload lies in the file that is appended to, where it stays.
   bool in_place = false;
@@ -41,11 +44,12 @@ struct DraftTensor {
 
   bool digested = false;  ///< the digest is known from elsewhere
 
-  std::optional<format::QuantizedTensor> quantized{};  ///< where the encoding is quantized
+  // What few tensors have lies elsewhere: a state may have a million of the others.
+  std::unique_ptr<format::QuantizedTensor> quantized{};  ///< where the encoding is quantized
 
   // Of a delta:
-  std::optional<format::DeltaTensor> delta{};  ///< where the payload needs the base
-  std::optional<format::Codec> codec{};        ///< in place of the save's
+  std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
+  std::optional<format::Codec> codec{};          ///< in place of the save's
 
   // Known once the payload was seen:
   integrity::ContentDigest digest;
@@ -68,7 +72,7 @@ struct DraftRegion {
   RegionSpec spec;                       ///< only the name where it is kept
   std::optional<format::Extent> kept{};  ///< where it lies in the file that is appended to
   std::vector<std::uint32_t> tensors;    ///< in the order of declaration
-  std::unordered_set<std::string> tensor_names;
+  NameTable tensor_names;                ///< of places in `tensors`
 };
 
 struct DraftConnection {
@@ -101,11 +105,14 @@ class Draft {
   void set_metadata(std::string json);
   std::uint32_t add_region(RegionSpec spec);
   /// `pieces` is ignored where `streamed`.
-  std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+  std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, DraftPieces pieces,
                            bool streamed);
   /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
   std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
                               const format::QuantizedTensor& side, ByteSpan payload);
+  /// A tensor that needs no check, of a name that the region does not have yet.
+  std::uint32_t append_tensor(std::uint32_t region, DraftTensor tensor);
+  bool has_tensor(const DraftRegion& region, std::string_view name) const;
   std::uint32_t add_connection(std::string_view source, std::string_view target);
   std::uint32_t add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
   std::uint32_t add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
@@ -127,7 +134,8 @@ class Draft {
   std::string metadata = "{}";
   std::uint64_t training_steps = 0;
   std::vector<DraftRegion> regions;
-  std::vector<DraftTensor> tensors;
+  /// A deque: what is declared is not moved when more comes.
+  std::deque<DraftTensor> tensors;
   std::vector<DraftConnection> connections;
 
   bool is_sparse(std::uint32_t tensor) const {
@@ -136,9 +144,10 @@ class Draft {
   }
 
  private:
-  std::uint32_t append_tensor(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
-                              bool streamed, const format::QuantizedTensor* quantized = nullptr);
-  std::uint32_t add_named(std::uint32_t region, TensorSpec spec, std::vector<ByteSpan> pieces,
+  std::uint32_t add_checked(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
+                            bool streamed, const format::QuantizedTensor* quantized = nullptr);
+  std::uint32_t join_region(std::uint32_t region);
+  std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                           bool streamed, const format::QuantizedTensor* quantized);
   std::unordered_set<std::string> region_names_;
   std::unordered_set<std::string> connection_names_;

@@ -52,9 +52,7 @@ void SnapshotPlan::adopt(Draft& draft, ByteSpan memory) const noexcept {
   for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
     DraftTensor& tensor = draft.tensors[i];
     if (tensor.pieces.empty()) continue;
-    // Shorter or equal: nothing is allocated.
-    tensor.pieces.erase(tensor.pieces.begin() + 1, tensor.pieces.end());
-    tensor.pieces.front() = memory.subspan(offsets_[i], tensor.logical_length);
+    tensor.pieces = memory.subspan(offsets_[i], tensor.logical_length);
   }
 }
 

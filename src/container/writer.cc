@@ -142,7 +142,7 @@ TensorId Writer::add_tensor(RegionId region, TensorSpec spec) {
 
 TensorId Writer::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
   return {impl_->declare("add_tensor", [&](container::Draft& draft) {
-    return draft.add_tensor(region.value, std::move(spec), {payload}, false);
+    return draft.add_tensor(region.value, std::move(spec), payload, false);
   })};
 }
 

@@ -37,7 +37,7 @@ void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& 
   out.nnz = draft.spec.nnz;
   const Digest128 hash = base.digest().hash;
   std::memcpy(out.base_content_hash, hash.bytes, sizeof out.base_content_hash);
-  draft.delta = out;
+  draft.delta = std::make_unique<format::DeltaTensor>(out);
   draft.spec.encoding = encoding;
   draft.spec.nnz = 0;
   draft.spec.wide_indices = false;

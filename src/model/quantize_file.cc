@@ -125,9 +125,9 @@ class FileQuantization {
     container::DraftTensor quantized;
     quantized.spec = spec;
     quantized.spec.encoding = Encoding::quantized;
-    quantized.quantized = kept.side;
+    quantized.quantized = std::make_unique<format::QuantizedTensor>(kept.side);
     quantized.logical_length = kept.bytes.size();
-    if (!kept.bytes.empty()) quantized.pieces.emplace_back(kept.bytes);
+    quantized.pieces = ByteSpan(kept.bytes);
     tensor = std::move(quantized);
   }
 

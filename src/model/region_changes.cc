@@ -44,7 +44,7 @@ class Changes {
     const auto found = regions_.find(region.spec.name);
     if (found == regions_.end()) return true;
     const auto has = [&](std::uint32_t tensor) { return changed_.contains(tensor); };
-    const auto lost = [&](const std::string& name) { return !region.tensor_names.contains(name); };
+    const auto lost = [&](const std::string& name) { return !draft_.has_tensor(region, name); };
     const auto& tensors = found->second->tensors;
     return std::any_of(region.tensors.begin(), region.tensors.end(), has) ||
            std::any_of(tensors.begin(), tensors.end(), lost) ||

@@ -64,4 +64,22 @@ BOOST_AUTO_TEST_CASE(default_limits_are_a_readers) {
   BOOST_TEST(draft.limits.max_tensors == ReadLimits{}.max_tensors);
 }
 
+BOOST_AUTO_TEST_CASE(each_of_many_names_is_taken_once) {
+  container::Draft draft;
+  const std::uint32_t first = draft.add_region({.name = "first"});
+  const std::uint32_t second = draft.add_region({.name = "second"});
+  const auto add = [&](std::uint32_t region, unsigned i) {
+    return draft.add_tensor(region, {.name = std::to_string(i), .shape = {0}}, {}, false);
+  };
+  constexpr unsigned kMany = 5000;
+  for (unsigned i = 0; i < kMany; ++i) BOOST_TEST(add(first, i) == i);
+  for (unsigned i = 0; i < kMany; ++i) {
+    BOOST_CHECK_THROW(add(first, i), UsageError);
+    BOOST_TEST(draft.has_tensor(draft.regions[first], std::to_string(i)));
+    BOOST_TEST(!draft.has_tensor(draft.regions[second], std::to_string(i)));
+  }
+  BOOST_TEST(draft.tensors.size() == kMany);
+  BOOST_TEST(add(second, 0) == kMany);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
