@@ -15,7 +15,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct AppendArguments {
   std::string file;
   std::string from;
   std::string regions;
@@ -24,7 +24,7 @@ struct Arguments {
   bool json = false;
 };
 
-int run_append(const Arguments& arguments, const Session& session) {
+int run_append(const AppendArguments& arguments, const Session& session) {
   ProgressBar bar("appending to " + arguments.file);
   auto read = session.options<ReadOptions>();
   read.threads = arguments.threads;
@@ -64,7 +64,7 @@ Run declare_append(CLI::App& app) {
       "added. Connections of FILE stay. A crash leaves the old state or the new one; readers are "
       "not\n"
       "disturbed. What is replaced stays in the file as dead bytes until it is compacted.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<AppendArguments>();
   app.add_option("FILE", arguments->file, "The file to append to")->required();
   app.add_option("FROM", arguments->from, "The file to read")->required();
   app.add_option("--regions", arguments->regions,

@@ -34,7 +34,7 @@ constexpr const char* kRawRead = "raw read";
 constexpr const char* kPagesStay =
     "skipped: pages of the file stay in memory, nothing is cold here";
 
-struct Arguments {
+struct BenchArguments {
   std::string folder = ".";
   std::uint64_t size = 1 << 30;
   unsigned rounds = 3;
@@ -49,7 +49,7 @@ void check(std::uint64_t size, std::uint64_t bound, const std::string& why) {
       {.field = "--size", .value = human_bytes(size), .bound = human_bytes(bound) + ", " + why});
 }
 
-void check_size(const Arguments& arguments) {
+void check_size(const BenchArguments& arguments) {
   if (arguments.size < kLeastBytes) {
     throw UsageError(ErrorCode::bad_argument, {},
                      {.field = "--size",
@@ -70,7 +70,7 @@ void check_size(const Arguments& arguments) {
 // The state, where it is loaded to, and its files.
 class Bench {
  public:
-  Bench(const Arguments& arguments, const Session& session)
+  Bench(const BenchArguments& arguments, const Session& session)
       : arguments_(arguments),
         session_(session),
         stop_(session.stop),
@@ -277,7 +277,7 @@ class Bench {
     return arguments_.rounds * (writes_.size() + reads_.size()) * bytes_;
   }
 
-  Arguments arguments_;
+  BenchArguments arguments_;
   const Session& session_;
   std::stop_token stop_;
   BenchFolder folder_;
@@ -291,7 +291,7 @@ class Bench {
   std::uint64_t done_ = 0;  ///< runs
 };
 
-int run_bench(Arguments arguments, const Session& session) {
+int run_bench(BenchArguments arguments, const Session& session) {
   check_size(arguments);
   if (arguments.threads == 0) arguments.threads = std::max(1U, std::thread::hardware_concurrency());
   const BenchReport report = Bench(arguments, session).run();
@@ -311,7 +311,7 @@ Run declare_bench(CLI::App& app) {
       "and\n"
       "read from its disk past the page cache, and copied in memory. All by turns, some rounds; a\n"
       "ratio is the other's time by ours. The files are removed afterwards.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BenchArguments>();
   app.add_option("--dir", arguments->folder,
                  "The folder to try, on the disk in question (default .)")
       ->option_text("D");

@@ -74,8 +74,8 @@ void for_each_run(std::size_t size, unsigned threads, Job job) {
 
 // Calls call(done), a pread or a pwrite, until `length` bytes are through.
 template <typename Call>
-void whole(const char* name, const std::filesystem::path& path, std::size_t begin,
-           std::size_t length, Call call) {
+void transfer_whole(const char* name, const std::filesystem::path& path, std::size_t begin,
+                    std::size_t length, Call call) {
   for (std::size_t done = 0; done < length;) {
     const ssize_t moved = call(done);
     if (moved < 0 && errno == EINTR) continue;
@@ -147,7 +147,7 @@ void BenchFolder::touch_free_memory(std::uint64_t bytes) const {
   ::unlink(path.c_str());
   const std::vector<std::byte> zeros(kCallBytes);
   for (std::uint64_t at = 0; at < bytes; at += kCallBytes) {
-    whole("pwrite", path, at, kCallBytes, [&](std::size_t done) {
+    transfer_whole("pwrite", path, at, kCallBytes, [&](std::size_t done) {
       return ::pwrite(file.get(), zeros.data(), kCallBytes - done, static_cast<off_t>(at + done));
     });
   }
@@ -161,7 +161,7 @@ void write_raw(const std::filesystem::path& path, ByteSpan bytes, bool direct,
   if (errno != 0 && errno != EOPNOTSUPP) fail("posix_fallocate", path);
   for_each_run(bytes.size(), kCallsInFlight, [&](std::size_t begin, std::size_t length) {
     throw_if_stopped(stop);
-    whole("pwrite", path, begin, length, [&](std::size_t done) {
+    transfer_whole("pwrite", path, begin, length, [&](std::size_t done) {
       return ::pwrite(file.get(), bytes.data() + begin + done, length - done,
                       static_cast<off_t>(begin + done));
     });
@@ -174,7 +174,7 @@ void read_raw(const std::filesystem::path& path, MutableByteSpan out, bool direc
   const File file(path, O_RDONLY | (direct ? O_DIRECT : 0));
   for_each_run(out.size(), kCallsInFlight, [&](std::size_t begin, std::size_t length) {
     throw_if_stopped(stop);
-    whole("pread", path, begin, length, [&](std::size_t done) {
+    transfer_whole("pread", path, begin, length, [&](std::size_t done) {
       return ::pread(file.get(), out.data() + begin + done, length - done,
                      static_cast<off_t>(begin + done));
     });

@@ -29,7 +29,7 @@ constexpr std::array kFormats{
     Choice<Format>{"text", Format::text}, Choice<Format>{"json", Format::json},
     Choice<Format>{"npy", Format::npy}, Choice<Format>{"raw", Format::raw}};
 
-struct Arguments {
+struct CatArguments {
   std::string file;
   std::string tensor;
   std::optional<std::string> slice;
@@ -40,7 +40,7 @@ struct Arguments {
 };
 
 void print_text(Output& out, const TensorSource& source, const Slice& slice,
-                const Arguments& arguments) {
+                const CatArguments& arguments) {
   const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
   std::string heading = fmt::format("# {}{}  {} {}", owner, escape_name(source.name),
                                     dtype_name(source.dtype), source.shape.to_string());
@@ -72,7 +72,7 @@ void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
 }
 
 void print_raw(Output& out, const TensorSource& source, const Slice& slice,
-               const Arguments& arguments) {
+               const CatArguments& arguments) {
   if (source.entries && !arguments.dense) {
     if (arguments.slice) {
       throw UsageError(ErrorCode::bad_argument,
@@ -94,7 +94,7 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
   }
 }
 
-Slice slice_of(const TensorSource& source, const Arguments& arguments) {
+Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
   if (!arguments.slice) return whole(source.shape);
   try {
     return parse_slice(*arguments.slice, source.shape);
@@ -106,7 +106,8 @@ Slice slice_of(const TensorSource& source, const Arguments& arguments) {
   }
 }
 
-void print_tensor(Output& out, Format format, const Arguments& arguments, const Session& session) {
+void print_tensor(Output& out, Format format, const CatArguments& arguments,
+                  const Session& session) {
   const bool binary = format == Format::npy || format == Format::raw;
   if (binary && out.is_terminal()) {
     throw UsageError(ErrorCode::bad_argument,
@@ -137,7 +138,7 @@ void print_tensor(Output& out, Format format, const Arguments& arguments, const 
   }
 }
 
-int run_cat(const Arguments& arguments, const Session& session) {
+int run_cat(const CatArguments& arguments, const Session& session) {
   const Format format = choose("--format", arguments.format, kFormats);
   if (arguments.output.empty()) {
     print_tensor(session.out, format, arguments, session);
@@ -170,7 +171,7 @@ Run declare_cat(CLI::App& app) {
       "Examples:\n"
       "  thalia cat run.thalia cortex/w_rec --slice '0:4,:'\n"
       "  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CatArguments>();
   app.add_option("FILE", arguments->file, "The file to read")->required();
   app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
   app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'")

@@ -12,7 +12,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct CompactArguments {
   std::string file;
   std::string output;
   bool wait = false;
@@ -20,7 +20,7 @@ struct Arguments {
   bool json = false;
 };
 
-int run_compact(const Arguments& arguments, const Session& session) {
+int run_compact(const CompactArguments& arguments, const Session& session) {
   auto options = session.options<CompactOptions>();
   options.wait = arguments.wait;
   options.threads = arguments.threads;
@@ -49,7 +49,7 @@ Run declare_compact(CLI::App& app) {
       "Writes a file anew without the dead bytes that appends left, tensors as they are stored, "
       "and\n"
       "puts it in the old one's place whole. Every byte is verified on the way.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompactArguments>();
   app.add_option("FILE", arguments->file, "The file to compact")->required();
   app.add_option("OUT", arguments->output, "Write to this file, and leave FILE as it is");
   app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");

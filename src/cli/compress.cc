@@ -20,7 +20,7 @@ using format::Codec;
 constexpr std::array kAlgorithms{Choice<std::optional<Codec>>{"zstd", Codec::zstd},
                                  Choice<std::optional<Codec>>{"lz4", Codec::lz4}};
 
-struct Arguments {
+struct CompressArguments {
   std::string input;
   std::string output;
   std::string algorithm;
@@ -29,7 +29,7 @@ struct Arguments {
   bool json = false;
 };
 
-void print_result(Output& out, const Arguments& arguments, const WrapResult& result) {
+void print_result(Output& out, const CompressArguments& arguments, const WrapResult& result) {
   const char* const algorithm = result.algorithm == Codec::zstd ? "zstd" : "lz4";
   if (!arguments.json) {
     out.print("{}: {} from {}, {} of {}, in {:.2f} s\n", escape(arguments.output),
@@ -45,7 +45,7 @@ void print_result(Output& out, const Arguments& arguments, const WrapResult& res
   out.write(text + "\n");
 }
 
-int run_compress(const Arguments& arguments, const Session& session) {
+int run_compress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("compressing " + arguments.input);
   auto options = session.options<CompressOptions>();
   if (!arguments.algorithm.empty())
@@ -59,7 +59,7 @@ int run_compress(const Arguments& arguments, const Session& session) {
   return kDone;
 }
 
-int run_decompress(const Arguments& arguments, const Session& session) {
+int run_decompress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("decompressing " + arguments.input);
   auto options = session.options<DecompressOptions>();
   options.threads = arguments.threads;
@@ -70,7 +70,7 @@ int run_decompress(const Arguments& arguments, const Session& session) {
   return kDone;
 }
 
-void declare_shared(CLI::App& app, Arguments& arguments) {
+void declare_shared(CLI::App& app, CompressArguments& arguments) {
   app.add_option("IN", arguments.input, "The file to read")->required();
   app.add_option("OUT", arguments.output, "The file to write")->required();
   app.add_option("--threads", arguments.threads, "Threads; 0, the default: one a core")
@@ -87,7 +87,7 @@ Run declare_compress(CLI::App& app) {
       "read the result as it is, and only the frames they need; 'thalia decompress', 'zstd -d' or\n"
       "'lz4 -d' give back the exact file. An output that is there already is replaced in one "
       "step.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   app.add_option("--algorithm", arguments->algorithm,
                  "zstd or lz4; by default as OUT ends, in .zst or .lz4")
@@ -103,7 +103,7 @@ Run declare_decompress(CLI::App& app) {
       "Writes what the frames of a zstd or lz4 file hold, whoever wrote them. The kind is found "
       "by\n"
       "content. An output that is there already is replaced in one step; on an error it stays.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   return [arguments](const Session& session) { return run_decompress(*arguments, session); };
 }

@@ -14,7 +14,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct ConvertArguments {
   std::string input;
   std::string output;
   std::string from;
@@ -58,12 +58,12 @@ PrecisionPolicy precision_named(const std::string& text) {
   }
 }
 
-bool makes_mckp(const Arguments& arguments, const ConvertOptions& options) {
+bool makes_mckp(const ConvertArguments& arguments, const ConvertOptions& options) {
   if (options.to) return *options.to == FileFormat::mckp;
   return std::filesystem::path(arguments.output).extension() == ".mckp";
 }
 
-int run_convert(const Arguments& arguments, const Session& session) {
+int run_convert(const ConvertArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
   options.from = format_named("--from", arguments.from);
   options.to = format_named("--to", arguments.to);
@@ -93,7 +93,7 @@ Run declare_convert(CLI::App& app) {
       "OUT.meta is a side file of a .thalia file: all it says, without payloads. OUT.mckp is "
       "compressed\n"
       "with plane_entropy unless --compression says otherwise.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ConvertArguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   app.add_option("--from", arguments->from,

@@ -18,14 +18,14 @@ namespace {
 
 using format::Codec;
 
-constexpr std::array kCompressions{Choice<Codec>{"zstd", Codec::zstd},
-                                   Choice<Codec>{"lz4", Codec::lz4},
-                                   Choice<Codec>{"plane_entropy", Codec::plane_entropy},
-                                   Choice<Codec>{"packed_exponents", Codec::packed_exponents},
-                                   Choice<Codec>{"none", Codec::store},
-                                   Choice<Codec>{"store", Codec::store}};
+constexpr std::array kDeltaCompressions{Choice<Codec>{"zstd", Codec::zstd},
+                                        Choice<Codec>{"lz4", Codec::lz4},
+                                        Choice<Codec>{"plane_entropy", Codec::plane_entropy},
+                                        Choice<Codec>{"packed_exponents", Codec::packed_exponents},
+                                        Choice<Codec>{"none", Codec::store},
+                                        Choice<Codec>{"store", Codec::store}};
 
-struct Arguments {
+struct DeltaArguments {
   std::string base;
   std::string input;
   std::string output;
@@ -76,7 +76,7 @@ void add_low_rank(JsonWriter& json, const std::vector<LowRankReport>& reports) {
   json.end_array();
 }
 
-void print_delta(Output& out, const Arguments& arguments, const DeltaResult& result) {
+void print_delta(Output& out, const DeltaArguments& arguments, const DeltaResult& result) {
   if (!arguments.json) {
     out.print("{}: {}, {} beside a base of {} (1 to {:.1f}), in {:.2f} s\n",
               escape(arguments.output), counted(result.tensors, "tensor", "tensors"),
@@ -117,13 +117,13 @@ void print_delta(Output& out, const Arguments& arguments, const DeltaResult& res
   out.write(text + "\n");
 }
 
-ChainOptions chain_options(const Arguments& arguments, const Session& session) {
+ChainOptions chain_options(const DeltaArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   options.read.threads = arguments.threads;
   return options;
 }
 
-int run_delta(const Arguments& arguments, const Session& session) {
+int run_delta(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("comparing " + arguments.input);
   const ChainOptions chain = chain_options(arguments, session);
   const ChainReader base = ChainReader::open(arguments.base, chain);
@@ -131,7 +131,7 @@ int run_delta(const Arguments& arguments, const Session& session) {
   auto options = session.options<DeltaOptions>();
   options.threshold = arguments.threshold;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
-  options.compression = choose("--compression", arguments.compression, kCompressions);
+  options.compression = choose("--compression", arguments.compression, kDeltaCompressions);
   options.compression_level = arguments.level;
   options.threads = arguments.threads;
   options.progress = bar.callback();
@@ -141,11 +141,11 @@ int run_delta(const Arguments& arguments, const Session& session) {
   return kDone;
 }
 
-int run_resolve(const Arguments& arguments, const Session& session) {
+int run_resolve(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("resolving " + arguments.input);
   const ChainOptions chain = chain_options(arguments, session);
   auto save = session.options<SaveOptions>();
-  save.compression = choose("--compression", arguments.compression, kCompressions);
+  save.compression = choose("--compression", arguments.compression, kDeltaCompressions);
   save.compression_level = arguments.level;
   save.threads = arguments.threads;
   save.progress = bar.callback();
@@ -168,7 +168,7 @@ int run_resolve(const Arguments& arguments, const Session& session) {
   return kDone;
 }
 
-void declare_shared(CLI::App& app, Arguments& arguments, const char* compression,
+void declare_shared(CLI::App& app, DeltaArguments& arguments, const char* compression,
                     const char* compression_help) {
   arguments.compression = compression;
   app.add_option("--compression", arguments.compression, compression_help)->option_text("CODEC");
@@ -189,7 +189,7 @@ Run declare_delta(CLI::App& app) {
       "and needs exactly this file; BASE may be a delta itself. Without --threshold and --low-rank "
       "nothing\n"
       "is lost.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DeltaArguments>();
   app.add_option("BASE", arguments->base, "The checkpoint before")->required();
   app.add_option("NEW", arguments->input, "The checkpoint to store")->required();
   app.add_option("OUT", arguments->output, "The delta to write, NAME.delta.thalia")->required();
@@ -223,7 +223,7 @@ Run declare_resolve(CLI::App& app) {
       "Writes the state of a delta, and of all that it is based on, as a full file: equal texts, "
       "and\n"
       "tensors that are equal byte for byte.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DeltaArguments>();
   app.add_option("DELTA", arguments->input, "The delta")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   declare_shared(app, *arguments, "none",

@@ -15,7 +15,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct DiffArguments {
   std::string before;
   std::string after;
   bool values = false;
@@ -24,7 +24,7 @@ struct Arguments {
   bool json = false;
 };
 
-int run_diff(const Arguments& arguments, const Session& session) {
+int run_diff(const DiffArguments& arguments, const Session& session) {
   auto chain = session.options<ChainOptions>();
   ReadOptions& read = chain.read;
   read.threads = arguments.threads;
@@ -58,7 +58,7 @@ Run declare_diff(CLI::App& app) {
       "does. Of a delta its state is compared, which takes its space on the temporary folder's "
       "file "
       "system meanwhile.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DiffArguments>();
   app.add_option("A", arguments->before, "The file to compare with")->required();
   app.add_option("B", arguments->after, "The file that is compared")->required();
   app.add_flag("--values", arguments->values,

@@ -11,14 +11,14 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct ExtractArguments {
   std::string input;
   std::string output;
   std::string regions;
   SaveArguments save;
 };
 
-int run_extract(const Arguments& arguments, const Session& session) {
+int run_extract(const ExtractArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
   ProgressBar bar("extracting from " + arguments.input);
   options.save.progress = bar.callback();
@@ -34,7 +34,7 @@ int run_extract(const Arguments& arguments, const Session& session) {
 
 Run declare_extract(CLI::App& app) {
   app.description("Copies some regions, and the connections among them, into a new .thalia file.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExtractArguments>();
   app.add_option("FILE", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   app.add_option("--regions", arguments->regions,

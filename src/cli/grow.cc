@@ -23,7 +23,7 @@ constexpr std::array kInits{Choice<WeightInit>{"sparse_random", WeightInit::spar
                             Choice<WeightInit>{"xavier", WeightInit::xavier},
                             Choice<WeightInit>{"uniform", WeightInit::uniform}};
 
-struct Arguments {
+struct GrowArguments {
   std::string file;
   std::string region;
   std::uint32_t neurons = 0;
@@ -58,7 +58,7 @@ void add_axes(const std::string& text, TensorAxes& axes) {
   }
 }
 
-GrowthOptions growth_options(const Arguments& arguments) {
+GrowthOptions growth_options(const GrowArguments& arguments) {
   GrowthOptions options;
   options.initialization = choose("--init", arguments.init, kInits);
   options.sparsity = arguments.sparsity;
@@ -76,7 +76,7 @@ void print_shape(JsonWriter& json, std::string_view key, const Shape& shape) {
   json.end_array();
 }
 
-void print_json(Output& out, const Arguments& arguments, const GrowFileResult& result) {
+void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
   const GrowthResult& growth = result.growth;
   std::string text;
   JsonWriter json(text);
@@ -104,7 +104,7 @@ void print_json(Output& out, const Arguments& arguments, const GrowFileResult& r
   out.write(text + "\n");
 }
 
-void print_text(Output& out, const Arguments& arguments, const GrowFileResult& result) {
+void print_text(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
   const GrowthResult& growth = result.growth;
   const std::string added =
       arguments.source.empty()
@@ -127,7 +127,7 @@ void print_text(Output& out, const Arguments& arguments, const GrowFileResult& r
   }
 }
 
-int run_grow(const Arguments& arguments, const Session& session) {
+int run_grow(const GrowArguments& arguments, const Session& session) {
   ProgressBar bar("growing " + arguments.file);
   auto options = session.options<AppendOptions>();
   options.wait = arguments.wait;
@@ -160,7 +160,7 @@ Run declare_grow(CLI::App& app) {
       "to it. Old elements stay as they are, new weights are drawn, other regions are not "
       "touched,\n"
       "and the growth history gets an event. A crash leaves the old state or the new one.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GrowArguments>();
   app.add_option("FILE", arguments->file, "The file to change")->required();
   app.add_option("REGION", arguments->region, "The region that grows")->required();
   app.add_option("--neurons", arguments->neurons, "How many neurons more")

@@ -46,7 +46,7 @@ double tick_distance(double range) {
   return 10 * power;
 }
 
-std::string whole(double value) {
+std::string whole_number(double value) {
   constexpr double kGrouped = 1e15;
   return value < kGrouped ? grouped(static_cast<std::uint64_t>(std::llround(value)))
                           : fmt::format("{:g}", value);
@@ -87,7 +87,7 @@ class Drawing {
                             {"y2", svg_number(y(value))},
                             {"stroke", "#dddddd"},
                             {"data-value", fmt::format("{:.0f}", value)}});
-      svg_.text(kLeft - 8, y(value) + 4, whole(value), {{"text-anchor", "end"}});
+      svg_.text(kLeft - 8, y(value) + 4, whole_number(value), {{"text-anchor", "end"}});
     }
     svg_.text(20, (kTop + kBottom) / 2, "neurons",
               {{"text-anchor", "middle"},
@@ -101,7 +101,7 @@ class Drawing {
                             {"y2", svg_number(kBottom + 5)},
                             {"stroke", "#444444"},
                             {"data-value", fmt::format("{:.0f}", value)}});
-      svg_.text(x(value), kBottom + 20, whole(value), {{"text-anchor", "middle"}});
+      svg_.text(x(value), kBottom + 20, whole_number(value), {{"text-anchor", "middle"}});
     }
     svg_.element("path", {{"d", fmt::format("M{0} {1}V{2}H{3}", svg_number(kLeft), svg_number(kTop),
                                             svg_number(kBottom), svg_number(kRight))},

@@ -35,14 +35,10 @@ namespace {
 using format::ChecksumType;
 using format::Header;
 
-struct Arguments {
+struct InfoArguments {
   std::string file;
   bool json = false;
 };
-
-void line(Output& out, std::string_view label, std::string_view text) {
-  out.print("{:<15}{}\n", label, text);
-}
 
 std::string list(const std::vector<std::string_view>& words) {
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
@@ -89,22 +85,13 @@ std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata)
 void print_growth(Output& out, std::string_view metadata) {
   const auto events = growth_events(metadata);
   if (!events) {
-    line(out, "growth history", escape(json_member(metadata, "growth_history").value_or("")));
+    out.line("growth history", escape(json_member(metadata, "growth_history").value_or("")));
   } else if (events->empty()) {
-    line(out, "growth history", "none");
+    out.line("growth history", "none");
   } else {
-    line(out, "growth history", counted(events->size(), "event", "events"));
+    out.line("growth history", counted(events->size(), "event", "events"));
     print_growth_table(out, *events, "  ");
   }
-}
-
-void print_metadata(Output& out, std::string_view metadata) {
-  if (metadata.empty()) {
-    line(out, "metadata", "none");
-    return;
-  }
-  out.write("metadata\n  ");
-  print_pretty_json(out, metadata, "  ");
 }
 
 std::string wrapper_text(const WrapperInfo& wrapper) {
@@ -135,51 +122,48 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   const Header& header = reader.header();
   const FileTotals totals = total(reader);
   const std::string_view metadata = reader.metadata_json();
-  line(out, "file", escape(reader.path().string()));
-  line(out, "format", "thalia " + version_text(header));
-  line(out, "on disk", exact_bytes(disk_bytes));
+  out.line("file", escape(reader.path().string()));
+  out.line("format", "thalia " + version_text(header));
+  out.line("on disk", exact_bytes(disk_bytes));
   const auto wrapper = read_wrapper(reader.path());
   if (is_metadata_file(reader.path())) {
-    line(out, "side file",
-         fmt::format("of {}, without payloads", exact_bytes(reader.file_bytes())));
+    out.line("side file", fmt::format("of {}, without payloads", exact_bytes(reader.file_bytes())));
   } else if (wrapper) {
-    line(out, "wrapper", wrapper_text(*wrapper));
-    line(out, "unwrapped", exact_bytes(reader.file_bytes()));
+    out.line("wrapper", wrapper_text(*wrapper));
+    out.line("unwrapped", exact_bytes(reader.file_bytes()));
   }
   if (const std::uint64_t debris = reader.debris_bytes(); debris > 0) {
-    line(out, "",
-         fmt::format("of which {} behind the end: the debris of an interrupted append",
-                     exact_bytes(debris)));
+    out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
+                             exact_bytes(debris)));
   }
   if (const std::uint64_t dead = reader.dead_bytes(); dead > 0)
-    line(out, "",
-         fmt::format("of which {} dead since an append: compact frees them", exact_bytes(dead)));
-  line(out, "in memory", exact_bytes(totals.logical_bytes));
-  line(out, "regions", grouped(reader.region_count()));
-  line(out, "tensors", grouped(reader.tensor_count()));
-  line(out, "connections", grouped(reader.connection_count()));
-  line(out, "dtypes", totals.dtypes.to_string());
-  line(out, "neurons", grouped(header.total_neurons));
-  line(out, "synapses", grouped(header.total_synapses));
-  line(out, "training steps", grouped(header.training_steps));
-  line(out, "saved", utc_time(header.timestamp));
-  line(out, "generation", grouped(header.generation));
-  line(out, "uuid", uuid_text(header.file_uuid));
-  line(out, "flags", list(flag_names(header.flags)));
-  line(out, "codecs", codec_text(totals));
-  line(out, "checksum", checksum_text(header, reader));
+    out.line(
+        "", fmt::format("of which {} dead since an append: compact frees them", exact_bytes(dead)));
+  out.line("in memory", exact_bytes(totals.logical_bytes));
+  out.line("regions", grouped(reader.region_count()));
+  out.line("tensors", grouped(reader.tensor_count()));
+  out.line("connections", grouped(reader.connection_count()));
+  out.line("dtypes", totals.dtypes.to_string());
+  out.line("neurons", grouped(header.total_neurons));
+  out.line("synapses", grouped(header.total_synapses));
+  out.line("training steps", grouped(header.training_steps));
+  out.line("saved", utc_time(header.timestamp));
+  out.line("generation", grouped(header.generation));
+  out.line("uuid", uuid_text(header.file_uuid));
+  out.line("flags", list(flag_names(header.flags)));
+  out.line("codecs", codec_text(totals));
+  out.line("checksum", checksum_text(header, reader));
   if (totals.quantized != 0) {
-    line(out, "lossy",
-         fmt::format("{} quantized, generation {} of at most {}",
-                     counted(totals.quantized, "tensor", "tensors"), totals.lossy_generation,
-                     totals.max_lossy_generations));
+    out.line("lossy", fmt::format("{} quantized, generation {} of at most {}",
+                                  counted(totals.quantized, "tensor", "tensors"),
+                                  totals.lossy_generation, totals.max_lossy_generations));
   }
-  line(out, "delta base",
-       has_base(header)
-           ? fmt::format("{}, step {}", hex(header.base_checksum, 32), grouped(header.base_step))
-           : "none");
+  out.line("delta base", has_base(header)
+                             ? fmt::format("{}, step {}", hex(header.base_checksum, 32),
+                                           grouped(header.base_step))
+                             : "none");
   if (const auto base = reader.delta_base())
-    line(out, "", fmt::format("{}, depth {}", escape(base->path), base->depth));
+    out.line("", fmt::format("{}, depth {}", escape(base->path), base->depth));
   print_growth(out, metadata);
   print_metadata(out, metadata);
 }
@@ -235,7 +219,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   out.write(text + "\n");
 }
 
-void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments& arguments) {
+void print_safetensors(Output& out, const SafetensorsFile& file, const InfoArguments& arguments) {
   DTypeTotals dtypes;
   std::uint64_t bytes = 0;
   for (const SafetensorsTensor& tensor : file.tensors()) {
@@ -248,14 +232,14 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
   for (const auto& [key, value] : file.metadata()) writer.member(key, value);
   writer.end_object();
   if (!arguments.json) {
-    line(out, "file", escape(arguments.file));
-    line(out, "format", "safetensors");
-    line(out, "on disk", exact_bytes(file.file_bytes()));
-    line(out, "in memory", exact_bytes(bytes));
-    line(out, "tensors", grouped(file.tensors().size()));
-    line(out, "dtypes", dtypes.to_string());
-    line(out, "codecs", "store");
-    line(out, "checksum", "none");
+    out.line("file", escape(arguments.file));
+    out.line("format", "safetensors");
+    out.line("on disk", exact_bytes(file.file_bytes()));
+    out.line("in memory", exact_bytes(bytes));
+    out.line("tensors", grouped(file.tensors().size()));
+    out.line("dtypes", dtypes.to_string());
+    out.line("codecs", "store");
+    out.line("checksum", "none");
     print_metadata(out, file.metadata().empty() ? "" : metadata);
     return;
   }
@@ -269,7 +253,7 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const Arguments
   out.write(text + "\n");
 }
 
-int run_info(const Arguments& arguments, const Session& session) {
+int run_info(const InfoArguments& arguments, const Session& session) {
   Output& out = session.out;
   auto read = session.options<ReadOptions>();
   const FileFormat format = format_of(arguments.file);
@@ -304,7 +288,7 @@ Run declare_info(CLI::App& app) {
       "Shows header, versions, totals, sizes, codecs, checksum, growth history and metadata. Reads "
       "no\n"
       "payload, so it cannot tell whether they are whole: 'thalia verify' does.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<InfoArguments>();
   app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
   app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes, metadata verbatim");
   return [arguments](const Session& session) { return run_info(*arguments, session); };

@@ -95,6 +95,12 @@ void print_pretty_json(Output& out, std::string_view json, std::string_view marg
   }
 }
 
+void print_metadata(Output& out, std::string_view json) {
+  if (json.empty()) return out.line("metadata", "none");
+  out.write("metadata\n  ");
+  print_pretty_json(out, json, "  ");
+}
+
 std::string compact_json(std::string_view json) {
   std::string out;
   for (std::size_t i = 0; i < json.size(); ++i) {

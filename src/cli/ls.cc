@@ -23,7 +23,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct LsArguments {
   std::string file;
   std::string region;
   bool json = false;
@@ -236,7 +236,7 @@ void print_safetensors_json(Output& out, const SafetensorsFile& file) {
   out.write(text + "\n");
 }
 
-int run_safetensors(const Arguments& arguments, const ReadOptions& read, Output& out) {
+int run_safetensors(const LsArguments& arguments, const ReadOptions& read, Output& out) {
   if (!arguments.region.empty()) {
     throw UsageError(ErrorCode::bad_argument, "a safetensors file has no regions, only tensors",
                      {.path = arguments.file, .region = arguments.region});
@@ -250,7 +250,7 @@ int run_safetensors(const Arguments& arguments, const ReadOptions& read, Output&
   return kDone;
 }
 
-int run_ls(const Arguments& arguments, const Session& session) {
+int run_ls(const LsArguments& arguments, const Session& session) {
   Output& out = session.out;
   auto read = session.options<ReadOptions>();
   const FileFormat format = format_of(arguments.file);
@@ -284,7 +284,7 @@ Run declare_ls(CLI::App& app) {
       "Lists the regions and connections of a file, or the tensors of one region: name, dtype, "
       "shape,\n"
       "role, encoding (and stored entries of sparse ones), bytes in the file. Reads no payload.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<LsArguments>();
   app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
   app.add_option("REGION", arguments->region, "List this region's tensors");
   app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes");

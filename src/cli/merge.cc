@@ -15,7 +15,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct MergeArguments {
   std::vector<std::string> files;  ///< the last one is the output
   std::string prefer;
   SaveArguments save;
@@ -38,7 +38,7 @@ MergePreference preference_named(const std::string& word, const std::vector<std:
   return {.kind = Kind::input, .number = static_cast<std::size_t>(found - inputs.begin())};
 }
 
-int run_merge(const Arguments& arguments, const Session& session) {
+int run_merge(const MergeArguments& arguments, const Session& session) {
   const std::vector<std::string> inputs(arguments.files.begin(), arguments.files.end() - 1);
   const std::string& output = arguments.files.back();
   const MergePreference preference = preference_named(arguments.prefer, inputs);
@@ -61,7 +61,7 @@ Run declare_merge(CLI::App& app) {
       "says\n"
       "whose is taken. Metadata are the first file's and what others add; growth histories are "
       "joined.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MergeArguments>();
   app.add_option("FILES", arguments->files, "The files to read, and last the one to write")
       ->required()
       ->expected(3, -1)

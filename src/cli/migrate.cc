@@ -13,14 +13,14 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct MigrateArguments {
   std::string input;
   std::string output;
   std::string to;
   bool json = false;
 };
 
-void print_result(Output& out, const Arguments& arguments, const MigrateResult& result) {
+void print_result(Output& out, const MigrateArguments& arguments, const MigrateResult& result) {
   if (!arguments.json) {
     out.print("{}: {} to {}, {}, {} from {} in {:.2f} s\n", escape(arguments.output),
               result.from.to_string(), result.to.to_string(),
@@ -44,7 +44,7 @@ void print_result(Output& out, const Arguments& arguments, const MigrateResult& 
   out.write(text + "\n");
 }
 
-int run_migrate(const Arguments& arguments, const Session& session) {
+int run_migrate(const MigrateArguments& arguments, const Session& session) {
   const auto version = parse_format_version(arguments.to);
   if (!version) {
     throw UsageError(ErrorCode::bad_argument, {},
@@ -73,7 +73,7 @@ Run declare_migrate(CLI::App& app) {
       "compressed as a whole. An output that is there already is replaced in one step; on an "
       "error it\n"
       "stays as it was.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MigrateArguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   app.add_option("--to", arguments->to, "Version of OUT: 0.1 or 1.0")

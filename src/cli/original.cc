@@ -19,10 +19,6 @@
 namespace thalia::cli {
 namespace {
 
-void line(Output& out, std::string_view label, std::string_view text) {
-  out.print("{:<15}{}\n", label, text);
-}
-
 // Numbers that JSON has not, as texts; tensors, which metadata have none of, as null.
 void add_json(JsonWriter& json, const Value& value) {
   switch (value.kind()) {
@@ -65,11 +61,6 @@ std::string json_of(const Value& value) {
   return text;
 }
 
-void print_metadata(Output& out, const Value& metadata) {
-  out.write("metadata\n  ");
-  print_pretty_json(out, json_of(metadata), "  ");
-}
-
 std::string version_of(const format::V01Header& header) {
   return fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
                      std::uint16_t{header.minor_version}, std::uint16_t{header.patch_version});
@@ -105,14 +96,14 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
                  bool as_json) {
   const V01DeltaInfo info = read_v01_delta_info(path, read);
   if (!as_json) {
-    line(out, "file", escape(path.string()));
-    line(out, "format", "thalia 0.1 delta: a Python pickle, which is never opened");
-    line(out, "on disk", exact_bytes(file_bytes(path)));
-    line(out, "wrapper", v01_wrapper_name(info.wrapper));
-    line(out, "base", hex(info.base_hash.bytes, 32));
-    line(out, "base step", grouped(info.base_step));
-    line(out, "training steps", grouped(info.current_step));
-    if (info.metadata) print_metadata(out, *info.metadata);
+    out.line("file", escape(path.string()));
+    out.line("format", "thalia 0.1 delta: a Python pickle, which is never opened");
+    out.line("on disk", exact_bytes(file_bytes(path)));
+    out.line("wrapper", v01_wrapper_name(info.wrapper));
+    out.line("base", hex(info.base_hash.bytes, 32));
+    out.line("base step", grouped(info.base_step));
+    out.line("training steps", grouped(info.current_step));
+    if (info.metadata) print_metadata(out, json_of(*info.metadata));
     return;
   }
   std::string text;
@@ -176,21 +167,21 @@ void print_original(Output& out, const std::filesystem::path& path, const ReadOp
   const V01Document& document = file.document;
   const Totals totals = totals_of(document);
   if (!as_json) {
-    line(out, "file", escape(path.string()));
-    line(out, "format", "thalia " + version_of(document.header) + ", the original program's");
-    line(out, "on disk", exact_bytes(file.file_bytes));
-    line(out, "wrapper", wrapper_text(file));
-    line(out, "in memory", exact_bytes(totals.bytes));
-    line(out, "regions", grouped(document.entries.size()));
-    line(out, "tensors", grouped(totals.tensors));
-    line(out, "dtypes", totals.dtypes.to_string());
-    line(out, "neurons", grouped(document.header.total_neurons));
-    line(out, "synapses", grouped(document.header.total_synapses));
-    line(out, "training steps", grouped(document.header.training_steps));
-    line(out, "saved", utc_time(document.header.timestamp));
-    line(out, "checksum", "sha256, verified");
-    for (const std::string& warning : file.warnings) line(out, "warning", escape(warning));
-    print_metadata(out, document.metadata);
+    out.line("file", escape(path.string()));
+    out.line("format", "thalia " + version_of(document.header) + ", the original program's");
+    out.line("on disk", exact_bytes(file.file_bytes));
+    out.line("wrapper", wrapper_text(file));
+    out.line("in memory", exact_bytes(totals.bytes));
+    out.line("regions", grouped(document.entries.size()));
+    out.line("tensors", grouped(totals.tensors));
+    out.line("dtypes", totals.dtypes.to_string());
+    out.line("neurons", grouped(document.header.total_neurons));
+    out.line("synapses", grouped(document.header.total_synapses));
+    out.line("training steps", grouped(document.header.training_steps));
+    out.line("saved", utc_time(document.header.timestamp));
+    out.line("checksum", "sha256, verified");
+    for (const std::string& warning : file.warnings) out.line("warning", escape(warning));
+    print_metadata(out, json_of(document.metadata));
     return;
   }
   std::string text;

@@ -37,6 +37,8 @@ class Output {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     write(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
   }
+  /// One fact of a description.
+  void line(std::string_view label, std::string_view text) { print("{:<15}{}\n", label, text); }
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
 

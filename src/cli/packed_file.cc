@@ -126,16 +126,6 @@ PackedFile describe(const std::filesystem::path& path, FileFormat format, const 
   return format == FileFormat::mst ? describe_mst(path, read) : describe_mckp(path, read);
 }
 
-void line(Output& out, std::string_view label, std::string_view text) {
-  out.print("{:<15}{}\n", label, text);
-}
-
-void print_metadata(Output& out, std::string_view metadata) {
-  if (metadata == "{}") return line(out, "metadata", "none");
-  out.write("metadata\n  ");
-  print_pretty_json(out, metadata, "  ");
-}
-
 }  // namespace
 
 bool is_packed(FileFormat format) noexcept {
@@ -156,22 +146,22 @@ void print_packed(Output& out, const std::filesystem::path& path, FileFormat for
       methods.push_back(tensor.method);
   }
   if (!as_json) {
-    line(out, "file", escape(path.string()));
-    line(out, "format", format == FileFormat::mst ? "mst 1, the mithril program's" : "mckp 1");
-    line(out, "on disk", exact_bytes(file.file_bytes));
-    line(out, "in memory", exact_bytes(bytes));
-    line(out, "tensors", grouped(file.tensors.size()));
-    line(out, "dtypes", dtypes.to_string());
-    line(out, "methods", methods.empty() ? "none" : fmt::format("{}", fmt::join(methods, "; ")));
-    line(out, "stored", exact_bytes(stored));
-    line(out, "checksum", format == FileFormat::mst ? "none" : "xxh64, of the file and of tensors");
-    if (file.training_step) line(out, "training step", grouped(*file.training_step));
-    if (file.content_hash) line(out, "content hash", hex(file.content_hash->bytes, 32));
+    out.line("file", escape(path.string()));
+    out.line("format", format == FileFormat::mst ? "mst 1, the mithril program's" : "mckp 1");
+    out.line("on disk", exact_bytes(file.file_bytes));
+    out.line("in memory", exact_bytes(bytes));
+    out.line("tensors", grouped(file.tensors.size()));
+    out.line("dtypes", dtypes.to_string());
+    out.line("methods", methods.empty() ? "none" : fmt::format("{}", fmt::join(methods, "; ")));
+    out.line("stored", exact_bytes(stored));
+    out.line("checksum", format == FileFormat::mst ? "none" : "xxh64, of the file and of tensors");
+    if (file.training_step) out.line("training step", grouped(*file.training_step));
+    if (file.content_hash) out.line("content hash", hex(file.content_hash->bytes, 32));
     if (file.previous) {
-      line(out, "delta of", escape(file.previous->key));
-      line(out, "", hex(file.previous->content_hash.bytes, 32));
+      out.line("delta of", escape(file.previous->key));
+      out.line("", hex(file.previous->content_hash.bytes, 32));
     }
-    print_metadata(out, file.metadata);
+    print_metadata(out, file.metadata == "{}" ? "" : file.metadata);
     return;
   }
   std::string text;

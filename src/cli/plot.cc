@@ -16,13 +16,13 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct PlotArguments {
   std::string kind;
   std::string file;
   std::string output;
 };
 
-int plot_growth(const Arguments& arguments, const Session& session) {
+int plot_growth(const PlotArguments& arguments, const Session& session) {
   auto read = session.options<ReadOptions>();
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
@@ -47,7 +47,7 @@ int plot_growth(const Arguments& arguments, const Session& session) {
   return kDone;
 }
 
-int run_plot(const Arguments& arguments, const Session& session) {
+int run_plot(const PlotArguments& arguments, const Session& session) {
   if (arguments.kind == "growth") return plot_growth(arguments, session);
   throw UsageError(
       ErrorCode::bad_argument, {},
@@ -62,7 +62,7 @@ Run declare_plot(CLI::App& app) {
       "training\n"
       "steps, from the growth history and what regions have now, prunings marked. The picture\n"
       "appears when all of it is written.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PlotArguments>();
   app.add_option("KIND", arguments->kind, "growth")->required();
   app.add_option("FILE", arguments->file, "The file to read")->required();
   app.add_option("-o,--output", arguments->output, "The picture to write")

@@ -21,7 +21,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct QuantizeArguments {
   std::string input;
   std::string output;
   QuantizationOptions options;
@@ -58,7 +58,7 @@ Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
   };
 }
 
-void print_text(Output& out, const Arguments& arguments, const QuantizeFileResult& result) {
+void print_text(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
   using enum Table::Align;
   Table table({{"region"},
                {"tensor"},
@@ -89,7 +89,7 @@ void print_text(Output& out, const Arguments& arguments, const QuantizeFileResul
   }
 }
 
-void print_json(Output& out, const Arguments& arguments, const QuantizeFileResult& result) {
+void print_json(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("output", as_utf8(arguments.output)).member("tensors", result.tensors);
@@ -111,7 +111,7 @@ void print_json(Output& out, const Arguments& arguments, const QuantizeFileResul
   out.write(text + "\n");
 }
 
-int run_quantize(const Arguments& arguments, const Session& session) {
+int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   const ConvertOptions save = arguments.save.options(session);
   QuantizationOptions options = arguments.options;
   options.max_generations = arguments.max_generations;
@@ -141,7 +141,7 @@ Run declare_quantize(CLI::App& app) {
       "Stores floating point weights as codes of a few bits: lossy, and marked so in the file.\n"
       "Readers give them back in the type that they had. What an optimizer keeps, small tensors,\n"
       "matrices of connections, and what has NaN or infinities stay as they are.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<QuantizeArguments>();
   app.add_option("IN", arguments->input, "The .thalia file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
   app.add_option("--bits", arguments->options.bits,

@@ -12,7 +12,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct RecoverArguments {
   std::string file;
   bool wait = false;
   unsigned threads = 0;
@@ -47,7 +47,7 @@ void print_json(Output& out, const std::string& file, const RecoverResult& resul
   out.write(text + "\n");
 }
 
-int run_recover(const Arguments& arguments, const Session& session) {
+int run_recover(const RecoverArguments& arguments, const Session& session) {
   auto options = session.options<RecoverOptions>();
   options.wait = arguments.wait;
   options.threads = arguments.threads;
@@ -65,7 +65,7 @@ Run declare_recover(CLI::App& app) {
       "header\n"
       "whose checksum holds is written over it. A header that holds is left alone. Exit status 1\n"
       "where the state that was restored has damage of its own.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RecoverArguments>();
   app.add_option("FILE", arguments->file, "The file to repair")->required();
   app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
   app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")

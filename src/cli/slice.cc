@@ -21,7 +21,7 @@ constexpr std::string_view kField = "--slice";
                     .bound = std::move(bound)});
 }
 
-std::string_view trim(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
@@ -30,10 +30,10 @@ std::string_view trim(std::string_view text) {
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::size_t comma; (comma = text.find(',')) != std::string_view::npos;) {
-    parts.push_back(trim(text.substr(0, comma)));
+    parts.push_back(trimmed(text.substr(0, comma)));
     text.remove_prefix(comma + 1);
   }
-  parts.push_back(trim(text));
+  parts.push_back(trimmed(text));
   return parts;
 }
 
@@ -58,8 +58,8 @@ std::uint64_t position(std::string_view text, unsigned dimension, std::uint64_t 
 
 SliceRange parse_range(std::string_view part, unsigned dimension, std::uint64_t extent) {
   const std::size_t colon = part.find(':');
-  const std::string_view first = trim(part.substr(0, colon));
-  const std::string_view last = trim(part.substr(colon + 1));
+  const std::string_view first = trimmed(part.substr(0, colon));
+  const std::string_view last = trimmed(part.substr(colon + 1));
   if (last.find(':') != std::string_view::npos) {
     refuse(part, "FIRST:END", fmt::format("dimension {}: there are no steps", dimension));
   }

@@ -28,7 +28,7 @@
 namespace thalia::cli {
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::vector<std::string> files;
   bool quick = false;
   bool resolve = false;
@@ -159,7 +159,7 @@ void add_json(JsonWriter& json, const std::string& path, std::optional<FileForma
   json.key("findings").begin_array().end_array().end_object();
 }
 
-int run_verify(const Arguments& arguments, const Session& session) {
+int run_verify(const VerifyArguments& arguments, const Session& session) {
   int status = kDone;
   std::string text;
   JsonWriter json(text);
@@ -207,7 +207,7 @@ Run declare_verify(CLI::App& app) {
       "sparse indices, and prints every finding on a line of its own. Files of other formats: "
       "their\n"
       "structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<VerifyArguments>();
   app.add_option("FILE", arguments->files, "The files to check")->required();
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
   app.add_flag("--resolve", arguments->resolve,

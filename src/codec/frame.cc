@@ -8,6 +8,7 @@
 #include "codec/frame_error.h"
 #include "codec/lz4_decoder.h"
 #include "codec/lz4_frame.h"
+#include "codec/lz4_start.h"
 #include "codec/zstd_decoder.h"
 #include "codec/zstd_frame.h"
 #include "thalia/format/little_endian.h"
@@ -16,7 +17,6 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::uint32_t kZstdMagic = 0xfd2fb528;
-constexpr std::uint32_t kLz4Magic = 0x184d2204;
 constexpr std::uint32_t kSkippableMagic = 0x184d2a50;  // and the 15 behind it
 constexpr std::uint32_t kSkippableMask = 0xfffffff0;
 

@@ -28,7 +28,7 @@ namespace {
 using format::struct_bytes;
 
 // What is written between two looks at the cancellation.
-constexpr std::uint64_t kStride = 8 << 20;
+constexpr std::uint64_t kAppendStride = 8 << 20;
 
 // An append begins behind all that is old.
 BlockGaps gaps_of(const format::Header& old) {
@@ -179,9 +179,9 @@ class AppendWriter {
   void write_image() {
     const std::uint64_t begin = old_.header().file_length;
     const std::uint64_t end = header_.integrity_offset;
-    for (std::uint64_t at = begin; at < end; at += kStride) {
+    for (std::uint64_t at = begin; at < end; at += kAppendStride) {
       stop_if_cancelled(options_.cancel);
-      const std::uint64_t stride_end = std::min(at + kStride, end);
+      const std::uint64_t stride_end = std::min(at + kAppendStride, end);
       image_.write(at, stride_end);
       if (options_.progress) options_.progress(stride_end - begin, end - begin);
     }

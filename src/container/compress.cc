@@ -45,7 +45,7 @@ int checked_level(Codec codec, int level) {
   return level;
 }
 
-struct Job {
+struct ChunkJob {
   std::uint64_t offset = 0;
   std::size_t length = 0;
   std::vector<std::byte> raw;
@@ -70,13 +70,13 @@ class Compression {
     const auto start = Clock::now();
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
     const container::FrameMemory memory(2 * options_.frame_bytes, options_.threads);
-    OrderedPool<Job> pool(memory.threads, memory.jobs, [this](Job& job) { work(job); });
+    OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
     std::uint64_t submitted = 0;
     bool any = false;  // an empty file is one frame, too
     while (true) {
       while (!pool.full() && (submitted < size_ || !any)) {
         any = true;
-        Job& job = pool.next();
+        ChunkJob& job = pool.next();
         job.offset = submitted;
         job.length = static_cast<std::size_t>(std::min(options_.frame_bytes, size_ - submitted));
         submitted += job.length;
@@ -98,13 +98,13 @@ class Compression {
   }
 
  private:
-  void work(Job& job) const {
+  void work(ChunkJob& job) const {
     job.raw.resize(job.length);
     io::pread_all(fd_.get(), job.offset, job.raw, path_);
     codec::encode_frame(codec_, level_, job.raw, job.frame);
   }
 
-  void take(const Job& job, OutputFile& out) {
+  void take(const ChunkJob& job, OutputFile& out) {
     if (entries_.size() == format::kMaxSeekFrames) {
       fail_argument(ErrorCode::bad_argument, "frame_bytes", std::to_string(options_.frame_bytes),
                     fmt::format("at most {} frames", format::kMaxSeekFrames));

@@ -30,7 +30,7 @@ format::Codec require_wrapper(int fd, const std::filesystem::path& path, std::ui
                     {.path = path.string(), .section = "wrapper", .offset = 0});
 }
 
-struct Job {
+struct FrameJob {
   SeekTable::Frame frame{};
   std::vector<std::byte> stored;
   std::vector<std::byte> content;
@@ -76,7 +76,7 @@ class Decompression {
 
   void restore_frames(const SeekTable& table, OutputFile& out) {
     const container::FrameMemory memory(2 * table.longest_content(), options_.threads);
-    OrderedPool<Job> pool(memory.threads, memory.jobs, [this](Job& job) {
+    OrderedPool<FrameJob> pool(memory.threads, memory.jobs, [this](FrameJob& job) {
       job.content.resize(job.frame.content_length);
       container::decode_frame(*source_, job.frame, job.stored, job.content);
     });
@@ -88,7 +88,7 @@ class Decompression {
       }
       if (pool.empty()) break;
       stop_if_cancelled(options_.cancel);
-      const Job& job = pool.front();
+      const FrameJob& job = pool.front();
       out.write(job.content);
       report(job.frame.stored_offset + job.frame.stored_length);
       pool.pop();

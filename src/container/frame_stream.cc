@@ -9,14 +9,14 @@ namespace thalia::container {
 namespace {
 
 constexpr std::uint64_t kBuffer = 1 << 20;
-constexpr std::size_t kMagic = 4;
+constexpr std::size_t kFrameStart = 4;
 
 }  // namespace
 
 FrameStream::FrameStream(const WrappedSource& file)
     : file_(file),
       decoder_(codec::FrameDecoder::create(file.codec)),
-      buffer_(std::clamp<std::uint64_t>(file.size, kMagic, kBuffer)) {}
+      buffer_(std::clamp<std::uint64_t>(file.size, kFrameStart, kBuffer)) {}
 
 // What is left moves to the front: less than a magic number.
 void FrameStream::refill() {
@@ -51,7 +51,7 @@ void FrameStream::begin_frame() {
 std::size_t FrameStream::read(MutableByteSpan room) {
   std::size_t written = 0;
   while (written < room.size()) {
-    if (left_.size() < kMagic) refill();
+    if (left_.size() < kFrameStart) refill();
     if (!inside_) {
       if (left_.empty()) break;
       begin_frame();

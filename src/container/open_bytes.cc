@@ -12,7 +12,7 @@
 namespace thalia::container {
 namespace {
 
-constexpr std::uint64_t kMagic = 4;
+constexpr std::uint64_t kMagicLength = 4;
 
 [[noreturn]] void fail_not_plain(const std::filesystem::path& path, io::Backing backing) {
   const bool partial = backing == io::Backing::partial;
@@ -32,7 +32,7 @@ std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& pat
 std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
                                                  const ReadLimits& limits) {
   const std::uint64_t size = file->bytes().size();
-  const ByteSpan start = file->touched(0, std::min(size, kMagic));
+  const ByteSpan start = file->touched(0, std::min(size, kMagicLength));
   if (begins_side_file(start)) return MetaFile::open(*file, limits);
   if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
   const auto codec = find_wrapper(file->fd(), file->path(), size);

@@ -10,7 +10,7 @@ namespace thalia::container {
 namespace {
 
 // What both hashes pass over while it is in the first caches.
-constexpr std::size_t kStride = 64 * 1024;
+constexpr std::size_t kDigestStride = 64 * 1024;
 
 }  // namespace
 
@@ -52,10 +52,10 @@ std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity
   bool whole = false;
   hasher.reset();
   for_each_part(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
-    whole = part.size() == piece.length && part.size() <= kStride;
+    whole = part.size() == piece.length && part.size() <= kDigestStride;
     if (whole) piece.digest = integrity::xxh3_128(part);
-    for (std::size_t at = 0; at < part.size(); at += kStride) {
-      const ByteSpan stride = part.subspan(at, std::min(kStride, part.size() - at));
+    for (std::size_t at = 0; at < part.size(); at += kDigestStride) {
+      const ByteSpan stride = part.subspan(at, std::min(kDigestStride, part.size() - at));
       piece.crc32 = integrity::crc32(stride, piece.crc32);
       if (!whole) hasher.update(stride);
     }

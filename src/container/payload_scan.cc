@@ -20,7 +20,7 @@ constexpr std::uint64_t kWalk = 8 << 20;
 // Read at once of a copied file.
 constexpr std::uint64_t kReadAtOnce = 1 << 20;
 // What all hashes pass over while it is in the first caches.
-constexpr std::uint64_t kStride = 64 << 10;
+constexpr std::uint64_t kScanStride = 64 << 10;
 
 constexpr std::array<std::byte, sizeof(format::Header)> kNoHeader = {};
 
@@ -164,8 +164,8 @@ class Scan {
       // Strides meet the beginning of the walk, and so those of its blocks.
       const std::uint64_t limit = at < begin ? begin : end;
       const ByteSpan read = file_.verified_once(at, std::min(kReadAtOnce, limit - at), buffer);
-      for (std::uint64_t from = 0; from < read.size(); from += kStride) {
-        const ByteSpan stride = read.subspan(from, std::min(kStride, read.size() - from));
+      for (std::uint64_t from = 0; from < read.size(); from += kScanStride) {
+        const ByteSpan stride = read.subspan(from, std::min(kScanStride, read.size() - from));
         if (leaves && at >= begin) leaves->pass(at + from, stride);
         pass(piece, pieces_end, hasher, at + from, stride);
       }

@@ -10,9 +10,9 @@ namespace thalia::container {
 namespace {
 
 // Below this, a load is over before a queue pays.
-constexpr std::uint64_t kDirectThreshold = 1 << 20;
+constexpr std::uint64_t kDirectReadThreshold = 1 << 20;
 // Units that are looked up in the page cache before the way is chosen.
-constexpr std::size_t kSamples = 64;
+constexpr std::size_t kResidencySamples = 64;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ StreamWay::StreamWay(const detail::OpenFile& file, const StreamPlan& plan,
                      const StreamOptions& options)
     : source_{file.mapping().fd(), -1, file.mapping().path()} {
   if (options.io != IoMode::direct) cache_.emplace(source_.fd, file.header().file_length);
-  const bool pays = plan.total_bytes >= kDirectThreshold && !io::is_in_memory(source_.fd) &&
+  const bool pays = plan.total_bytes >= kDirectReadThreshold && !io::is_in_memory(source_.fd) &&
                     !is_mostly_cached(plan);
   if (options.io == IoMode::direct || (options.io == IoMode::automatic && pays)) open_direct();
   share(plan, options);
@@ -42,7 +42,7 @@ void StreamWay::open_direct() {
 
 bool StreamWay::is_mostly_cached(const StreamPlan& plan) const {
   if (!cache_) return false;
-  const std::size_t step = plan.units.size() / kSamples + 1;
+  const std::size_t step = plan.units.size() / kResidencySamples + 1;
   std::size_t looked_up = 0;
   std::size_t found = 0;
   for (std::size_t i = 0; i < plan.units.size(); i += step, ++looked_up) {

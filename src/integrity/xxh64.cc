@@ -7,7 +7,7 @@
 namespace thalia::integrity {
 namespace {
 
-XXH64_state_t* as_state(void* state) {
+XXH64_state_t* as_xxh64(void* state) {
   return static_cast<XXH64_state_t*>(state);
 }
 
@@ -27,19 +27,19 @@ Xxh64::Xxh64(Xxh64&&) noexcept = default;
 Xxh64& Xxh64::operator=(Xxh64&&) noexcept = default;
 
 void Xxh64::Free::operator()(void* state) const noexcept {
-  XXH64_freeState(as_state(state));
+  XXH64_freeState(as_xxh64(state));
 }
 
 void Xxh64::reset() noexcept {
-  XXH64_reset(as_state(state_.get()), 0);
+  XXH64_reset(as_xxh64(state_.get()), 0);
 }
 
 void Xxh64::update(ByteSpan bytes) noexcept {
-  XXH64_update(as_state(state_.get()), bytes.data(), bytes.size());
+  XXH64_update(as_xxh64(state_.get()), bytes.data(), bytes.size());
 }
 
 std::uint64_t Xxh64::finish() const noexcept {
-  return XXH64_digest(as_state(state_.get()));
+  return XXH64_digest(as_xxh64(state_.get()));
 }
 
 }  // namespace thalia::integrity

@@ -18,7 +18,6 @@
 namespace thalia::interop {
 namespace {
 
-using model::kPathwayPrefix;
 using std::filesystem::path;
 
 using Names = std::unordered_set<std::string>;
@@ -35,14 +34,14 @@ void keep_only(RegionSet& set, std::string_view prefix, const Names& wanted) {
 void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLoadReport& report) {
   const Names wanted(names.begin(), names.end());
   for (const std::string& name : names) {
-    const bool known = name.starts_with(kPathwayPrefix)
-                           ? brain.pathways.contains(name.substr(kPathwayPrefix.size()))
+    const bool known = name.starts_with(model::kPathwayPrefix)
+                           ? brain.pathways.contains(name.substr(model::kPathwayPrefix.size()))
                            : brain.regions.contains(name);
     if (!known)
       throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
   }
   keep_only(brain.regions, "", wanted);
-  keep_only(brain.pathways, kPathwayPrefix, wanted);
+  keep_only(brain.pathways, model::kPathwayPrefix, wanted);
   std::erase_if(brain.connectivity.all(), [&](const BrainConnection& connection) {
     const bool is_whole = wanted.contains(connection.source) && wanted.contains(connection.target);
     if (!is_whole)

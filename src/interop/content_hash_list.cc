@@ -13,7 +13,7 @@ namespace thalia::interop {
 namespace {
 
 template <typename T>
-void append(std::string& out, const T& structure) {
+void append_structure(std::string& out, const T& structure) {
   out.append(reinterpret_cast<const char*>(&structure), sizeof(structure));
 }
 
@@ -33,12 +33,12 @@ Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigne
 void ContentHashList::add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
                           const Digest256& digest) {
   std::string text;
-  append(text, format::le32(static_cast<std::uint32_t>(name.size())));
+  append_structure(text, format::le32(static_cast<std::uint32_t>(name.size())));
   text += name;
-  append(text, format::le32(static_cast<std::uint32_t>(dtype)));
-  append(text, format::le32(shape.rank()));
-  for (const std::uint64_t extent : shape.extents()) append(text, format::le64(extent));
-  append(text, format::le64(size));
+  append_structure(text, format::le32(static_cast<std::uint32_t>(dtype)));
+  append_structure(text, format::le32(shape.rank()));
+  for (const std::uint64_t extent : shape.extents()) append_structure(text, format::le64(extent));
+  append_structure(text, format::le64(size));
   text.append(reinterpret_cast<const char*>(digest.bytes), integrity::leaf_length(algorithm_));
   entries_.push_back({std::move(name), std::move(text)});
 }

@@ -9,6 +9,7 @@
 
 #include "thalia/convert.h"
 #include "thalia/reader.h"
+#include "thalia/safetensors.h"
 
 namespace thalia::interop {
 
@@ -33,6 +34,7 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 
 /// What the directory says of a tensor.
 TensorSpec spec_of(const TensorView& tensor);
+TensorSpec spec_of(const SafetensorsTensor& tensor);
 
 /// "'a', 'b', 'c' and 4 more", for sentences about what is lost.
 std::string list_names(const std::vector<std::string>& names);

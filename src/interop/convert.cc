@@ -190,6 +190,10 @@ TensorSpec spec_of(const TensorView& tensor) {
       .wide_indices = tensor.wide_indices()};
 }
 
+TensorSpec spec_of(const SafetensorsTensor& tensor) {
+  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+}
+
 std::string list_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 3;
   std::string text;

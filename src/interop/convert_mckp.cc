@@ -19,10 +19,6 @@
 namespace thalia::interop {
 namespace {
 
-TensorSpec spec_of(const SafetensorsTensor& tensor) {
-  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
-}
-
 // The tensor in another type.
 Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const Tensor& tensor,
                  DType to) {
@@ -35,7 +31,7 @@ Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const T
   });
 }
 
-MckpWriteOptions write_options(const ConvertOptions& options) {
+MckpWriteOptions mckp_options(const ConvertOptions& options) {
   return {.codec = options.save.compression.value_or(format::Codec::plane_entropy),
           .level = options.save.compression_level,
           .content_digests = options.save.leaves,
@@ -48,7 +44,7 @@ MckpWriteOptions write_options(const ConvertOptions& options) {
 void list_to_mckp(const TensorList& list, const path& output, const ConvertOptions& options,
                   ConvertResult& result) {
   PrecisionRun precision(options.precision, result);
-  MckpWriteOptions write = write_options(options);
+  MckpWriteOptions write = mckp_options(options);
   write.training_step = list.training_step;
   write.metadata = precision.note_in(list.metadata, options.read.limits.max_json_depth);
   MckpWriter writer(output, write);
@@ -131,7 +127,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     PrecisionRun precision(options.precision, result);
     const FlatExport out =
         plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
-    MckpWriteOptions write = write_options(options);
+    MckpWriteOptions write = mckp_options(options);
     if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
     const std::string_view metadata = reader.metadata_json();
     write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),

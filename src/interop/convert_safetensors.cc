@@ -31,10 +31,6 @@ std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {
   return file.has_metadata() ? std::optional(file.metadata()) : std::nullopt;
 }
 
-TensorSpec spec_of(const SafetensorsTensor& tensor) {
-  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
-}
-
 // A tensor whose payload is converted on its way.
 struct Streamed {
   std::uint32_t region;

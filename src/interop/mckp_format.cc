@@ -32,7 +32,7 @@ char upper(char letter) {
 }
 
 template <typename T>
-void append(std::string& out, const T& structure) {
+void append_record(std::string& out, const T& structure) {
   out.append(reinterpret_cast<const char*>(&structure), sizeof(structure));
 }
 
@@ -124,11 +124,11 @@ std::string_view mckp_digests_name(format::LeafAlgorithm digests) noexcept {
 
 std::string mckp_block_header_bytes(const MckpTensor& tensor) {
   std::string bytes;
-  append(bytes, format::le32(static_cast<std::uint32_t>(tensor.name.size())));
+  append_record(bytes, format::le32(static_cast<std::uint32_t>(tensor.name.size())));
   bytes += tensor.name;
-  append(bytes, MckpBlockSizes{.compressed_size = tensor.compressed_size,
-                               .original_size = tensor.original_size,
-                               .method = pack_method(tensor.method)});
+  append_record(bytes, MckpBlockSizes{.compressed_size = tensor.compressed_size,
+                                      .original_size = tensor.original_size,
+                                      .method = pack_method(tensor.method)});
   return bytes;
 }
 

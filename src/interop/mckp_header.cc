@@ -17,7 +17,7 @@
 namespace thalia::interop {
 namespace {
 
-constexpr unsigned kHeaderDepth = 5;  // of what the format itself nests
+constexpr unsigned kMckpHeaderDepth = 5;  // of what the format itself nests
 
 std::uint64_t read_hex(json::Value& value, std::string_view field, std::size_t digits) {
   const std::string text = read_text(value, field);
@@ -124,7 +124,7 @@ void check_size(const MckpTensor& tensor) {
         fmt::format("{}, of {} {}", *expected, dtype_name(tensor.dtype), tensor.shape.to_string()));
 }
 
-MckpTensor read_tensor(json::Value& value) {
+MckpTensor read_mckp_tensor(json::Value& value) {
   require_kind(value, json::Kind::object, "tensor_metadata");
   MckpTensor tensor;
   std::string dtype;
@@ -228,7 +228,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
   std::optional<Digest256> previous_hash;
   std::optional<std::string> previous_key;
   KnownMembers members;
-  const unsigned depth = std::max(limits.max_json_depth, kHeaderDepth);
+  const unsigned depth = std::max(limits.max_json_depth, kMckpHeaderDepth);
   json::walk_object(text, depth, [&](std::string_view key, json::Value& value) {
     const bool given = value.kind() != json::Kind::null;
     if (key == "original_size") {
@@ -261,7 +261,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
       value.for_each_element([&](json::Value& element) {
         if (parsed.tensors.size() == limits.max_tensors)
           fail_limit("header", "max_tensors", parsed.tensors.size() + 1, limits.max_tensors);
-        parsed.tensors.push_back(read_tensor(element));
+        parsed.tensors.push_back(read_mckp_tensor(element));
       });
     }
   });

@@ -14,7 +14,7 @@
 namespace thalia::interop {
 namespace {
 
-constexpr std::string_view kHistory = "growth_history";
+constexpr std::string_view kHistoryKey = "growth_history";
 
 struct Held {
   std::size_t input;
@@ -106,7 +106,7 @@ std::string merge_metadata(const std::vector<Reader>& inputs, const ReadLimits& 
     const bool agree = std::all_of(holders.begin() + 1, holders.end(), [&](const Held& held) {
       return mean_the_same(holders.front(), held, depth);
     });
-    if (key == kHistory && !agree) {
+    if (key == kHistoryKey && !agree) {
       json.key(key).raw(merged_history(inputs, limits));
       continue;
     }

@@ -14,7 +14,7 @@ namespace thalia::interop {
 namespace {
 
 constexpr std::uint32_t kVersion = 1;
-constexpr unsigned kHeaderDepth = 8;
+constexpr unsigned kMstHeaderDepth = 8;
 
 struct MstPrelude {
   char magic[4];
@@ -43,7 +43,7 @@ DType read_dtype(json::Value& value) {
                               {.section = "header", .field = "dtype", .value = printable(name)});
 }
 
-MstTensor read_tensor(std::string_view name, json::Value& value) {
+MstTensor read_mst_tensor(std::string_view name, json::Value& value) {
   require_kind(value, json::Kind::object, "tensors");
   MstTensor tensor{.name = std::string(name)};
   KnownMembers members;
@@ -108,7 +108,7 @@ void read_compression(json::Value& value, ParsedMst& parsed) {
 void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& parsed) {
   KnownMembers members;
   std::unordered_set<std::string> names;
-  json::walk_object(text, kHeaderDepth, [&](std::string_view key, json::Value& value) {
+  json::walk_object(text, kMstHeaderDepth, [&](std::string_view key, json::Value& value) {
     if (key == "tensors") {
       members.once(key);
       require_kind(value, json::Kind::object, key);
@@ -118,7 +118,7 @@ void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& par
         if (!names.emplace(name).second)
           fail_header(ErrorCode::bad_name, "tensors", printable(name), "", "the name repeats");
         try {
-          parsed.tensors.push_back(read_tensor(name, tensor));
+          parsed.tensors.push_back(read_mst_tensor(name, tensor));
         } catch (Error& error) {
           error.add_tensor(printable(name));
           throw;

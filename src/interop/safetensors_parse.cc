@@ -20,7 +20,7 @@ namespace thalia::interop {
 namespace {
 
 // The header nests three deep; anything deeper is refused for its kind before it is walked.
-constexpr unsigned kHeaderDepth = 8;
+constexpr unsigned kSafetensorsHeaderDepth = 8;
 
 struct HeaderTensor {
   std::string name;
@@ -40,8 +40,8 @@ struct HeaderTensor {
                      .bound = std::move(bound)});
 }
 
-void require_kind(const json::Value& value, json::Kind kind, std::string_view tensor,
-                  std::string_view field) {
+void require_header_kind(const json::Value& value, json::Kind kind, std::string_view tensor,
+                         std::string_view field) {
   if (value.kind() == kind) return;
   fail_tensor(ErrorCode::bad_value, tensor, field, std::string(json::kind_name(value.kind())),
               std::string(json::kind_name(kind)));
@@ -51,10 +51,10 @@ void require_kind(const json::Value& value, json::Kind kind, std::string_view te
 template <std::size_t most>
 std::size_t read_integers(json::Value& value, std::string_view tensor, std::string_view field,
                           std::array<std::uint64_t, most>& out) {
-  require_kind(value, json::Kind::array, tensor, field);
+  require_header_kind(value, json::Kind::array, tensor, field);
   std::size_t count = 0;
   value.for_each_element([&](json::Value& element) {
-    require_kind(element, json::Kind::number, tensor, field);
+    require_header_kind(element, json::Kind::number, tensor, field);
     const auto number = element.unsigned_integer();
     // The reference takes "-0" for a floating point number, and so does unsigned_integer().
     if (!number) {
@@ -68,7 +68,7 @@ std::size_t read_integers(json::Value& value, std::string_view tensor, std::stri
 }
 
 DType read_dtype(json::Value& value, std::string_view tensor) {
-  require_kind(value, json::Kind::string, tensor, "dtype");
+  require_header_kind(value, json::Kind::string, tensor, "dtype");
   const std::string_view name = value.string();
   if (const auto dtype = safetensors_dtype_from_name(name)) return *dtype;
   throw UnsupportedDtypeError(std::string(name), "unknown dtype",
@@ -78,7 +78,7 @@ DType read_dtype(json::Value& value, std::string_view tensor) {
                                .value = printable(name)});
 }
 
-Shape read_shape(json::Value& value, std::string_view tensor) {
+Shape read_header_shape(json::Value& value, std::string_view tensor) {
   std::array<std::uint64_t, Shape::kMaxRank> extents;
   const std::size_t rank = read_integers(value, tensor, "shape", extents);
   if (rank > Shape::kMaxRank) {
@@ -92,8 +92,8 @@ Shape read_shape(json::Value& value, std::string_view tensor) {
   return Shape(std::span(extents.data(), rank));
 }
 
-HeaderTensor read_tensor(std::string_view name, json::Value& value) {
-  require_kind(value, json::Kind::object, name, "");
+HeaderTensor read_header_tensor(std::string_view name, json::Value& value) {
+  require_header_kind(value, json::Kind::object, name, "");
   HeaderTensor tensor{.name = std::string(name)};
   bool has_dtype = false, has_shape = false, has_offsets = false;
   const auto once = [&](bool& seen, std::string_view field) {
@@ -107,7 +107,7 @@ HeaderTensor read_tensor(std::string_view name, json::Value& value) {
       tensor.dtype = read_dtype(member, name);
     } else if (field == "shape") {
       once(has_shape, field);
-      tensor.shape = read_shape(member, name);
+      tensor.shape = read_header_shape(member, name);
     } else if (field == "data_offsets") {
       once(has_offsets, field);
       std::array<std::uint64_t, 2> offsets{};
@@ -129,7 +129,7 @@ HeaderTensor read_tensor(std::string_view name, json::Value& value) {
 }
 
 SafetensorsMetadata read_metadata(json::Value& value) {
-  require_kind(value, json::Kind::object, "", kSafetensorsMetadataKey);
+  require_header_kind(value, json::Kind::object, "", kSafetensorsMetadataKey);
   SafetensorsMetadata metadata;
   value.for_each_member([&](std::string_view key, json::Value& text) {
     if (text.kind() != json::Kind::string) {
@@ -237,11 +237,11 @@ ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_byte
   std::vector<HeaderTensor> tensors;
   ParsedSafetensors parsed;
   try {
-    json::walk_object(text, kHeaderDepth, [&](std::string_view key, json::Value& value) {
+    json::walk_object(text, kSafetensorsHeaderDepth, [&](std::string_view key, json::Value& value) {
       if (key != kSafetensorsMetadataKey) {
         if (tensors.size() == limits.max_tensors)
           fail_limit("header", "max_tensors", tensors.size() + 1, limits.max_tensors);
-        tensors.push_back(read_tensor(key, value));
+        tensors.push_back(read_header_tensor(key, value));
       } else if (parsed.metadata) {
         fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key stands there twice");
       } else {

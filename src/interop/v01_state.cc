@@ -19,7 +19,6 @@ namespace thalia {
 namespace {
 
 using interop::kConnectivityRegion;
-using interop::kPathwayPrefix;
 using interop::kStateRegion;
 
 // Where a 0.1 file has no number of its own: the elements of the membrane.
@@ -151,8 +150,8 @@ BrainState from_v01(const V01Document& document) {
       for (const auto& [name, value] : entry.state.members()) brain.state[name] = value;
     } else if (entry.name == kConnectivityRegion) {
       take_connections(entry.state, brain.connectivity);
-    } else if (entry.name.starts_with(kPathwayPrefix)) {
-      put_region(brain.pathways, entry.name.substr(kPathwayPrefix.size()), entry.state);
+    } else if (entry.name.starts_with(interop::kPathwayPrefix)) {
+      put_region(brain.pathways, entry.name.substr(interop::kPathwayPrefix.size()), entry.state);
     } else {
       put_region(brain.regions, entry.name, entry.state);
     }
@@ -177,7 +176,7 @@ V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
   }
   for (const std::string& name : brain.pathways.names()) {
     const BrainRegion& pathway = brain.pathways.at(name);
-    note_losses(pathway, std::string(kPathwayPrefix) + name, losses);
+    note_losses(pathway, std::string(interop::kPathwayPrefix) + name, losses);
     add(names.pathway(name), pathway.state);
   }
   if (Value rest = remaining_state(brain.state); rest.size() != 0)

@@ -27,7 +27,7 @@ fs::path real_path(const fs::path& path, const char* operation) {
   return real;
 }
 
-bool lies_in(const fs::path& file, const fs::path& folder) {
+bool is_below(const fs::path& file, const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (error) return false;
@@ -35,10 +35,10 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
 }
 
 // Of what is open, whatever its name has become since.
-bool lies_in(int fd, const fs::path& folder) {
+bool is_below(int fd, const fs::path& folder) {
   std::error_code error;
   const fs::path file = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
-  return !error && lies_in(file, folder);
+  return !error && is_below(file, folder);
 }
 
 std::string text_of(int errno_value) {
@@ -86,7 +86,7 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
   if (!policy.folder.empty()) {
     std::error_code error;
     const fs::path real = fs::canonical(place, error);
-    if (error || !lies_in(real, policy.folder)) return {nullptr, kOutside};
+    if (error || !is_below(real, policy.folder)) return {nullptr, kOutside};
   }
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
@@ -96,7 +96,7 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
   }
   if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", place);
   if (!S_ISREG(status.st_mode)) return {nullptr, kNotRegular};
-  if (!policy.folder.empty() && !lies_in(fd.get(), policy.folder)) return {nullptr, kOutside};
+  if (!policy.folder.empty() && !is_below(fd.get(), policy.folder)) return {nullptr, kOutside};
   return {open_descriptor(std::move(fd), place, access)};
 }
 

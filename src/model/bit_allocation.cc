@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kWidths = codec::kMaxQuantizedBits + 1;
 // Groups that a thread takes at a time, in elements.
-constexpr std::uint64_t kTurn = 65536;
+constexpr std::uint64_t kAllocationTurn = 65536;
 
 // One group after the other, with memory that is used again.
 class GroupErrors {
@@ -139,7 +139,7 @@ std::optional<std::vector<std::uint8_t>> allocate_bits(DType dtype, ByteSpan den
   };
   std::vector<Distortions> errors(groups);
   std::atomic<bool> finite = true;
-  const std::uint64_t in_turn = std::max<std::uint64_t>(1, kTurn / group_size);
+  const std::uint64_t in_turn = std::max<std::uint64_t>(1, kAllocationTurn / group_size);
   parallel_for((groups + in_turn - 1) / in_turn, threads, [&](std::size_t turn) {
     GroupErrors measure(dtype);
     const std::uint64_t end = std::min(groups, (turn + 1) * in_turn);

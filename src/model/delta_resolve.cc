@@ -20,7 +20,7 @@
 namespace thalia {
 namespace {
 
-constexpr std::uint64_t kPiece = 1 << 20;
+constexpr std::uint64_t kReadPiece = 1 << 20;
 
 // Tensors in the order of the file, each in pieces that are taken through all links on as many
 // threads as there are: neither a tensor nor a stage of one is ever whole.
@@ -73,10 +73,11 @@ class Squash {
       ByteSpan bytes;
     };
     model::for_each_in_order<Piece>(
-        size / kPiece + (size % kPiece != 0), save_.threads,
+        size / kReadPiece + (size % kReadPiece != 0), save_.threads,
         [&](std::size_t i, Piece& piece) {
           stop_if_cancelled(save_.cancel);
-          piece.bytes = bytes->part(i * kPiece, std::min(kPiece, size - i * kPiece), piece.buffer);
+          piece.bytes = bytes->part(i * kReadPiece, std::min(kReadPiece, size - i * kReadPiece),
+                                    piece.buffer);
         },
         [&](const Piece& piece) { store.write(id, piece.bytes); });
     if (size == 0 || draft_.tensors[id].digest.hash == source.content_hash) return;

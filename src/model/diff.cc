@@ -55,7 +55,7 @@ void diff_headers(const Header& a, const Header& b, Diff& diff) {
   number(diff.storage, "checksum_type", a.checksum_type, b.checksum_type);
 }
 
-RegionDiff region_on_one_side(const RegionView& region, Change change) {
+RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {
   return {.name = std::string(region.name()),
           .change = change,
           .tensor_count = region.tensor_count(),
@@ -69,7 +69,7 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
     const RegionView old = before.region(i);
     const auto fresh = after.find_region(old.name());
     if (!fresh) {
-      diff.regions.push_back(region_on_one_side(old, Change::removed));
+      diff.regions.push_back(region_on_one_side(old, thalia::Change::removed));
     } else if (auto changed = model::diff_regions(old, *fresh, options.limits)) {
       diff.regions.push_back(*std::move(changed));
     } else {
@@ -79,7 +79,7 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
   for (std::uint32_t i = 0; i < after.region_count(); ++i) {
     const RegionView fresh = after.region(i);
     if (!before.find_region(fresh.name()))
-      diff.regions.push_back(region_on_one_side(fresh, Change::added));
+      diff.regions.push_back(region_on_one_side(fresh, thalia::Change::added));
   }
 }
 
@@ -110,7 +110,7 @@ std::vector<ChangedConnection> diff_all_connections(const Reader& before, const 
     const auto found = fresh.find(names);
     if (found == fresh.end()) {
       diff.connections.push_back(
-          {.source = names.first, .target = names.second, .change = Change::removed});
+          {.source = names.first, .target = names.second, .change = thalia::Change::removed});
     } else if (auto changed = model::diff_connections(before.connection(number),
                                                       after.connection(found->second))) {
       both.push_back({diff.connections.size(), number, found->second});
@@ -122,7 +122,7 @@ std::vector<ChangedConnection> diff_all_connections(const Reader& before, const 
   for (const auto& [names, number] : fresh) {
     if (!old.contains(names))
       diff.connections.push_back(
-          {.source = names.first, .target = names.second, .change = Change::added});
+          {.source = names.first, .target = names.second, .change = thalia::Change::added});
   }
   return both;
 }
@@ -142,11 +142,12 @@ class ValueComparisons {
       : before_(before), after_(after), options_(options) {}
 
   void add(RegionDiff& region) {
-    if (region.change != Change::changed) return;
+    if (region.change != thalia::Change::changed) return;
     const RegionView old = before_.region(region.name);
     const RegionView fresh = after_.region(region.name);
     for (TensorDiff& tensor : region.tensors) {
-      if (tensor.change == Change::changed) add(tensor, old.at(tensor.name), fresh.at(tensor.name));
+      if (tensor.change == thalia::Change::changed)
+        add(tensor, old.at(tensor.name), fresh.at(tensor.name));
     }
   }
 
@@ -154,7 +155,7 @@ class ValueComparisons {
     const ConnectionView old = before_.connection(numbers.before);
     const ConnectionView fresh = after_.connection(numbers.after);
     for (TensorDiff& matrix : connection.matrices) {
-      if (matrix.change == Change::changed)
+      if (matrix.change == thalia::Change::changed)
         add(matrix, matrix_of(old, matrix.name), matrix_of(fresh, matrix.name));
     }
   }
@@ -215,13 +216,13 @@ class ValueComparisons {
 
 }  // namespace
 
-std::string_view change_name(Change change) noexcept {
+std::string_view change_name(thalia::Change change) noexcept {
   switch (change) {
-    case Change::added:
+    case thalia::Change::added:
       return "added";
-    case Change::removed:
+    case thalia::Change::removed:
       return "removed";
-    case Change::changed:
+    case thalia::Change::changed:
       return "changed";
   }
   return "unknown";

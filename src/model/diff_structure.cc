@@ -42,9 +42,9 @@ bool same_facts(const TensorFacts& a, const TensorFacts& b) {
          a.wide_indices == b.wide_indices && a.content_hash == b.content_hash;
 }
 
-TensorDiff on_one_side(const TensorView& tensor, Change change) {
+TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
   TensorDiff diff{.name = std::string(tensor.name()), .change = change};
-  (change == Change::added ? diff.after : diff.before) = tensor_facts(tensor);
+  (change == thalia::Change::added ? diff.after : diff.before) = tensor_facts(tensor);
   return diff;
 }
 
@@ -89,8 +89,10 @@ std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorVie
   const TensorFacts old = tensor_facts(before);
   const TensorFacts fresh = tensor_facts(after);
   if (same_facts(old, fresh)) return std::nullopt;
-  return TensorDiff{
-      .name = std::string(before.name()), .change = Change::changed, .before = old, .after = fresh};
+  return TensorDiff{.name = std::string(before.name()),
+                    .change = thalia::Change::changed,
+                    .before = old,
+                    .after = fresh};
 }
 
 std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,
@@ -117,8 +119,8 @@ std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionVie
     if (order == 0) {
       if (auto changed = diff_tensors(*old, *fresh)) diff.tensors.push_back(*std::move(changed));
     } else {
-      diff.tensors.push_back(order < 0 ? on_one_side(*old, Change::removed)
-                                       : on_one_side(*fresh, Change::added));
+      diff.tensors.push_back(order < 0 ? on_one_side(*old, thalia::Change::removed)
+                                       : on_one_side(*fresh, thalia::Change::added));
     }
     a += order <= 0;
     b += order >= 0;
@@ -141,9 +143,9 @@ std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
   if (before.delays && after.delays) {
     add("delays", diff_tensors(*before.delays, *after.delays));
   } else if (before.delays) {
-    add("delays", on_one_side(*before.delays, Change::removed));
+    add("delays", on_one_side(*before.delays, thalia::Change::removed));
   } else if (after.delays) {
-    add("delays", on_one_side(*after.delays, Change::added));
+    add("delays", on_one_side(*after.delays, thalia::Change::added));
   }
   if (diff.matrices.empty()) return std::nullopt;
   return diff;

@@ -118,14 +118,14 @@ unsigned depth_of(const detail::OpenFile& file) {
 
 }  // namespace
 
-std::optional<TensorPlace> ChainLink::find(const TensorKey& key) const {
+std::optional<FilePlace> ChainLink::find(const TensorKey& key) const {
   const detail::OpenFile& file = *file_;
   if (!key.region.empty()) {
     const auto region = file.find_region(key.region);
     if (!region) return std::nullopt;
     const auto number = file.find_tensor(*region, key.name);
     if (!number) return std::nullopt;
-    return TensorPlace{*region, *number};
+    return FilePlace{*region, *number};
   }
   std::call_once(connections_once_, [&] {
     std::unordered_map<std::string, std::uint32_t> found;
@@ -142,7 +142,7 @@ std::optional<TensorPlace> ChainLink::find(const TensorKey& key) const {
   const auto stored = container::stored_connection(file, connection->second);
   const std::uint32_t number = key.delays ? stored.delays : stored.weights;
   if (number == container::DraftConnection::kNone) return std::nullopt;
-  return TensorPlace{file.region_count(), number};
+  return FilePlace{file.region_count(), number};
 }
 
 FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const ChainOptions& options)

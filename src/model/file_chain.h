@@ -26,7 +26,7 @@ struct TensorKey {
 };
 
 /// A tensor's place in one file.
-struct TensorPlace {
+struct FilePlace {
   std::uint32_t region;  ///< the connectivity section's is region_count()
   std::uint32_t number;
 };
@@ -37,7 +37,7 @@ class ChainLink {
   explicit ChainLink(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
 
   const std::shared_ptr<const detail::OpenFile>& file() const noexcept { return file_; }
-  std::optional<TensorPlace> find(const TensorKey& key) const;
+  std::optional<FilePlace> find(const TensorKey& key) const;
 
  private:
   std::shared_ptr<const detail::OpenFile> file_;

@@ -12,7 +12,7 @@ namespace {
 
 // Of the base that is read at once, what lies between the rows included.
 constexpr std::uint64_t kSpan = 2 << 20;
-constexpr std::uint64_t kReadAlignment = 16;
+constexpr std::uint64_t kRunAlignment = 16;
 
 // Where the row (a run of the last dimension) begins in the base, in elements; -1 where the base
 // does not have it.
@@ -56,9 +56,9 @@ class FittedBase::Gather {
 
   void flush() {
     if (runs_.empty()) return;
-    const std::uint64_t begin = runs_.front().from / kReadAlignment * kReadAlignment;
+    const std::uint64_t begin = runs_.front().from / kRunAlignment * kRunAlignment;
     const std::uint64_t end = std::min(
-        format::align_up(runs_.back().from + runs_.back().length, kReadAlignment), base_.size());
+        format::align_up(runs_.back().from + runs_.back().length, kRunAlignment), base_.size());
     const ByteSpan found = base_.part(begin, end - begin, buffer_);
     for (const Run& run : runs_)
       std::memcpy(out_.data() + run.to, found.data() + (run.from - begin), run.length);

@@ -13,7 +13,7 @@ void append_event(Value& metadata, const GrowthEvent& event) {
     fail_argument(ErrorCode::wrong_state, "metadata.growth_history",
                   std::string(kind_name(history.kind())), "an array");
   }
-  history.push_back(parse_json(growth_event_json(event)));
+  history.push_back(thalia::parse_json(growth_event_json(event)));
 }
 
 GrowthEvent growth_event(std::uint64_t step, std::string_view region, std::string_view source,

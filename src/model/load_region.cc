@@ -15,7 +15,6 @@
 namespace thalia::model {
 namespace {
 
-constexpr std::string_view kTreeMember = "thalia_state";
 constexpr std::uint64_t kTreeVersion = 1;
 
 [[noreturn]] void refuse(ErrorCode code, std::string_view field, std::string value,

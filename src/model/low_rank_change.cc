@@ -22,7 +22,7 @@ namespace thalia::model {
 namespace {
 
 constexpr std::uint64_t kSeed = 0x7468616C6961;  // any: the same change gives the same factors
-constexpr std::uint64_t kTurn = 1 << 16;         // elements that a thread makes at a time
+constexpr std::uint64_t kLowRankTurn = 1 << 16;  // elements that a thread makes at a time
 constexpr unsigned kMaxBits = codec::kMaxQuantizedBits;
 
 using Vector = std::span<const double>;
@@ -172,8 +172,9 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   if (products.factors.rank == 0) return std::nullopt;
 
   LowRankChange out{.result = std::vector<std::byte>(base.begin(), base.end())};
-  parallel_for((elements + kTurn - 1) / kTurn, threads, [&](std::size_t turn) {
-    const std::uint64_t first = turn * kTurn, count = std::min(kTurn, elements - first);
+  parallel_for((elements + kLowRankTurn - 1) / kLowRankTurn, threads, [&](std::size_t turn) {
+    const std::uint64_t first = turn * kLowRankTurn,
+                        count = std::min(kLowRankTurn, elements - first);
     codec::add_low_rank(dtype, products.factors, first,
                         MutableByteSpan(out.result).subspan(first * width, count * width));
   });

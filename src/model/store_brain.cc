@@ -31,7 +31,7 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
     json.end_object();
   }
   json.end_array().end_object();
-  return any ? parse_json(text) : Value::object();
+  return any ? thalia::parse_json(text) : Value::object();
 }
 
 StoredRegion checked_region(std::string name, const BrainRegion& region, const std::string& path,

@@ -14,8 +14,6 @@
 namespace thalia::model {
 namespace {
 
-constexpr std::string_view kTreeMember = "thalia_state";
-
 // The element of a tensor of shape [] that says the same as the number's text; nullopt where none
 // does.
 std::optional<Tensor> scalar_tensor(const Value& number) {

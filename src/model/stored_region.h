@@ -13,6 +13,8 @@
 namespace thalia::model {
 
 inline constexpr std::string_view kPathwayPrefix = "pathway:";
+/// Of the metadata: the tree of what is no tensor.
+inline constexpr std::string_view kTreeMember = "thalia_state";
 inline constexpr std::string_view kBrainRegion = "brain:state";
 
 struct StoredRegion {

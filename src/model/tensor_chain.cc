@@ -16,7 +16,7 @@ namespace thalia::model {
 namespace {
 
 // What a thread makes at a time: fits into a cache.
-constexpr std::uint64_t kPiece = 1 << 20;
+constexpr std::uint64_t kWorkingPiece = 1 << 20;
 
 // What a tensor of one file comes out as, whether or not its payload is in that file.
 struct Description {
@@ -169,7 +169,7 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
 std::uint64_t TensorChain::piece_bytes() const {
   std::uint64_t piece = whole_ ? whole_->piece_bytes() : 1;
   for (const auto& stage : stages_) piece = std::max(piece, stage->piece_bytes());
-  piece = std::max(piece, kPiece);
+  piece = std::max(piece, kWorkingPiece);
   return format::align_up(piece, 16);
 }
 

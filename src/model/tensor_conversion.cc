@@ -9,15 +9,15 @@ namespace thalia::model {
 namespace {
 
 // Elements that one thread converts at a time: some hundred microseconds of work.
-constexpr std::uint64_t kPiece = 1 << 20;
+constexpr std::uint64_t kConversionPiece = 1 << 20;
 
 void convert_in_pieces(DType from, DType to, ByteSpan in, MutableByteSpan out, unsigned threads) {
   const std::uint64_t in_width = dtype_bits(from) / 8;
   const std::uint64_t out_width = dtype_bits(to) / 8;
   const std::uint64_t count = in.size() / in_width;
-  parallel_for((count + kPiece - 1) / kPiece, threads, [&](std::size_t i) {
-    const std::uint64_t first = i * kPiece;
-    const std::uint64_t elements = std::min(kPiece, count - first);
+  parallel_for((count + kConversionPiece - 1) / kConversionPiece, threads, [&](std::size_t i) {
+    const std::uint64_t first = i * kConversionPiece;
+    const std::uint64_t elements = std::min(kConversionPiece, count - first);
     codec::convert_elements(from, to, in.subspan(first * in_width, elements * in_width),
                             out.subspan(first * out_width, elements * out_width));
   });

@@ -19,7 +19,7 @@ namespace thalia::model {
 namespace {
 
 // Numbers that are asked for at once.
-constexpr std::uint64_t kPiece = 1 << 16;
+constexpr std::uint64_t kCornerPiece = 1 << 16;
 
 // The corner of one shape in another, as runs of elements that follow each other in both.
 class Corner {
@@ -84,7 +84,7 @@ template <typename Use>
 void in_pieces(const ElementFill& fill, std::uint64_t first, std::uint64_t count, const Use& use) {
   std::vector<double> numbers;
   for (std::uint64_t end = first + count; first < end; first += numbers.size()) {
-    numbers.resize(std::min(kPiece, end - first));
+    numbers.resize(std::min(kCornerPiece, end - first));
     fill(first, numbers);
     use(first, std::span<const double>(numbers));
   }

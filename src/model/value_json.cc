@@ -20,9 +20,9 @@ namespace {
 constexpr std::uint64_t kBytesOfTextPerByteOnDisk = 8;
 
 // What the values of one text take in memory, against what the limits allow for it.
-class Memory {
+class ValueMemory {
  public:
-  explicit Memory(std::uint64_t most) : most_(std::max(most, kAlwaysAllowed)) {}
+  explicit ValueMemory(std::uint64_t most) : most_(std::max(most, kAlwaysAllowed)) {}
 
   void charge(std::uint64_t bytes) {
     used_ += bytes;
@@ -38,10 +38,10 @@ class Memory {
   std::uint64_t used_ = 0;
 };
 
-Value parsed(json::Value& json, Memory& memory);
+Value parsed(json::Value& json, ValueMemory& memory);
 
 // Members of one object as they are read: of a name that occurs twice the last value counts.
-class Members {
+class ObjectMembers {
  public:
   void add(std::string_view name, Value value) {
     const auto [known, is_new] = places_.try_emplace(std::string(name), object_.size());
@@ -58,11 +58,11 @@ class Members {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-Value parsed(json::Value& json, Memory& memory) {
+Value parsed(json::Value& json, ValueMemory& memory) {
   memory.charge(2 * sizeof(Value));  // and what a vector that grows leaves behind
   switch (json.kind()) {
     case json::Kind::object: {
-      Members members;
+      ObjectMembers members;
       json.for_each_member([&](std::string_view name, json::Value& value) {
         memory.charge_member(name);
         members.add(name, parsed(value, memory));
@@ -142,15 +142,15 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
   }
 }
 
-Memory memory_for(std::string_view json, const ReadLimits& limits) {
+ValueMemory memory_for(std::string_view json, const ReadLimits& limits) {
   io::check_json_length("", json.size(), limits, json.size());
-  return Memory(io::allocation_limit(limits, json.size() / kBytesOfTextPerByteOnDisk));
+  return ValueMemory(io::allocation_limit(limits, json.size() / kBytesOfTextPerByteOnDisk));
 }
 
 }  // namespace
 
 Value model::parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect) {
-  Memory memory = memory_for(json, limits);
+  ValueMemory memory = memory_for(json, limits);
   Value result;
   json::walk_value(
       json, limits.max_json_depth, [&](json::Value& value) { result = parsed(value, memory); },
@@ -160,8 +160,8 @@ Value model::parse_json(std::string_view json, const ReadLimits& limits, json::D
 
 Value model::parse_json_object(std::string_view json, const ReadLimits& limits,
                                json::Dialect dialect) {
-  Memory memory = memory_for(json, limits);
-  Members members;
+  ValueMemory memory = memory_for(json, limits);
+  ObjectMembers members;
   json::walk_object(
       json, limits.max_json_depth,
       [&](std::string_view name, json::Value& value) {

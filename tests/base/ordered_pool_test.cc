@@ -7,6 +7,8 @@
 
 using thalia::OrderedPool;
 
+BOOST_AUTO_TEST_SUITE(ordered_pool)
+
 namespace {
 
 struct Job {
@@ -21,8 +23,6 @@ void square_slowly(Job& job) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ordered_pool)
 
 BOOST_AUTO_TEST_CASE(results_come_in_the_order_of_submission) {
   for (const unsigned threads : {1u, 2u, 5u}) {

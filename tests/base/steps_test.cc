@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(steps)
+
 namespace {
 
 [[noreturn]] void fail_io() {
@@ -19,8 +21,6 @@ namespace {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(steps)
 
 BOOST_AUTO_TEST_CASE(calls_return_what_they_made_until_the_last_one) {
   Steps steps("the file", "path");

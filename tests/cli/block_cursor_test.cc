@@ -7,6 +7,8 @@
 using namespace thalia;
 using namespace thalia::cli;
 
+BOOST_AUTO_TEST_SUITE(block_cursor)
+
 namespace {
 
 // "0:2,0:3 2:4,0:3"
@@ -25,8 +27,6 @@ std::string blocks(std::vector<SliceRange> ranges, DType dtype, std::uint64_t li
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(block_cursor)
 
 BOOST_AUTO_TEST_CASE(what_fits_is_one_block) {
   BOOST_TEST(blocks({{0, 4}, {1, 3}}, DType::f32, 32) == "0:4,1:3");

@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::cli;
 
+BOOST_AUTO_TEST_SUITE(diff_text)
+
 namespace {
 
 std::string printed(const Diff& diff, bool all) {
@@ -39,8 +41,6 @@ TensorDiff changed_tensor(std::size_t number) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(diff_text)
 
 BOOST_AUTO_TEST_CASE(ten_thousand_changed_tensors_of_a_region_stay_readable) {
   Diff diff;

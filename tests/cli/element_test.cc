@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::cli;
 
+BOOST_AUTO_TEST_SUITE(element)
+
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -72,8 +74,6 @@ std::string json(const Element& element) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(element)
 
 // OCP 8-bit Floating Point Specification 1.0: E4M3 has no infinities, S.1111.111 is NaN, greatest
 // 448; E5M2 follows IEEE 754.

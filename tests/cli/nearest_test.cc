@@ -7,11 +7,11 @@
 
 using thalia::cli::nearest;
 
+BOOST_AUTO_TEST_SUITE(nearest_word)
+
 namespace {
 constexpr std::array<std::string_view, 5> kWords{"info", "ls", "cat", "verify", "convert"};
 }
-
-BOOST_AUTO_TEST_SUITE(nearest_word)
 
 BOOST_AUTO_TEST_CASE(one_slip_is_understood) {
   BOOST_TEST(nearest("verfiy", kWords) == "verify");

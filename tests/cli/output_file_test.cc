@@ -17,6 +17,8 @@ using namespace thalia;
 using namespace thalia::cli;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(output_file)
+
 namespace {
 
 struct Folder {
@@ -46,8 +48,6 @@ std::string content(const fs::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(output_file)
 
 BOOST_AUTO_TEST_CASE(appears_when_all_is_printed) {
   const Folder folder;

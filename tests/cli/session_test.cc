@@ -15,6 +15,8 @@ using namespace thalia;
 using namespace thalia::cli;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(session)
+
 namespace {
 
 void save(const fs::path& path, float first, format::Codec compression) {
@@ -119,8 +121,6 @@ const std::vector<Call>& calls() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(session)
 
 BOOST_AUTO_TEST_CASE(every_call_ends_when_a_stop_is_requested) {
   std::stop_source stop;

@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::cli;
 
+BOOST_AUTO_TEST_SUITE(slice)
+
 namespace {
 
 // "0:4 2:3 -> [4, 1]"
@@ -30,8 +32,6 @@ std::string refusal(std::string_view text, const Shape& shape) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(slice)
 
 BOOST_AUTO_TEST_CASE(ranges_are_half_open_and_default_to_the_ends) {
   BOOST_TEST(parsed("0:4,:", {8, 3}) == "0:4 0:3 -> [4, 3]");

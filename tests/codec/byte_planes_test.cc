@@ -12,6 +12,8 @@ using codec::VectorSet;
 using test::hex;
 using test::random_bytes;
 
+BOOST_AUTO_TEST_SUITE(byte_planes)
+
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -68,8 +70,6 @@ Bytes differences_by_definition(std::size_t width, ByteSpan raw) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(byte_planes)
 
 BOOST_AUTO_TEST_CASE(known_answers) {
   for (const VectorSet set : present_sets()) {

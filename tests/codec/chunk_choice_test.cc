@@ -17,6 +17,8 @@ using format::Codec;
 using format::Filter;
 using test::random_bytes;
 
+BOOST_AUTO_TEST_SUITE(chunk_choice)
+
 namespace {
 
 constexpr ElementLayout kF32{Content::floats, 4, 8};
@@ -66,8 +68,6 @@ std::size_t stored_size(Codec codec, ElementLayout layout, ByteSpan raw) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chunk_choice)
 
 BOOST_AUTO_TEST_CASE(floats_go_through_byte_planes) {
   for (const std::size_t count : {20'000u, 262'144u}) {

@@ -21,6 +21,8 @@ using test::bytes_of;
 using test::random_bytes;
 using test::text_of;
 
+BOOST_AUTO_TEST_SUITE(chunk_codec)
+
 namespace {
 
 std::vector<std::byte> decode(Codec codec, ByteSpan stored, std::size_t raw_length) {
@@ -38,8 +40,6 @@ std::vector<std::byte> half_compressible(std::size_t count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chunk_codec)
 
 // tests/data/codec/README.md says how the frames were made.
 BOOST_AUTO_TEST_CASE(decodes_what_the_programs_wrote) {

@@ -16,6 +16,8 @@ using codec::undo_filter;
 using format::Filter;
 using test::random_bytes;
 
+BOOST_AUTO_TEST_SUITE(chunk_filter)
+
 namespace {
 
 std::vector<std::byte> bytes_from(std::initializer_list<int> values) {
@@ -37,8 +39,6 @@ std::vector<Filter> all_filters() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chunk_filter)
 
 // By hand, from docs/format.md, "Chunks".
 BOOST_AUTO_TEST_CASE(filters_move_bytes_as_the_format_says) {

@@ -10,6 +10,8 @@ using codec::pack_codes;
 using codec::packed_bytes;
 using codec::unpack_codes;
 
+BOOST_AUTO_TEST_SUITE(code_packing)
+
 namespace {
 
 std::vector<std::uint8_t> random_codes(std::size_t count, unsigned bits) {
@@ -29,8 +31,6 @@ std::vector<std::byte> packed_bit_by_bit(unsigned bits, const std::vector<std::u
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(code_packing)
 
 BOOST_AUTO_TEST_CASE(packs_lowest_bits_first) {
   const std::vector<std::uint8_t> codes = {1, 2, 7, 0, 5};

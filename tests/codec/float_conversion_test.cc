@@ -20,6 +20,8 @@ using test::nearest;
 using test::rounding_samples;
 using test::value_of;
 
+BOOST_AUTO_TEST_SUITE(float_conversion)
+
 namespace {
 
 constexpr std::array kTypes{DType::f32, DType::f64, DType::f16, DType::bf16};
@@ -62,8 +64,6 @@ HalfKind kind_of(DType half) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(float_conversion)
 
 // f32, the f16 that torch 1.13's Tensor.half() gives for it, and the f32 that comes back; from the
 // original program's saving and loading with the policy fp16.

@@ -14,6 +14,8 @@ using codec::convert_elements;
 using codec::InstructionSet;
 using codec::measure_loss;
 
+BOOST_AUTO_TEST_SUITE(float_loss)
+
 namespace {
 
 std::vector<std::byte> converted(DType from, DType to, ByteSpan in) {
@@ -34,8 +36,6 @@ ConversionLoss loss_of(const std::vector<float>& numbers, DType to) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(float_loss)
 
 BOOST_AUTO_TEST_CASE(tells_the_largest_error_and_the_overflows) {
   const float infinity = HUGE_VALF;

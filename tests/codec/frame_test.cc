@@ -15,6 +15,8 @@ using codec::FrameDecoder;
 using codec::FrameKind;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(frame)
+
 namespace {
 
 const Codec kCodecs[] = {Codec::zstd, Codec::lz4};
@@ -50,8 +52,6 @@ std::string in_pieces(Codec codec, const std::string& file, std::size_t in, std:
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(frame)
 
 BOOST_AUTO_TEST_CASE(a_frame_comes_back_with_its_content_size_and_checksum) {
   for (const Codec codec : kCodecs) {

@@ -16,6 +16,8 @@ using format::Filter;
 using test::bytes_of;
 using test::codec_sample;
 
+BOOST_AUTO_TEST_SUITE(hostile_frame)
+
 namespace {
 
 const std::string kText = test::counting_text();
@@ -56,8 +58,6 @@ const struct {
                {Codec::lz4, "counting.lz4", "no_content_size.lz4"}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_frame)
 
 BOOST_AUTO_TEST_CASE(another_content_size_than_asked_for_is_refused_before_writing) {
   const std::size_t right = kText.size();

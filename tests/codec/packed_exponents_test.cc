@@ -13,6 +13,8 @@ using codec::ElementLayout;
 using test::Bytes;
 using test::hex;
 
+BOOST_AUTO_TEST_SUITE(packed_exponents)
+
 namespace {
 
 constexpr test::StreamCodec kCodec{codec::packed_exponents_encode, codec::packed_exponents_decode};
@@ -46,8 +48,6 @@ std::string refusal_with(std::size_t at, int value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(packed_exponents)
 
 BOOST_AUTO_TEST_CASE(known_answer) {
   const std::string low = "00000001" + std::string(72, '0');

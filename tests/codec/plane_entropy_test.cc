@@ -12,6 +12,8 @@ using codec::ElementLayout;
 using test::Bytes;
 using test::hex;
 
+BOOST_AUTO_TEST_SUITE(plane_entropy)
+
 namespace {
 
 constexpr test::StreamCodec kCodec{codec::plane_entropy_encode, codec::plane_entropy_decode};
@@ -50,8 +52,6 @@ void check_says(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(plane_entropy)
 
 BOOST_AUTO_TEST_CASE(known_answer) {
   std::string expected =

@@ -17,6 +17,8 @@ using codec::uniform_scale;
 using codec::UniformScale;
 using test::normal_numbers;
 
+BOOST_AUTO_TEST_SUITE(quantize)
+
 namespace {
 
 constexpr DType kFloats[] = {DType::f16, DType::bf16, DType::f32, DType::f64};
@@ -94,8 +96,6 @@ void check_bound(DType dtype, ByteSpan group, unsigned bits) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(quantize)
 
 BOOST_AUTO_TEST_CASE(places_codes_in_steps_from_the_least_to_the_greatest) {
   const std::vector<float> numbers = {-1, 2, 0.5F, 0, -0.25F};

@@ -12,6 +12,8 @@ using namespace thalia;
 using codec::ByteCounts;
 using codec::RansFrequencies;
 
+BOOST_AUTO_TEST_SUITE(rans)
+
 namespace {
 
 constexpr std::size_t kStates = codec::kRansStates;
@@ -40,8 +42,6 @@ Coded coded(const RansFrequencies& frequencies, ByteSpan symbols, codec::VectorS
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rans)
 
 BOOST_AUTO_TEST_CASE(frequencies_sum_to_the_scale_and_leave_no_byte_out) {
   ByteCounts counts{};

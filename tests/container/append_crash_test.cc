@@ -20,6 +20,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(append_crash)
+
 namespace {
 
 enum class State { old_one, new_one };
@@ -79,8 +81,6 @@ std::vector<Fault> with_errno(std::vector<Fault> faults, int errno_value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(append_crash)
 
 BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) {
   for (const AppendOptions& options : {durable(Durability::full), compressing()}) {

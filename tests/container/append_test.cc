@@ -18,6 +18,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(append)
+
 namespace {
 
 SampleRegion large_region(const std::string& name, std::uint64_t bytes, std::uint64_t seed) {
@@ -33,8 +35,6 @@ format::Header header_of(const std::string& bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(append)
 
 BOOST_AUTO_TEST_CASE(replaced_removed_and_added_regions_are_what_readers_find) {
   const SavedFile file(small_sample());

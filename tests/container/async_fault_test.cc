@@ -34,6 +34,8 @@ using namespace thalia::test;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(async_fault)
+
 namespace {
 
 struct Replaced {
@@ -81,8 +83,6 @@ int run_in_child(const std::function<void()>& work) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(async_fault)
 
 BOOST_AUTO_TEST_CASE(a_failing_call_in_the_background_is_reported_by_wait) {
   const std::vector<std::pair<std::vector<long>, int>> faults = {

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(async_saver)
+
 namespace {
 
 // The bytes of a save in the foreground.
@@ -65,8 +67,6 @@ struct Held {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(async_saver)
 
 BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {

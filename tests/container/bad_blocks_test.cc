@@ -6,6 +6,8 @@ using namespace thalia;
 using container::BadBlocks;
 using format::Extent;
 
+BOOST_AUTO_TEST_SUITE(bad_blocks)
+
 namespace {
 
 // Blocks of 4 KiB; the last one of a file is shorter.
@@ -17,8 +19,6 @@ format::Header header_of(std::uint64_t blocks) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bad_blocks)
 
 BOOST_AUTO_TEST_CASE(blocks_know_what_reaches_into_them) {
   const BadBlocks bad({1, 2, 9}, header_of(10));

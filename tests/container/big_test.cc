@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(big)
+
 namespace {
 
 constexpr std::uint64_t kGiB = 1ull << 30;
@@ -58,8 +60,6 @@ void check_rows(const TensorView& rows) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(big)
 
 BOOST_AUTO_TEST_CASE(a_tensor_of_more_than_4_gib_is_read_past_4_gib) {
   const TemporaryFolder folder;

@@ -20,6 +20,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(compaction)
+
 namespace {
 
 CompactOptions steady_compact() {
@@ -47,8 +49,6 @@ std::map<std::string, std::string> content_hashes(const std::filesystem::path& p
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(compaction)
 
 // Byte for byte but for what is its own: as if the state had been saved anew.
 BOOST_AUTO_TEST_CASE(a_compacted_file_is_what_a_save_would_have_written) {

@@ -23,6 +23,8 @@ using namespace thalia::test;
 using format::Codec;
 using format::Filter;
 
+BOOST_AUTO_TEST_SUITE(compressed)
+
 namespace {
 
 constexpr std::array kCodecs{Codec::zstd, Codec::lz4, Codec::plane_entropy,
@@ -82,8 +84,6 @@ class EightChunks {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(compressed)
 
 BOOST_AUTO_TEST_CASE(every_dtype_comes_back_from_every_codec_in_chunks_of_every_size) {
   const Sample sample = every_dtype();

@@ -12,6 +12,8 @@ using namespace thalia::container;
 using namespace thalia::test;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(compression_probe)
+
 namespace {
 
 constexpr double kGB = 1e9;
@@ -37,8 +39,6 @@ SaveResult save_automatically(const std::filesystem::path& path, ByteSpan half,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(compression_probe)
 
 BOOST_AUTO_TEST_CASE(a_slow_target_takes_the_smallest_and_a_fast_one_nothing) {
   const Trial trials[] = {lz4(1.5, 0.7), zstd(2.0, 0.4)};

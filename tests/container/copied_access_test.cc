@@ -23,6 +23,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(copied_access)
+
 namespace {
 
 constexpr std::uint64_t kLarge = 2'000'000;
@@ -63,8 +65,6 @@ SaveOptions with_checksum(ChecksumType checksum) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(copied_access)
 
 BOOST_AUTO_TEST_CASE(a_file_cut_while_it_is_open_is_an_error_and_no_signal) {
   for (const ChecksumType checksum : {ChecksumType::block_tree, ChecksumType::crc32}) {

@@ -16,6 +16,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(corruption)
+
 namespace {
 
 std::string file_bytes(const Sample& sample, const SaveOptions& options) {
@@ -116,8 +118,6 @@ void check_random_flips(const SaveOptions& options, int count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(corruption)
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused_and_reported) {
   for (const ChecksumType checksum :

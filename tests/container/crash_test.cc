@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(crash)
+
 namespace {
 
 struct Step {
@@ -30,8 +32,6 @@ const std::vector<Step> kSteps = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(crash)
 
 BOOST_AUTO_TEST_CASE(a_kill_at_each_call_leaves_the_old_file) {
   for (const bool unnamed : {true, false}) {

@@ -7,14 +7,14 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(edited_directory)
+
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
 constexpr std::uint32_t kAll32 = ~0u;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(edited_directory)
 
 BOOST_AUTO_TEST_CASE(broken_directory_headers_are_refused) {
   using D = format::DirectoryHeader;

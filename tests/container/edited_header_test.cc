@@ -8,6 +8,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(edited_header)
+
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
@@ -34,8 +36,6 @@ ErrorCode code_of_open(const std::string& bytes, const Apply& apply) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(edited_header)
 
 BOOST_AUTO_TEST_CASE(broken_fields_are_refused) {
   using H = format::Header;

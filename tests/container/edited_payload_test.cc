@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(edited_payload)
+
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
@@ -47,8 +49,6 @@ void reseal_chunk(EditableFile& file, std::uint32_t chunk) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(edited_payload)
 
 BOOST_AUTO_TEST_CASE(payload_headers_that_differ_are_reported) {
   using H = format::TensorHeader;

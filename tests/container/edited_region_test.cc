@@ -8,6 +8,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(edited_region)
+
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
@@ -20,8 +22,6 @@ auto of_cortex(Struct& (EditableFile::*find)(std::uint32_t)) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(edited_region)
 
 BOOST_AUTO_TEST_CASE(broken_index_entries_are_refused) {
   using I = format::RegionIndexEntry;

@@ -9,6 +9,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(hostile_wrap)
+
 namespace {
 
 class Restored {
@@ -38,8 +40,6 @@ class Restored {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_wrap)
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused_but_of_the_table_alone) {
   Restored restored;

@@ -19,6 +19,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(image_writer)
+
 namespace {
 
 // 9 MiB and some: several extents for each thread, the last one short.
@@ -63,8 +65,6 @@ void check_fallback(const TemporaryFolder& folder, const Fault& fault) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(image_writer)
 
 BOOST_AUTO_TEST_CASE(direct_and_buffered_saves_write_the_same_bytes) {
   const TemporaryFolder folder;

@@ -22,6 +22,8 @@ using namespace thalia::test;
 using format::MetaExtent;
 using format::MetaHeader;
 
+BOOST_AUTO_TEST_SUITE(meta_file)
+
 namespace {
 
 // A file, and beside it its side file.
@@ -95,8 +97,6 @@ struct Editor {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(meta_file)
 
 BOOST_AUTO_TEST_CASE(a_side_file_tells_what_its_source_tells_but_for_payloads) {
   for (const Sample& sample : {small_sample(), varied_sample()}) {

@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(names)
+
 namespace {
 
 SampleTensor byte_tensor(std::string name) {
@@ -54,8 +56,6 @@ const std::string kInvalid[] = {"\xC0\x80", "\xE0\x80\x80", "\xF0\x80\x80\x80", 
                                 "\x80",     "a\xE2\x82",    "\xF4\x90\x80\x80", "\xFF"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(names)
 
 BOOST_AUTO_TEST_CASE(tensor_names_of_every_character_class_are_found) {
   SampleRegion region{.spec = {.name = "r"}, .tensors = {byte_tensor("")}};

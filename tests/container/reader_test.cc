@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(reader)
+
 namespace {
 
 struct SavedFile {
@@ -40,8 +42,6 @@ void check_limit(const SavedFile& file, const ReadLimits& limits, const char* na
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reader)
 
 BOOST_AUTO_TEST_CASE(view_outlives_reader) {
   auto file = std::make_unique<SavedFile>(varied_sample());

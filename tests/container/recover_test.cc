@@ -24,6 +24,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(recovery)
+
 namespace {
 
 constexpr std::size_t kHeader = sizeof(format::Header);
@@ -55,8 +57,6 @@ std::string without_header(std::string bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(recovery)
 
 BOOST_AUTO_TEST_CASE(a_header_that_holds_is_left_alone) {
   const States states;

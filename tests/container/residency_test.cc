@@ -19,6 +19,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(residency)
+
 namespace {
 
 constexpr std::uint64_t kLarge = 9'000'000;
@@ -69,8 +71,6 @@ std::uint64_t smaps_bytes(const std::filesystem::path& path, const char* field) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(residency)
 
 BOOST_AUTO_TEST_CASE(what_is_populated_is_resident_and_what_is_released_is_not) {
   const TwoRegions file;

@@ -21,6 +21,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(ring_fault)
+
 namespace {
 
 bool has_rings(const TemporaryFolder& folder) {
@@ -58,8 +60,6 @@ const RingFaults kFaults[] = {
     {.wait_error = EPERM}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ring_fault)
 
 BOOST_AUTO_TEST_CASE(a_save_whose_ring_cancels_is_the_save_that_it_would_have_been) {
   const TemporaryFolder folder;

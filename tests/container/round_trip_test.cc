@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(round_trip)
+
 namespace {
 
 // Extents whose product stays small at any rank and is odd, so that packed rows end inside bytes.
@@ -23,8 +25,6 @@ std::string name_of(DType dtype, unsigned rank) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(round_trip)
 
 BOOST_AUTO_TEST_CASE(every_dtype_comes_back_dense_at_every_rank) {
   for (unsigned rank = 0; rank <= 8; ++rank) {

@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(save_bounds)
+
 namespace {
 
 using Path = std::filesystem::path;
@@ -62,8 +64,6 @@ void save_one(const Path& path, const Bounded& option, std::uint64_t value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(save_bounds)
 
 BOOST_AUTO_TEST_CASE(options_of_a_save_hold_up_to_their_bounds) {
   const TemporaryFolder folder;

@@ -20,6 +20,8 @@ using format::ChecksumType;
 using format::Codec;
 using format::LeafAlgorithm;
 
+BOOST_AUTO_TEST_SUITE(save_options)
+
 namespace {
 
 // Compressible for any codec, and different everywhere.
@@ -93,8 +95,6 @@ std::string save_streamed(const Sample& sample, std::size_t borrowed, std::uint6
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(save_options)
 
 BOOST_AUTO_TEST_CASE(every_checksum_and_block_size_holds) {
   const Sample sample = chunked_sample();

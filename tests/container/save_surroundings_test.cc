@@ -24,6 +24,8 @@ using namespace thalia::test;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(save_surroundings)
+
 namespace {
 
 Sample sample_of(std::uint64_t bytes) {
@@ -83,8 +85,6 @@ void require_failure(const std::filesystem::path& path, const Sample& sample,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(save_surroundings)
 
 BOOST_AUTO_TEST_CASE(a_disk_that_is_really_full_leaves_the_old_file) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {

@@ -17,6 +17,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(save_way)
+
 namespace {
 
 // Whether the folder's file system opens files for direct I/O and is a disk's.
@@ -35,8 +37,6 @@ SaveResult save_directly(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(save_way)
 
 BOOST_AUTO_TEST_CASE(a_direct_save_is_direct_unless_io_uring_is_denied) {
   const TemporaryFolder folder;

@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(slice)
+
 namespace {
 
 bool bit_at(ByteSpan bytes, std::uint64_t bit) {
@@ -88,8 +90,6 @@ Sample sliced_sample() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(slice)
 
 BOOST_AUTO_TEST_CASE(random_slices_are_those_of_single_elements) {
   const Sample sample = sliced_sample();

@@ -22,6 +22,8 @@ using namespace thalia::test;
 using format::Codec;
 using format::LeafAlgorithm;
 
+BOOST_AUTO_TEST_SUITE(small_damage)
+
 namespace {
 
 // As somebody saves who knows nothing of blocks.
@@ -139,8 +141,6 @@ std::vector<Target> targets_of(const Reader& reader) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(small_damage)
 
 // A byte of each line of each payload, and each payload's last one.
 BOOST_AUTO_TEST_CASE(a_damaged_tensor_of_a_small_file_takes_nothing_else_along) {

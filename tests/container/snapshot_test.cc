@@ -14,6 +14,8 @@ using container::SharedArena;
 using container::SnapshotArenas;
 using container::SnapshotPlan;
 
+BOOST_AUTO_TEST_SUITE(snapshot)
+
 namespace {
 
 void add(Draft& draft, const std::string& name, std::vector<ByteSpan> pieces) {
@@ -24,8 +26,6 @@ void add(Draft& draft, const std::string& name, std::vector<ByteSpan> pieces) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(snapshot)
 
 BOOST_AUTO_TEST_CASE(payloads_lie_whole_and_aligned_as_in_the_file) {
   const std::vector<std::byte> bytes = random_bytes(20 << 20);

@@ -18,6 +18,8 @@ using namespace thalia::test;
 using format::ChecksumType;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(stream_damage)
+
 namespace {
 
 constexpr IoMode kModes[] = {IoMode::buffered, IoMode::direct};
@@ -79,8 +81,6 @@ bool is_damaged(Action action) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stream_damage)
 
 BOOST_AUTO_TEST_CASE(a_damaged_block_or_chunk_is_named_and_not_handed_out) {
   for (const Codec codec : {Codec::store, Codec::zstd}) {

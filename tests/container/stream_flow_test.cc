@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(stream_flow)
+
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -49,8 +51,6 @@ auto settled(Value value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stream_flow)
 
 BOOST_AUTO_TEST_CASE(a_stream_that_nobody_takes_from_stops_at_its_memory) {
   const EvenFile file(32);

@@ -19,6 +19,8 @@ using format::LeafAlgorithm;
 
 static_assert(std::input_iterator<StreamReader::Iterator>);
 
+BOOST_AUTO_TEST_SUITE(stream)
+
 namespace {
 
 SaveOptions form(ChecksumType checksum, Codec codec, unsigned block_log2 = 20) {
@@ -61,8 +63,6 @@ struct Places {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stream)
 
 BOOST_AUTO_TEST_CASE(every_form_of_file_streams_as_it_reads) {
   const TemporaryFolder folder;

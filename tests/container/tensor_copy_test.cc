@@ -12,6 +12,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(tensor_copy)
+
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -28,8 +30,6 @@ void save_bytes(const std::filesystem::path& path, ByteSpan bytes, std::uint64_t
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tensor_copy)
 
 BOOST_AUTO_TEST_CASE(several_threads_copy_every_byte_once) {
   const TemporaryFolder folder;

@@ -17,6 +17,8 @@ using test::has_code;
 using test::says;
 using test::text_of;
 
+BOOST_AUTO_TEST_SUITE(unwrap)
+
 namespace {
 
 const Codec kCodecs[] = {Codec::zstd, Codec::lz4};
@@ -44,8 +46,6 @@ std::string counting_text() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(unwrap)
 
 BOOST_AUTO_TEST_CASE(a_frame_gives_its_content_and_what_follows_it) {
   const std::string text = contents();

@@ -15,6 +15,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::ChecksumType;
 
+BOOST_AUTO_TEST_SUITE(verification)
+
 namespace {
 
 // Tensors of two blocks each, so that damage to one leaves the other's blocks whole.
@@ -64,8 +66,6 @@ std::string damaged_beside_sound(const Sample& sample, bool compressed,
 const auto kDamaged = says(ErrorCode::checksum_mismatch, "damaged", "'r'");
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(verification)
 
 BOOST_AUTO_TEST_CASE(damage_is_found_when_the_mode_says_so) {
   for (const ChecksumType checksum :

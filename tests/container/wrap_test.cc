@@ -13,6 +13,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(wrap)
+
 namespace {
 
 const std::size_t kLengths[] = {0, 1, 4095, 4096, 4097, 3 * 4096, 100'001};
@@ -30,8 +32,6 @@ struct Folder : TemporaryFolder {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wrap)
 
 BOOST_AUTO_TEST_CASE(any_file_comes_back_exactly_whatever_its_length_and_the_threads) {
   const Folder folder;

@@ -15,6 +15,8 @@ using namespace thalia;
 using namespace thalia::test;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(wrapped_damage)
+
 namespace {
 
 // What a file says to whoever asks for everything; nullopt where something is refused.
@@ -56,8 +58,6 @@ bool verifies(const std::filesystem::path& path, bool readable) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wrapped_damage)
 
 BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothing) {
   const std::string plain = saved(small_sample());

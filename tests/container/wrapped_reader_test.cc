@@ -23,6 +23,8 @@ using namespace thalia::test;
 using container::WrappedFile;
 using format::Codec;
 
+BOOST_AUTO_TEST_SUITE(wrapped_reader)
+
 namespace {
 
 constexpr std::uint64_t kFrame = 4096;
@@ -44,8 +46,6 @@ const WrappedFile& frames_of(const detail::OpenFile& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wrapped_reader)
 
 BOOST_AUTO_TEST_CASE(a_wrapped_file_reads_as_the_plain_one) {
   for (const Sample& sample : {small_sample(), varied_sample()}) {

@@ -23,6 +23,8 @@ using namespace thalia::test;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(writer_fault)
+
 namespace {
 
 struct Step {
@@ -82,8 +84,6 @@ void save_streamed(const std::filesystem::path& path, const SaveOptions& options
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(writer_fault)
 
 BOOST_AUTO_TEST_CASE(without_a_fault_the_new_file_is_there) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {

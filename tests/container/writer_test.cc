@@ -16,6 +16,8 @@ using namespace thalia::test;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(writer)
+
 namespace {
 
 constexpr const char* kOld = "the file that was there";
@@ -63,8 +65,6 @@ void refuse_tensor(ErrorCode code, const char* part, TensorSpec spec,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(writer)
 
 BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
   const auto with = [](auto member, auto value) {

@@ -13,6 +13,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(checkpoint)
+
 namespace {
 
 void run(Network& network, Workers& workers, std::uint32_t steps, SpikeLog& log) {
@@ -39,8 +41,6 @@ struct Saved {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(checkpoint)
 
 BOOST_AUTO_TEST_CASE(saving_and_resuming_at_any_step_equals_a_straight_run) {
   const thalia::test::TemporaryFolder folder;

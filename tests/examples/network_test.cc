@@ -9,6 +9,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(network)
+
 namespace {
 
 SpikeLog run(Network& network, unsigned threads, int steps) {
@@ -30,8 +32,6 @@ bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(network)
 
 BOOST_AUTO_TEST_CASE(region_sizes_add_up) {
   for (const std::uint32_t neurons : {200u, 201u, 999u, 100000u, 1234567u, 4000000000u}) {

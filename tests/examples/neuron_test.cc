@@ -6,6 +6,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(neuron)
+
 namespace {
 
 /// One neuron whose input, gain and threshold a test sets.
@@ -22,8 +24,6 @@ struct OneNeuron {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(neuron)
 
 BOOST_AUTO_TEST_CASE(membrane_decays_to_rest_as_the_closed_form_says) {
   OneNeuron one;

@@ -6,6 +6,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(plasticity)
+
 namespace {
 
 /// One synapse from neuron 0 of one population to neuron 0 of another.
@@ -33,8 +35,6 @@ struct OneSynapse {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(plasticity)
 
 BOOST_AUTO_TEST_CASE(activity_above_the_sliding_threshold_strengthens_and_below_weakens) {
   OneSynapse busy(1);

@@ -6,6 +6,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(projection)
+
 namespace {
 
 /// Neuron 0 reaches neurons 1 and 3, neuron 1 none, neuron 2 neuron 3.
@@ -38,8 +40,6 @@ std::vector<float> arrivals(DelayRing& ring, std::uint64_t step, std::size_t tar
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(projection)
 
 BOOST_AUTO_TEST_CASE(each_spike_arrives_once_after_its_delay) {
   const Projection projection = small_projection(true);

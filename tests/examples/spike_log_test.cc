@@ -7,6 +7,8 @@
 
 using namespace spiking;
 
+BOOST_AUTO_TEST_SUITE(spike_log)
+
 namespace {
 
 std::uint64_t hash_of(std::uint32_t region, std::vector<Spike> spikes) {
@@ -16,8 +18,6 @@ std::uint64_t hash_of(std::uint32_t region, std::vector<Spike> spikes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(spike_log)
 
 BOOST_AUTO_TEST_CASE(hash_depends_on_region_neuron_efficacy_and_order) {
   const std::uint64_t one = hash_of(0, {{1, 0.5f}, {2, 0.5f}});

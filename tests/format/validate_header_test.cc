@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::format;
 
+BOOST_AUTO_TEST_SUITE(validate_header_)
+
 namespace {
 
 // Metadata at 256, connections at 320, one region at 512, the tables from 768 on.
@@ -41,8 +43,6 @@ std::string refused_field(const Header& header) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(validate_header_)
 
 BOOST_AUTO_TEST_CASE(sound_header_passes) {
   BOOST_TEST(refused_field(sound_header()) == "");

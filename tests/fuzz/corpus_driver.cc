@@ -25,12 +25,12 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Input = std::vector<std::uint8_t>;
 
 constexpr std::size_t kTruncations = 2048;
 constexpr std::size_t kSeedMutations = 10;
 
-const Bytes* running = nullptr;
+const Input* running = nullptr;
 
 // Where a sanitizer or FUZZ_REQUIRE ends the process the input would be lost otherwise. Runs in
 // signal handlers: system calls only.
@@ -50,10 +50,10 @@ extern "C" void end_by_signal(int signal) {
   std::raise(signal);
 }
 
-void run(const Bytes& input) {
+void run(const Input& input) {
   running = &input;
   // In memory of its exact size, so that a sanitizer sees a read past the end.
-  const Bytes exact(input);
+  const Input exact(input);
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
   running = nullptr;
 }
@@ -70,7 +70,7 @@ std::uint64_t interesting(std::mt19937_64& random) {
   return kValues[below(random, std::size(kValues))];
 }
 
-void mutate(Bytes& bytes, std::mt19937_64& random) {
+void mutate(Input& bytes, std::mt19937_64& random) {
   if (bytes.empty()) return;
   const std::size_t at = below(random, bytes.size());
   const std::size_t run = 1 + below(random, std::min<std::size_t>(16, bytes.size() - at));
@@ -94,7 +94,7 @@ void mutate(Bytes& bytes, std::mt19937_64& random) {
       bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(run));
       break;
     case 4: {
-      const Bytes repeated(begin, begin + static_cast<std::ptrdiff_t>(run));
+      const Input repeated(begin, begin + static_cast<std::ptrdiff_t>(run));
       bytes.insert(begin, repeated.begin(), repeated.end());
       break;
     }
@@ -106,15 +106,15 @@ void mutate(Bytes& bytes, std::mt19937_64& random) {
 
 void run_file(const std::filesystem::path& path, std::size_t mutations, std::size_t truncations) {
   std::ifstream stream(path, std::ios::binary);
-  const Bytes original{std::istreambuf_iterator<char>(stream), {}};
+  const Input original{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.good() && !stream.eof()) throw std::runtime_error("cannot read " + path.string());
   run(original);
   for (std::size_t length = 0; length < std::min(original.size(), truncations); ++length) {
-    run(Bytes(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
+    run(Input(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   std::mt19937_64 random(original.size());
   for (std::size_t i = 0; i < mutations; ++i) {
-    Bytes changed = original;
+    Input changed = original;
     for (std::size_t count = 1 + below(random, 4); count > 0; --count) mutate(changed, random);
     run(changed);
   }

@@ -15,6 +15,8 @@ using format::LeafAlgorithm;
 using test::hex;
 using namespace integrity;
 
+BOOST_AUTO_TEST_SUITE(block_tree)
+
 namespace {
 
 constexpr std::size_t kBlock = 4096;
@@ -43,8 +45,6 @@ std::vector<std::byte> counting_bytes(std::size_t count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(block_tree)
 
 BOOST_AUTO_TEST_CASE(counts_the_short_last_block) {
   BOOST_TEST(block_count(0, 12) == 0u);

@@ -20,6 +20,8 @@ using integrity::xxh3_128;
 using test::hex;
 using test::random_bytes;
 
+BOOST_AUTO_TEST_SUITE(content_hash)
+
 namespace {
 
 // The buffer of xxHash's own tests (tests/sanity_test.c, XSUM_fillTestBuffer).
@@ -42,8 +44,6 @@ Digest128 content_hash_by_definition(ByteSpan bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(content_hash)
 
 // From xxHash's sanity tests, XXH128 with seed 0: lengths that take each of its paths. High half
 // first is the canonical order.

@@ -16,6 +16,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(brain_checkpoint)
+
 namespace {
 
 std::set<std::string> names_in(const std::filesystem::path& folder) {
@@ -36,8 +38,6 @@ bool same_state(BrainState a, const BrainState& b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(brain_checkpoint)
 
 BOOST_AUTO_TEST_CASE(a_brain_comes_back_from_each_kind_of_file) {
   const BrainState brain = sample_brain();

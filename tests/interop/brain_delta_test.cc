@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(brain_delta)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,8 +75,6 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(brain_delta)
 
 BOOST_AUTO_TEST_CASE(training_saves_a_chain_of_ten_without_reading_what_it_wrote) {
   for (const Case& each : cases()) {

@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(brain_quantization)
+
 namespace {
 
 BrainState sample() {
@@ -35,8 +37,6 @@ const Tensor& weights(const BrainState& brain) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(brain_quantization)
 
 BOOST_AUTO_TEST_CASE(loads_weights_as_the_type_that_was_saved) {
   const TemporaryFolder folder;

@@ -16,6 +16,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(convert_safetensors)
+
 namespace {
 
 ConvertOptions fixed(SaveOptions save = {}) {
@@ -34,8 +36,6 @@ std::string refusal(const std::filesystem::path& input, const std::filesystem::p
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(convert_safetensors)
 
 BOOST_AUTO_TEST_CASE(files_of_the_reference_come_back_byte_for_byte) {
   const TemporaryFolder folder;

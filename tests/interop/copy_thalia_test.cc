@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(copy_thalia)
+
 namespace {
 
 ConvertOptions fixed(SaveOptions save = {}) {
@@ -22,8 +24,6 @@ ConvertOptions fixed(SaveOptions save = {}) {
 constexpr const char* kLongName = "hippocampus.ca3.recurrent.collaterals.layer";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(copy_thalia)
 
 BOOST_AUTO_TEST_CASE(a_copy_says_all_that_the_original_says) {
   const TemporaryFolder folder;

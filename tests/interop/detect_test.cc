@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(detect)
+
 namespace {
 
 std::string detected(const std::filesystem::path& path) {
@@ -17,8 +19,6 @@ std::string detected(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(detect)
 
 BOOST_AUTO_TEST_CASE(content_decides_before_the_name) {
   const TemporaryFolder folder;

@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(export_safetensors)
+
 namespace {
 
 const std::vector<std::byte> kEight(8);
@@ -63,8 +65,6 @@ Exported exported(const TemporaryFolder& folder) {
 using Strings = std::vector<std::string>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(export_safetensors)
 
 BOOST_AUTO_TEST_CASE(a_name_in_several_regions_gets_the_region_in_front) {
   const TemporaryFolder folder;

@@ -24,6 +24,8 @@ using namespace thalia;
 using namespace thalia::test;
 using std::filesystem::path;
 
+BOOST_AUTO_TEST_SUITE(failed_steps)
+
 namespace {
 
 constexpr unsigned kCalls = 8;
@@ -99,8 +101,6 @@ void check_thalia(const path& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(failed_steps)
 
 BOOST_AUTO_TEST_CASE(of_an_mckp_writer) {
   for (const unsigned threads : {1u, 2u}) {

@@ -35,6 +35,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(hostile_memory)
+
 namespace {
 
 using Path = std::filesystem::path;
@@ -286,8 +288,6 @@ const std::vector<Way>& ways() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_memory)
 
 BOOST_AUTO_TEST_CASE(a_limit_holds_on_every_way) {
   if (kSanitized) return;  // which keep what is freed

@@ -31,6 +31,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(limits)
+
 namespace {
 
 using Path = std::filesystem::path;
@@ -328,8 +330,6 @@ void check_limit(const Way& way, const Path& folder, const Field<ReadLimits>& li
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(limits)
 
 BOOST_AUTO_TEST_CASE(every_limit_holds_on_every_way_and_not_one_earlier) {
   const TemporaryFolder folder;

@@ -26,6 +26,8 @@ using namespace thalia;
 using namespace thalia::test;
 using std::filesystem::path;
 
+BOOST_AUTO_TEST_SUITE(long_names)
+
 namespace {
 
 constexpr std::size_t kLongest = 255;
@@ -94,8 +96,6 @@ const Kind kKinds[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(long_names)
 
 BOOST_AUTO_TEST_CASE(every_output_takes_the_longest_name) {
   const TemporaryFolder sources;

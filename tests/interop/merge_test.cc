@@ -16,6 +16,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(merge_files)
+
 namespace {
 
 using Kind = MergePreference::Kind;
@@ -90,8 +92,6 @@ std::vector<std::string> names_of(const Reader& reader) {
 constexpr const char* kLongName = "hippocampus.ca3.recurrent.collaterals.layer";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(merge_files)
 
 BOOST_AUTO_TEST_CASE(regions_and_connections_of_all_are_in_the_output) {
   Files files;

@@ -17,6 +17,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(migration)
+
 namespace {
 
 constexpr FormatVersion kOriginal{0, 1, 0};
@@ -29,8 +31,6 @@ MigrateOptions quick(bool across_major = false) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(migration)
 
 BOOST_AUTO_TEST_CASE(what_is_possible_and_what_it_costs) {
   const Migration up = can_migrate(kOriginal, kCurrent);

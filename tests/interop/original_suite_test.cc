@@ -21,7 +21,7 @@ using namespace thalia::test;
 namespace {
 
 // Reproducible values of about normal size that no shorter type holds exactly.
-Tensor weights(const Shape& shape, float scale = 0.1F) {
+Tensor mock_weights(const Shape& shape, float scale = 0.1F) {
   Tensor tensor = Tensor::zeros(DType::f32, shape);
   std::uint32_t state = 1;
   for (float& value : tensor.mutable_as<float>()) {
@@ -36,14 +36,14 @@ Tensor weights(const Shape& shape, float scale = 0.1F) {
 BrainState mock_brain() {
   BrainState brain;
   BrainRegion& region = brain.regions.add("test_region", {.n_neurons = 100, .n_inputs = 50});
-  region.weights()["w_ff"] = weights({100, 50});
-  region.weights()["w_rec"] = weights({100, 100});
-  region.weights()["bias"] = weights({100});
+  region.weights()["w_ff"] = mock_weights({100, 50});
+  region.weights()["w_rec"] = mock_weights({100, 100});
+  region.weights()["bias"] = mock_weights({100});
   region.state["neuron_state"]["membrane"] = Tensor::zeros(DType::f32, {100});
   region.state["neuron_state"]["spikes"] = Tensor::zeros(DType::f32, {100});
   region.learning_state()["eligibility"] = Tensor::zeros(DType::f32, {100, 50});
   region.learning_state()["bcm_theta"] = 0.5;
-  brain.pathways.add("test_pathway").weights()["w_pathway"] = weights({50, 100});
+  brain.pathways.add("test_pathway").weights()["w_pathway"] = mock_weights({50, 100});
   brain.training_steps = 1000;
   return brain;
 }
@@ -348,36 +348,36 @@ BOOST_AUTO_TEST_SUITE(original_checkpoint_state)
 BOOST_AUTO_TEST_CASE(regions_and_pathways_with_activity) {
   BrainState brain;
   BrainRegion& striatum = brain.regions.add("striatum");
-  striatum.weights()["d1_weights"] = weights({20, 64});
-  striatum.weights()["d2_weights"] = weights({20, 64});
-  striatum.learning_state()["eligibility"] = weights({20, 64});
+  striatum.weights()["d1_weights"] = mock_weights({20, 64});
+  striatum.weights()["d2_weights"] = mock_weights({20, 64});
+  striatum.learning_state()["eligibility"] = mock_weights({20, 64});
   striatum.state["exploration_state"]["last_action"] = 1;
-  striatum.state["rpe_state"]["value_estimates"] = weights({2});
+  striatum.state["rpe_state"]["value_estimates"] = mock_weights({2});
   striatum.state["rpe_state"]["last_rpe"] = -0.25;
   striatum.neuromodulators()["tonic_dopamine"] = 0.3;
   BrainRegion& hippocampus = brain.regions.add("hippocampus");
   for (const char* name : {"w_ec_dg", "w_dg_ca3", "w_ca3_ca1", "w_ca3_ca3", "w_ec_ca1"})
-    hippocampus.weights()[name] = weights({16, 16});
+    hippocampus.weights()[name] = mock_weights({16, 16});
   hippocampus.state["sequence_position"] = 7;
   Value& episodes = hippocampus.state["episode_buffer"] = Value::array();
   for (int i = 0; i < 3; ++i) {
     Value episode;
-    episode["state"] = weights({16});
-    episode["context"] = i == 1 ? Value() : Value(weights({4}));
+    episode["state"] = mock_weights({16});
+    episode["context"] = i == 1 ? Value() : Value(mock_weights({4}));
     episode["action"] = i;
     episode["reward"] = 0.5 * i;
     episode["correct"] = i != 0;
     episode["metadata"] = Value::object();
     episode["sequence"] = Value::array();
-    episode["sequence"].push_back(weights({16}));
+    episode["sequence"].push_back(mock_weights({16}));
     episodes.push_back(std::move(episode));
   }
-  brain.regions.add("prefrontal").state["working_memory"] = weights({32});
+  brain.regions.add("prefrontal").state["working_memory"] = mock_weights({32});
   BrainRegion& replay = brain.pathways.add("replay");
   replay.state["replay_buffer"] = Value::array();
   for (int i = 0; i < 3; ++i) {
     Value entry;
-    entry["pattern"] = weights({8});
+    entry["pattern"] = mock_weights({8});
     entry["priority"] = 1.0 / (1 + i);
     entry["age"] = i;
     replay.state["replay_buffer"].push_back(std::move(entry));

@@ -18,6 +18,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(precision_run)
+
 namespace {
 
 void write_checkpoint(const std::filesystem::path& path, const SaveOptions& options,
@@ -42,8 +44,6 @@ void write_checkpoint(const std::filesystem::path& path, const SaveOptions& opti
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(precision_run)
 
 BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
   const TemporaryFolder folder;

@@ -5,6 +5,8 @@
 
 using namespace thalia;
 
+BOOST_AUTO_TEST_SUITE(region_grouping)
+
 namespace {
 
 std::string automatic(std::string_view name) {
@@ -15,8 +17,6 @@ std::string by_depth(std::string_view name, unsigned depth) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(region_grouping)
 
 BOOST_AUTO_TEST_CASE(automatic_ends_with_the_first_number) {
   BOOST_TEST(automatic("model.layers.3.self_attn.q_proj.weight") == "model.layers.3");

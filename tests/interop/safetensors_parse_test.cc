@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(safetensors_parse)
+
 namespace {
 
 constexpr std::uint64_t kLimit = interop::kSafetensorsHeaderLimit;
@@ -54,8 +56,6 @@ void check_consistent(const std::string& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(safetensors_parse)
 
 BOOST_AUTO_TEST_CASE(reads_names_dtypes_shapes_bytes_and_metadata) {
   const std::string file = safetensors_bytes(

@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(safetensors)
+
 namespace {
 
 std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {
@@ -32,8 +34,6 @@ std::string refusal(std::vector<SafetensorsTensor> tensors,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(safetensors)
 
 BOOST_AUTO_TEST_CASE(rewrites_every_file_of_the_reference_byte_for_byte) {
   const TemporaryFolder folder;

@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(v01_binary)
+
 namespace {
 
 // The sample's file, piece by piece.
@@ -29,8 +31,6 @@ Digest256 write_pieces(const std::filesystem::path& path, const V01Document& doc
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_binary)
 
 BOOST_AUTO_TEST_CASE(pieces_make_the_same_file_as_a_document) {
   const TemporaryFolder folder;

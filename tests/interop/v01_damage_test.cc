@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(v01_damage)
+
 namespace {
 
 enum class Outcome { read, refused };
@@ -40,8 +42,6 @@ void flip_each(const std::string& file, std::size_t begin, std::size_t end, bool
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_damage)
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
   for (const V01Wrapper wrapper : {V01Wrapper::none, V01Wrapper::zstd, V01Wrapper::lz4}) {

@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(v01_identity)
+
 namespace {
 
 V01WriteOptions as_read(const V01File& file) {
@@ -34,8 +36,6 @@ const Value& state_of(const V01File& file, std::string_view name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_identity)
 
 BOOST_AUTO_TEST_CASE(bodies_of_the_original_come_back_byte_for_byte) {
   const auto files = v01_positives();

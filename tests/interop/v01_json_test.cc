@@ -11,6 +11,8 @@ using namespace thalia;
 using namespace thalia::test;
 using interop::python_json;
 
+BOOST_AUTO_TEST_SUITE(v01_json)
+
 namespace {
 
 Value parsed(std::string_view text) {
@@ -18,8 +20,6 @@ Value parsed(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_json)
 
 BOOST_AUTO_TEST_CASE(writes_what_python_writes) {
   const std::string text =

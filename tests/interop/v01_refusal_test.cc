@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(v01_refusal)
+
 namespace {
 
 using format::V01Header;
@@ -66,8 +68,6 @@ bool any_contains(const std::vector<std::string>& sentences, std::string_view pa
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_refusal)
 
 BOOST_AUTO_TEST_CASE(every_negative_file_is_refused) {
   const auto files = v01_negatives();

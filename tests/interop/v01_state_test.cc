@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(v01_state)
+
 namespace {
 
 std::string plain(const V01Document& document) {
@@ -57,8 +59,6 @@ std::vector<std::string> keys(const Value& object) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_state)
 
 // Comparing each name with all others would take 10^11 steps.
 BOOST_AUTO_TEST_CASE(names_are_given_in_one_pass) {

@@ -19,6 +19,8 @@ using namespace thalia::test;
 using interop::v01_sparse_by_rule;
 using interop::V01TensorReader;
 
+BOOST_AUTO_TEST_SUITE(v01_tensor)
+
 namespace {
 
 std::vector<std::byte> encoded(const Tensor& tensor) {
@@ -53,8 +55,6 @@ Tensor with(const Shape& shape, std::initializer_list<std::pair<std::size_t, T>>
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(v01_tensor)
 
 BOOST_AUTO_TEST_CASE(dense_tensors_are_the_originals_bytes) {
   check(with<float>({}, {{0, -7.5f}}), "0000000000000000000000000000f0c0");

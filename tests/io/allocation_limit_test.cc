@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(allocation_limit)
+
 namespace {
 
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -22,8 +24,6 @@ std::uint64_t memory() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(allocation_limit)
 
 BOOST_AUTO_TEST_CASE(limits_fit_the_file_and_the_machine) {
   const std::uint64_t most = io::allocation_limit({}, ~std::uint64_t{0});

@@ -24,6 +24,8 @@ using test::read_file;
 using test::TemporaryFolder;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(atomic_file_fault)
+
 namespace {
 
 constexpr const char* kOld = "the old contents";
@@ -98,8 +100,6 @@ void for_each_way(Check check) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(atomic_file_fault)
 
 BOOST_AUTO_TEST_CASE(without_a_fault_the_new_file_is_there) {
   for_each_way([](Way way) {

@@ -26,6 +26,8 @@ using test::TemporaryFolder;
 using test::write_file;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(atomic_file)
+
 namespace {
 
 // Both ways to a new file must behave alike, so most cases run over both.
@@ -58,8 +60,6 @@ unsigned current_umask() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(atomic_file)
 
 BOOST_AUTO_TEST_CASE(the_target_appears_only_with_the_commit) {
   for (const Durability durability : {Durability::none, Durability::data, Durability::full}) {

@@ -24,6 +24,8 @@ using io::CopiedFile;
 using io::FileBytes;
 using io::kCopiedPiece;
 
+BOOST_AUTO_TEST_SUITE(copied_file)
+
 namespace {
 
 // Ten pieces and a bit, the last one short.
@@ -40,8 +42,6 @@ struct TenPieces {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(copied_file)
 
 BOOST_AUTO_TEST_CASE(shows_the_bytes_that_were_touched_and_reads_no_others) {
   const TenPieces written;

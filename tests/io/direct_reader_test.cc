@@ -19,6 +19,8 @@ using namespace thalia::io;
 using namespace thalia::test;
 using Source = DirectReader::Source;
 
+BOOST_AUTO_TEST_SUITE(direct_reader)
+
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -70,8 +72,6 @@ void check_all(const ReadableFile& file, DirectReader& reader, Source source) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(direct_reader)
 
 BOOST_AUTO_TEST_CASE(extents_come_whole_and_in_order_to_the_last_byte) {
   for (const std::size_t size : {std::size_t{1}, kExtent, 10 * kExtent, 10 * kExtent + 77}) {

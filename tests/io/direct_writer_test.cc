@@ -20,6 +20,8 @@ using namespace thalia;
 using namespace thalia::io;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(direct_writer)
+
 namespace {
 
 // A new file with both descriptors and a writer on it; null where direct I/O is not to be had here.
@@ -37,8 +39,6 @@ struct DirectFile {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(direct_writer)
 
 BOOST_AUTO_TEST_CASE(there_is_a_ring_where_the_kernel_gives_one) {
   switch (io_uring_here()) {

@@ -19,6 +19,8 @@ using test::Fault;
 using test::Outcome;
 using test::run_with_faults;
 
+BOOST_AUTO_TEST_SUITE(fault)
+
 namespace {
 
 // Without a fault, a bad descriptor gives EBADF.
@@ -29,8 +31,6 @@ Outcome call_with_argument(const std::vector<Fault>& faults, std::uint64_t argum
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fault)
 
 BOOST_AUTO_TEST_CASE(work_without_faults_returns) {
   BOOST_TEST(run_with_faults({}, [] {}).kind == Outcome::Kind::returned);

@@ -15,6 +15,8 @@ using io::Advice;
 using io::MappedFile;
 using test::text_of;
 
+BOOST_AUTO_TEST_SUITE(mapped_file)
+
 namespace {
 
 const std::uint64_t kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -25,8 +27,6 @@ void touch(ByteSpan bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(mapped_file)
 
 BOOST_AUTO_TEST_CASE(shows_the_files_bytes) {
   const test::TemporaryFolder folder;

@@ -24,6 +24,8 @@ using namespace thalia::test;
 using boost::test_tools::per_element;
 using Names = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(output_file)
+
 namespace {
 
 constexpr std::size_t kLarge = 3 << 20;
@@ -52,8 +54,6 @@ void require(bool holds, const char* what) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(output_file)
 
 BOOST_AUTO_TEST_CASE(pieces_of_any_size_come_together_and_appear_with_the_commit) {
   const TemporaryFolder folder;

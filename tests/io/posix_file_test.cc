@@ -20,6 +20,8 @@
 using namespace thalia;
 using test::bytes_of;
 
+BOOST_AUTO_TEST_SUITE(posix_file)
+
 namespace {
 
 io::UniqueFd create(const std::filesystem::path& path) {
@@ -31,8 +33,6 @@ MutableByteSpan bytes_in(std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(posix_file)
 
 BOOST_AUTO_TEST_CASE(reads_back_what_was_written_at_an_offset) {
   const test::TemporaryFolder folder;

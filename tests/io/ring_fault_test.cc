@@ -25,6 +25,8 @@ using namespace thalia;
 using namespace thalia::io;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(ring_fault)
+
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -99,8 +101,6 @@ const AlignedBuffer& data_to_write() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ring_fault)
 
 BOOST_AUTO_TEST_CASE(a_write_that_the_ring_does_not_do_is_done_all_the_same) {
   const TemporaryFolder folder;

@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(json_copy)
+
 namespace {
 
 std::string copy_of_member(std::string_view text) {
@@ -18,8 +20,6 @@ std::string copy_of_member(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(json_copy)
 
 BOOST_AUTO_TEST_CASE(a_copy_keeps_tokens_order_and_repeated_keys) {
   BOOST_TEST(copy_of_member(

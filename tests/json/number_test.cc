@@ -8,11 +8,11 @@
 
 using namespace thalia;
 
+BOOST_AUTO_TEST_SUITE(json_number)
+
 namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 }
-
-BOOST_AUTO_TEST_SUITE(json_number)
 
 BOOST_AUTO_TEST_CASE(a_number_is_the_nearest_double) {
   BOOST_TEST(json::to_double("0.5") == 0.5);

@@ -13,6 +13,8 @@ using json::Dialect;
 using json::Kind;
 using test::expect;
 
+BOOST_AUTO_TEST_SUITE(python_dialect)
+
 namespace {
 
 using Tokens = std::vector<std::pair<std::string, std::string>>;
@@ -37,8 +39,6 @@ void require_refused(const std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(python_dialect)
 
 BOOST_AUTO_TEST_CASE(reads_numbers_that_json_has_not) {
   const Tokens expected = {

@@ -11,6 +11,8 @@
 using namespace thalia;
 using json::Kind;
 
+BOOST_AUTO_TEST_SUITE(json_reader)
+
 namespace {
 
 // The error that a text is refused with, as "code: text"; "good" where it is not refused.
@@ -32,8 +34,6 @@ std::string nested(std::size_t arrays) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(json_reader)
 
 BOOST_AUTO_TEST_CASE(accepts_every_kind_of_value) {
   for (const char* text :

@@ -9,6 +9,8 @@
 
 using namespace thalia;
 
+BOOST_AUTO_TEST_SUITE(json_writer)
+
 namespace {
 
 std::string string_text(std::string_view value) {
@@ -25,8 +27,6 @@ std::string number_text(T value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(json_writer)
 
 BOOST_AUTO_TEST_CASE(nests_compactly_with_commas_where_they_belong) {
   std::string text;

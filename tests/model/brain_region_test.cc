@@ -8,6 +8,8 @@
 
 using namespace thalia;
 
+BOOST_AUTO_TEST_SUITE(brain_region)
+
 namespace {
 
 BrainRegion sample() {
@@ -23,8 +25,6 @@ BrainRegion sample() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(brain_region)
 
 BOOST_AUTO_TEST_CASE(tensors_are_visited_in_order_with_their_paths) {
   std::vector<std::string> paths;

@@ -14,6 +14,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(brain_trees)
+
 namespace {
 
 struct Saved {
@@ -33,8 +35,6 @@ struct Saved {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(brain)
 
 BOOST_AUTO_TEST_CASE(everything_that_is_put_in_comes_back) {
   const BrainState brain = sample_brain();

@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(capacity)
+
 namespace {
 
 BrainState brain_of(std::uint32_t n_neurons, float weight, double rate) {
@@ -22,8 +24,6 @@ BrainState brain_of(std::uint32_t n_neurons, float weight, double rate) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(capacity)
 
 BOOST_AUTO_TEST_CASE(metrics_follow_the_formulae_of_the_original) {
   BrainState brain;

@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_base)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,8 +60,6 @@ void check_found(const fs::path& delta, const ChainOptions& options = {}) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_base)
 
 BOOST_AUTO_TEST_CASE(bare_names_store_no_path_of_the_machine) {
   const TemporaryFolder folder;

@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_chain)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,8 +137,6 @@ double worst_of(const Tensor& found, const Tensor& truth, bool lossy) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_chain)
 
 BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {

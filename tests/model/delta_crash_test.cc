@@ -18,6 +18,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_crash)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,8 +84,6 @@ bool check_old_or_new(const Files& files) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_crash)
 
 BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_file_or_the_new) {
   for (const Way& way : kWays) {

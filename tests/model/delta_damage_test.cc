@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_damage)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,8 +54,6 @@ void read_everything(const fs::path& path, const ChainOptions& options = {}) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_damage)
 
 BOOST_AUTO_TEST_CASE(a_reader_shows_what_a_delta_stores) {
   const Chain chain;

@@ -7,6 +7,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_memory)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,8 +60,6 @@ struct Folder : TemporaryFolder {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_memory)
 
 BOOST_AUTO_TEST_CASE(a_chain_is_written_while_its_files_are_elsewhere) {
   const Folder folder;

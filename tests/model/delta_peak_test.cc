@@ -15,6 +15,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_peak)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,8 +131,6 @@ DeltaOptions delta_options() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_peak)
 
 BOOST_AUTO_TEST_CASE(a_delta_of_large_tensors_is_written_and_resolved_in_little_memory) {
   const TemporaryFolder folder;

@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_quantized)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,8 +49,6 @@ void check_weights(const fs::path& path, const Tensor& expected) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_quantized)
 
 BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_a_base) {
   const Files files;

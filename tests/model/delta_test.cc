@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta)
+
 namespace {
 
 constexpr std::uint8_t kTypes = 29;
@@ -37,8 +39,6 @@ Tensor with_changes(Tensor tensor, std::size_t count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta)
 
 BOOST_AUTO_TEST_CASE(tensors_of_every_type_come_back_to_the_bit) {
   std::mt19937_64 random(1);

@@ -9,6 +9,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(delta_threshold)
+
 namespace {
 
 constexpr double kThreshold = 1e-3;
@@ -37,8 +39,6 @@ Tensor kept(const Tensor& before, const Tensor& after, Role role = Role::weights
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(delta_threshold)
 
 BOOST_AUTO_TEST_CASE(elements_that_moved_by_less_keep_the_base_value) {
   const Tensor before = tensor_of<float>({1, 1, 1, 1, -1, 0.5f});

@@ -7,6 +7,8 @@
 using namespace thalia;
 using thalia::model::DensePieces;
 
+BOOST_AUTO_TEST_SUITE(dense_pieces)
+
 namespace {
 
 // That the pieces, one after the other, are all elements in row-major order.
@@ -39,8 +41,6 @@ void check(const Shape& shape, std::uint64_t largest) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dense_pieces)
 
 BOOST_AUTO_TEST_CASE(pieces_make_up_the_whole) {
   for (const std::uint64_t largest : {1, 2, 3, 5, 6, 7, 24, 25, 1000}) {

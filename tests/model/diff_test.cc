@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(diff)
+
 namespace {
 
 // Two files of one writing function, of which the second is told to differ.
@@ -56,8 +58,6 @@ const std::vector<float> kOnes(4, 1.0f);
 const std::vector<float> kTwos(4, 2.0f);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(diff)
 
 BOOST_AUTO_TEST_CASE(two_saves_of_one_state_are_the_same) {
   const Pair pair([](Writer& writer, bool later) {

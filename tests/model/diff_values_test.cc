@@ -17,6 +17,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(diff_values)
+
 namespace {
 
 struct Side {
@@ -108,8 +110,6 @@ void check(const ValueDiff& diff, std::uint64_t elements, std::uint64_t differin
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(diff_values)
 
 BOOST_AUTO_TEST_CASE(connections_whose_names_hide_bytes_are_refused) {
   const TemporaryFolder folder;

@@ -9,6 +9,8 @@
 using namespace thalia;
 using thalia::model::decode_elements;
 
+BOOST_AUTO_TEST_SUITE(element_decoder)
+
 namespace {
 
 std::vector<double> decoded(DType dtype, const std::vector<std::uint8_t>& bytes,
@@ -36,8 +38,6 @@ double half(std::uint16_t bits) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(element_decoder)
 
 // Greatest and least values: OCP 8-bit Floating Point Specification 1.0, table 1; OCP Microscaling
 // Formats 1.0, tables 1, 3, 5 and 7; for the fnuz types, the MLIR builtin dialect.

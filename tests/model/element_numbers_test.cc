@@ -11,6 +11,8 @@ using namespace thalia;
 using namespace thalia::model;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(element_numbers)
+
 namespace {
 
 template <typename T>
@@ -21,8 +23,6 @@ std::vector<T> written(std::vector<double> numbers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(element_numbers)
 
 BOOST_AUTO_TEST_CASE(integers_are_rounded_to_even_and_end_at_their_bounds) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -19,6 +19,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(grow_file_in_place)
+
 namespace {
 
 const AppendOptions kSteady{.timestamp = 1'765'000'000, .durability = Durability::none};
@@ -54,8 +56,6 @@ std::pair<std::uint64_t, std::string> bytes_of_region(const std::filesystem::pat
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(grow_file_in_place)
 
 BOOST_AUTO_TEST_CASE(a_file_grows_to_what_the_state_in_memory_grows_to) {
   for (const SparseStorage sparse :

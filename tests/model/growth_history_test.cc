@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(growth_history)
+
 namespace {
 
 std::string metadata_with(const std::string& history) {
@@ -39,8 +41,6 @@ constexpr const char* kComponentEvent =
     R"({"timestamp":"2025-12-08T12:00:00","component_name":"cortex","component_type":"region","event_type":"add_neurons","n_neurons_added":20,"n_synapses_added":640,"reason":"saturation","metrics_before":{"utilization":0.9},"metrics_after":{"utilization":0.5,"n":[1]}})";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(growth_history)
 
 BOOST_AUTO_TEST_CASE(events_of_the_specification_come_back_as_they_were) {
   const GrowthEvent growth = only_event(kGrowth);

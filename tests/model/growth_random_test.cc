@@ -11,6 +11,8 @@ using namespace thalia;
 using namespace thalia::model;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(growth_random)
+
 namespace {
 
 std::vector<double> drawn(const GrowthOptions& options, const Shape& shape,
@@ -21,8 +23,6 @@ std::vector<double> drawn(const GrowthOptions& options, const Shape& shape,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(growth_random)
 
 // Computed by a program in Python from docs/states.md, "Growth", alone.
 BOOST_AUTO_TEST_CASE(weights_are_those_of_the_documented_rule) {

@@ -11,6 +11,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(growth)
+
 namespace {
 
 BrainState brain_of(BrainRegion region, std::string name = "r") {
@@ -33,8 +35,6 @@ GrowthOptions with_axes(std::string path, std::vector<std::string> axes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(growth)
 
 BOOST_AUTO_TEST_CASE(new_neurons_are_rows_of_every_tensor) {
   BrainState brain = brain_of(striatum());

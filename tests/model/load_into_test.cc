@@ -10,6 +10,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(load_into_larger)
+
 namespace {
 
 // test::brain() as it would be built with more neurons from the start: everything is -1.
@@ -32,8 +34,6 @@ BrainState older() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(load_into_larger)
 
 BOOST_AUTO_TEST_CASE(older_tensors_fill_the_corner_and_the_rest_stays) {
   BrainState target = larger_target();

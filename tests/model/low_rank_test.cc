@@ -20,6 +20,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(low_rank)
+
 namespace {
 
 constexpr std::uint64_t kRows = 60, kColumns = 90;
@@ -64,8 +66,6 @@ Tensor read(const std::filesystem::path& path, std::string_view name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(low_rank)
 
 BOOST_AUTO_TEST_CASE(adds_products_to_any_part_of_a_matrix) {
   codec::LowRankFactors factors{.rows = 3, .columns = 700, .rank = 2, .left = {}, .right = {}};

@@ -12,6 +12,8 @@
 using namespace thalia;
 using test::says;
 
+BOOST_AUTO_TEST_SUITE(precision)
+
 namespace {
 
 DType stored(const PrecisionPolicy& policy, std::string_view path, DType dtype = DType::f32,
@@ -24,8 +26,6 @@ DType stored_by_role(const PrecisionPolicy& policy, Role role, std::string_view 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(precision)
 
 // tests/data/precision/original_rules.txt names its source.
 BOOST_AUTO_TEST_CASE(decides_as_the_original_program_does) {

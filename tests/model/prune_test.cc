@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(pruning)
+
 namespace {
 
 Tensor floats(const Shape& shape, std::vector<float> values) {
@@ -90,8 +92,6 @@ BrainState silent_brain() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pruning)
 
 BOOST_AUTO_TEST_CASE(synapses_that_are_weak_old_and_unimportant_go) {
   for (const bool is_sparse : {false, true}) {

@@ -16,6 +16,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(quantization)
+
 namespace {
 
 const QuantizeFileOptions kQuiet{.save = quiet_save()};
@@ -51,8 +53,6 @@ struct Quantized {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(quantization)
 
 BOOST_AUTO_TEST_CASE(gives_back_numbers_within_the_error_that_it_reports) {
   const auto numbers = normal_numbers(3000, 0.02);

@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(quantized_damage)
+
 namespace {
 
 constexpr std::uint64_t kElements = 100;
@@ -61,8 +63,6 @@ bool mentions(const std::string& text, std::string_view part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(quantized_damage)
 
 BOOST_AUTO_TEST_CASE(refuses_side_data_that_breaks_a_rule) {
   const std::string bytes = sample(false);

@@ -10,6 +10,8 @@ using namespace thalia;
 using namespace thalia::model;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(tensor_corner)
+
 namespace {
 
 // 1, 2, 3, … in row-major order.
@@ -34,8 +36,6 @@ std::vector<float> floats(const Tensor& tensor) {
 const std::vector<float> kGrownMatrix{1, 2, 3, 103, 4, 5, 6, 107, 108, 109, 110, 111};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tensor_corner)
 
 BOOST_AUTO_TEST_CASE(old_elements_keep_their_indices_and_new_ones_are_filled) {
   const Tensor larger = grown(counting({2, 3}), {3, 4}, number_them);

@@ -12,6 +12,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(tensor_encoding)
+
 namespace {
 
 // [[0, 1.5, 0], [0, 0, 0], [-2, 0, -0.0]]
@@ -34,8 +36,6 @@ Tensor mostly_zeros(DType dtype, const Shape& shape, std::uint64_t nonzero) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tensor_encoding)
 
 BOOST_AUTO_TEST_CASE(csr_holds_what_is_not_zero_bits) {
   const Tensor sparse = matrix().to_csr();

@@ -13,6 +13,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(tensor_value)
+
 namespace {
 
 Tensor three() {
@@ -20,8 +22,6 @@ Tensor three() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tensor_value)
 
 BOOST_AUTO_TEST_CASE(default_is_dense_f32_without_elements) {
   const Tensor tensor;

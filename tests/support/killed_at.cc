@@ -11,7 +11,7 @@
 namespace thalia::test {
 namespace {
 
-constexpr int kReturned = 40;
+constexpr int kSurvived = 40;
 constexpr int kFailed = 41;
 constexpr int kNotTraced = 42;
 
@@ -23,7 +23,7 @@ constexpr int kNotTraced = 42;
   } catch (...) {
     ::_exit(kFailed);
   }
-  ::_exit(kReturned);
+  ::_exit(kSurvived);
 }
 
 int wait_for(pid_t child) {
@@ -36,7 +36,7 @@ int wait_for(pid_t child) {
 End end_of(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotTraced)
     throw std::runtime_error("no tracing of child processes");
-  return WIFEXITED(status) && WEXITSTATUS(status) == kReturned ? End::returned : End::failed;
+  return WIFEXITED(status) && WEXITSTATUS(status) == kSurvived ? End::returned : End::failed;
 }
 
 }  // namespace

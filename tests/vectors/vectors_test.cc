@@ -18,6 +18,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
+BOOST_AUTO_TEST_SUITE(vectors)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,8 +186,6 @@ std::string list(const std::vector<Walk::Met>& met) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(vectors)
 
 BOOST_AUTO_TEST_CASE(files_are_those_of_the_manifest) {
   std::set<std::string> named{"refused/small_base.thalia"};
