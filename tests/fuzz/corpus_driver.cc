@@ -2,6 +2,7 @@
 // small files, flips, overwritten, removed and repeated bytes from a fixed seed. An ordinary test
 // with any compiler; a finding ends the process after its input was written down. Folders behind
 // --seeds are shared with other tests and many: their files get a few mutations and no truncations.
+// --thin N leaves all but one in N of truncations and mutations out, where each takes long.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -104,16 +105,19 @@ void mutate(Input& bytes, std::mt19937_64& random) {
   }
 }
 
-void run_file(const std::filesystem::path& path, std::size_t mutations, std::size_t truncations) {
+void run_file(const std::filesystem::path& path, std::size_t mutations, std::size_t truncations,
+              std::size_t thin) {
   std::ifstream stream(path, std::ios::binary);
   const Input original{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.good() && !stream.eof()) throw std::runtime_error("cannot read " + path.string());
   run(original);
-  for (std::size_t length = 0; length < std::min(original.size(), truncations); ++length) {
+  // From another length on in files of other sizes: together they see all.
+  for (std::size_t length = original.size() % thin; length < std::min(original.size(), truncations);
+       length += thin) {
     run(Input(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   std::mt19937_64 random(original.size());
-  for (std::size_t i = 0; i < mutations; ++i) {
+  for (std::size_t i = 0; i < (mutations + thin - 1) / thin; ++i) {
     Input changed = original;
     for (std::size_t count = 1 + below(random, 4); count > 0; --count) mutate(changed, random);
     run(changed);
@@ -124,6 +128,7 @@ void run_file(const std::filesystem::path& path, std::size_t mutations, std::siz
 
 int main(int argc, char** argv) {
   const std::size_t mutations = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;
+  std::size_t thin = 1;
   std::set<std::filesystem::path> files, seeds;
   std::set<std::filesystem::path>* list = &files;
   for (int i = 2; i < argc; ++i) {
@@ -131,20 +136,26 @@ int main(int argc, char** argv) {
       list = &seeds;
       continue;
     }
+    if (std::string_view(argv[i]) == "--thin" && i + 1 < argc) {
+      thin = std::max<std::size_t>(1, std::strtoul(argv[++i], nullptr, 10));
+      continue;
+    }
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       if (entry.is_regular_file()) list->insert(entry.path());
     }
   }
   if (files.empty() || list->empty()) {
-    std::fprintf(stderr,
-                 "usage: %s MUTATIONS CORPUS-FOLDER… [--seeds FOLDER…], with at least one file\n",
-                 argv[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s MUTATIONS [--thin N] CORPUS-FOLDER… [--seeds FOLDER…], with at least one "
+        "file\n",
+        argv[0]);
     return 2;
   }
   for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGSEGV}) std::signal(signal, end_by_signal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_finding);
-  for (const auto& file : files) run_file(file, mutations, kTruncations);
-  for (const auto& seed : seeds) run_file(seed, kSeedMutations, 0);
-  std::printf("%zu files, each with %zu mutations; %zu seeds\n", files.size(), mutations,
-              seeds.size());
+  for (const auto& file : files) run_file(file, mutations, kTruncations, thin);
+  for (const auto& seed : seeds) run_file(seed, kSeedMutations, 0, thin);
+  std::printf("%zu files, each with %zu mutations; %zu seeds; one in %zu\n", files.size(),
+              mutations, seeds.size(), thin);
 }
