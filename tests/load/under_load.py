@@ -1,0 +1,54 @@
+"""Runs a program again and again beside busy loops, as on a machine that others use too.
+
+usage: under_load.py TIMES LOOPS PROGRAM [ARGUMENT...]
+
+A test that counts on when a thread runs passes on an idle machine. The first run that fails ends
+it, with that run's output and status.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+
+
+def spin(parent):
+    """A loop ends by itself where its parent was killed and could not end it."""
+    while os.getppid() == parent:
+        for _ in range(1_000_000):
+            pass
+
+
+def run(times, command):
+    for number in range(1, times + 1):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            sys.stdout.buffer.write(done.stdout)
+            print(f"run {number} of {times} under load ended with status {done.returncode}: {' '.join(command)}")
+            return 1
+    print(f"{times} runs under load passed")
+    return 0
+
+
+def main():
+    times, loops, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    if times < 1 or loops < 1 or not command:
+        raise SystemExit(__doc__)
+    # Meson ends a test that takes too long by SIGTERM: as any other end, it goes through `finally`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    context = multiprocessing.get_context("fork")
+    busy = [context.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(loops)]
+    try:
+        for process in busy:
+            process.start()
+        return run(times, command)
+    finally:
+        for process in busy:
+            if process.pid is not None:
+                process.kill()
+                process.join()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
