@@ -12,14 +12,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "thalia/region.h"
 #include "thalia/value.h"
 
 namespace thalia {
+
+/// What the axes of tensors count, by path: {"weights.w_rec": ["neurons", "neurons"]}.
+using TensorAxes = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 /// The components of a region's state that the format knows, by the names that they have there. A
 /// state may have any others.

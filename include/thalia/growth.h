@@ -29,9 +29,6 @@ enum class WeightInit {
 std::string_view weight_init_name(WeightInit init) noexcept;
 std::optional<WeightInit> weight_init_from_name(std::string_view name) noexcept;
 
-/// What the axes of tensors count, by path: {"weights.w_rec": ["neurons", "neurons"]}.
-using TensorAxes = std::map<std::string, std::vector<std::string>, std::less<>>;
-
 struct GrowthOptions {
   WeightInit initialization = WeightInit::sparse_random;
   double sparsity = 0.1;          ///< share of the possible new connections that are made, 0 to 1

@@ -43,6 +43,14 @@ namespace thalia {
       {.field = std::string(field), .value = std::move(value), .bound = std::move(bound)});
 }
 
+/// An option against what it may be, its least and its greatest value among them.
+inline void check_option(std::string_view name, std::uint64_t value, std::uint64_t least,
+                         std::uint64_t greatest) {
+  if (value >= least && value <= greatest) return;
+  fail_argument(ErrorCode::bad_argument, name, std::to_string(value),
+                fmt::format("{} to {}", least, greatest));
+}
+
 /// Throws CancelledError once a stop was requested. For the places where long work may end.
 inline void stop_if_cancelled(const std::stop_token& cancel) {
   if (cancel.stop_requested()) throw CancelledError(ErrorCode::cancelled, "cancelled on request");

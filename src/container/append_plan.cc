@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/short_name.h"
+#include "container/stored_connection.h"
 #include "format/extent.h"
 #include "thalia/format/constants.h"
 
@@ -153,9 +154,9 @@ void AppendPlan::compose_connections(Draft& out) {
     const StoredConnection stored = stored_connection(*file_, i);
     out.connections.push_back({.source = stored.source, .target = stored.target});
     set_matrices(out, old_matrix(stored.weights),
-                 stored.delays == DraftConnection::kNone
-                     ? std::nullopt
-                     : std::optional(old_matrix(stored.delays)));
+                 stored.delays
+                     ? std::optional(old_matrix(*stored.delays))
+                     : std::nullopt);
   }
   for (const DraftConnection& added : added_.connections) {
     out.connections.push_back({.source = added.source, .target = added.target});

@@ -31,15 +31,6 @@ DraftTensor tensor_to_carry(const detail::OpenFile& file, std::uint32_t region,
 /// A region's headers and texts; an empty object where it has no config.
 RegionSpec region_spec(const RegionView& region);
 
-/// The pair of names and matrices of a connection, from the file's stored form.
-struct StoredConnection {
-  std::string source;  ///< short names
-  std::string target;
-  std::uint32_t weights;  ///< numbers of tensors
-  std::uint32_t delays;   ///< DraftConnection::kNone where there are none
-};
-StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i);
-
 /// The tensors of a region, and what adds them to one of a draft. To be read first, as reading may
 /// fail.
 std::vector<DraftTensor> region_to_carry(const detail::OpenFile& file, const RegionView& region);

@@ -6,13 +6,6 @@
 
 namespace thalia::container {
 
-void check_option(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
-  if (value < low || value > high) {
-    fail_argument(ErrorCode::bad_argument, name, std::to_string(value),
-                  fmt::format("{} to {}", low, high));
-  }
-}
-
 void check_options(const SaveOptions& options) {
   check_option("checksum", static_cast<std::uint32_t>(options.checksum), 0, 3);
   check_option("leaves", static_cast<std::uint8_t>(options.leaves), 1, 2);

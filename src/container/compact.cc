@@ -12,6 +12,7 @@
 #include "container/open_file.h"
 #include "container/payload_store.h"
 #include "container/seal.h"
+#include "container/stored_connection.h"
 #include "io/atomic_file.h"
 #include "io/locked_file.h"
 #include "thalia/paths.h"
@@ -40,9 +41,9 @@ container::Draft draft_of(const detail::OpenFile& file) {
     draft.connections.push_back({.source = stored.source, .target = stored.target});
     container::set_matrices(
         draft, container::tensor_to_carry(file, matrices, stored.weights),
-        stored.delays == container::DraftConnection::kNone
-            ? std::nullopt
-            : std::optional(container::tensor_to_carry(file, matrices, stored.delays)));
+        stored.delays
+            ? std::optional(container::tensor_to_carry(file, matrices, *stored.delays))
+            : std::nullopt);
   }
   return draft;
 }

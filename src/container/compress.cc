@@ -8,7 +8,6 @@
 #include "base/ordered_pool.h"
 #include "codec/chunk_codec.h"
 #include "codec/frame.h"
-#include "container/check_options.h"
 #include "container/frame_memory.h"
 #include "container/seek_table.h"
 #include "io/posix_file.h"
@@ -62,7 +61,7 @@ class Compression {
         path_(source),
         fd_(io::open_for_reading(source)),
         size_(io::file_size(fd_.get(), source)) {
-    container::check_option("frame_bytes", options.frame_bytes, 4096, 1 << 30);
+    check_option("frame_bytes", options.frame_bytes, 4096, 1 << 30);
     container::check_not_the_source(source, target);
   }
 

@@ -277,20 +277,6 @@ const format::DeltaTensor& OpenFile::delta_tensor(std::uint32_t number) const {
   });
 }
 
-TensorView OpenFile::tensor_view(std::uint32_t region, std::uint32_t number) const {
-  const format::DirectoryRegion& record = directory_region(region);
-  const format::TensorEntry& entry = tensor_entry(number);
-  named([&] {
-    format::validate_tensor_entry(entry, tensor_entry_offset(number), *directory_,
-                                  owner_extent(region));
-  });
-  return TensorView(shared_from_this(), name(record.name_offset, record.name_length), &entry);
-}
-
-RegionView OpenFile::region_view(std::uint32_t region) const {
-  return RegionView(shared_from_this(), region);
-}
-
 std::uint32_t OpenFile::connection_count() const {
   return named([&]() -> std::uint32_t {
     if (header_.connectivity_length == 0) return 0;

@@ -29,7 +29,13 @@
 #include "thalia/format/region.h"
 #include "thalia/format/tensor.h"
 #include "thalia/options.h"
-#include "thalia/region.h"
+
+namespace thalia {
+
+class RegionView;
+class TensorView;
+
+}  // namespace thalia
 
 namespace thalia::detail {
 

@@ -6,11 +6,11 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "container/carried_tensor.h"
 #include "container/dead_bytes.h"
 #include "container/delta_prefix.h"
 #include "container/open_file.h"
 #include "container/short_name.h"
+#include "container/stored_connection.h"
 #include "thalia/format/constants.h"
 
 namespace thalia {
@@ -164,8 +164,7 @@ ConnectionView Reader::connection(std::uint32_t i) const {
                         .target = std::move(stored.target),
                         .weights = file_->tensor_view(matrices, stored.weights),
                         .delays = std::nullopt};
-    if (stored.delays != container::DraftConnection::kNone)
-      view.delays = file_->tensor_view(matrices, stored.delays);
+    if (stored.delays) view.delays = file_->tensor_view(matrices, *stored.delays);
     return view;
   });
 }

@@ -5,6 +5,10 @@
 
 namespace thalia {
 
+RegionView detail::OpenFile::region_view(std::uint32_t region) const {
+  return RegionView(shared_from_this(), region);
+}
+
 RegionView::RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index)
     : file_(std::move(file)), record_(&file_->directory_region(index)), index_(index) {
   name_ = file_->name(record_->name_offset, record_->name_length);

@@ -4,7 +4,6 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "container/check_options.h"
 #include "container/open_file.h"
 #include "container/stream_plan.h"
 #include "container/stream_session.h"
@@ -17,10 +16,10 @@ namespace {
 constexpr std::uint64_t kLeastMemory = 4 << 20;
 
 void check_options(const StreamOptions& options) {
-  container::check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
-  container::check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
-  container::check_option("memory_bytes", options.memory_bytes, kLeastMemory, UINT64_MAX);
-  container::check_option("queue_depth", options.queue_depth, 1, 1024);
+  check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
+  check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
+  check_option("memory_bytes", options.memory_bytes, kLeastMemory, UINT64_MAX);
+  check_option("queue_depth", options.queue_depth, 1, 1024);
 }
 
 // The tables are about to be read where they were when the file was opened.

@@ -11,8 +11,19 @@
 #include "container/chunk_reader.h"
 #include "container/open_file.h"
 #include "container/tensor_reading.h"
+#include "format/validate_directory.h"
 
 namespace thalia {
+
+TensorView detail::OpenFile::tensor_view(std::uint32_t region, std::uint32_t number) const {
+  const format::DirectoryRegion& record = directory_region(region);
+  const format::TensorEntry& entry = tensor_entry(number);
+  named([&] {
+    format::validate_tensor_entry(entry, tensor_entry_offset(number), *directory_,
+                                  owner_extent(region));
+  });
+  return TensorView(shared_from_this(), name(record.name_offset, record.name_length), &entry);
+}
 
 TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
                        const format::TensorEntry* entry)

@@ -14,7 +14,7 @@
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/format/constants.h"
-#include "thalia/migrate.h"
+#include "thalia/format_version.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"

@@ -11,7 +11,7 @@
 #include "model/tensor_conversion.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
-#include "thalia/migrate.h"
+#include "thalia/format_version.h"
 #include "thalia/v01.h"
 #include "thalia/v01_state.h"
 

@@ -36,7 +36,4 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 TensorSpec spec_of(const TensorView& tensor);
 TensorSpec spec_of(const SafetensorsTensor& tensor);
 
-/// "'a', 'b', 'c' and 4 more", for sentences about what is lost.
-std::string list_names(const std::vector<std::string>& names);
-
 }  // namespace thalia::interop

@@ -194,15 +194,5 @@ TensorSpec spec_of(const SafetensorsTensor& tensor) {
   return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
 }
 
-std::string list_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i], 60));
-  }
-  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
-  return text;
-}
-
 }  // namespace interop
 }  // namespace thalia

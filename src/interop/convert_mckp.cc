@@ -8,6 +8,7 @@
 
 #include "interop/conversions.h"
 #include "interop/flat_export.h"
+#include "interop/list_names.h"
 #include "interop/precision_run.h"
 #include "interop/region_ids.h"
 #include "interop/safetensors_writer.h"

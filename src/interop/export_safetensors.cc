@@ -5,6 +5,7 @@
 
 #include "interop/conversions.h"
 #include "interop/flat_export.h"
+#include "interop/list_names.h"
 #include "interop/payload_pieces.h"
 #include "interop/precision_run.h"
 #include "interop/safetensors_origin.h"

@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "interop/conversions.h"
+#include "interop/list_names.h"
 #include "interop/safetensors_dtype.h"
 #include "interop/safetensors_parse.h"
 #include "json/reader.h"

@@ -1,4 +1,5 @@
-// Versions and what leads from one to another: thalia/migrate.h.
+#include "thalia/format_version.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,22 +8,8 @@
 #include "interop/file_start.h"
 #include "thalia/format/constants.h"
 #include "thalia/format/header.h"
-#include "thalia/migrate.h"
 
 namespace thalia {
-namespace {
-
-constexpr std::uint16_t kOriginalMajor = 0;
-
-bool is_written(const FormatVersion& version) {
-  return version == FormatVersion{0, 1, 0} || version == FormatVersion{1, 0, 0};
-}
-
-bool is_read(const FormatVersion& version) {
-  return version.major == kOriginalMajor || version.major == format::kMajorVersion;
-}
-
-}  // namespace
 
 std::string FormatVersion::to_string() const {
   return fmt::format("{}.{}.{}", major, minor, patch);
@@ -56,28 +43,6 @@ std::optional<FormatVersion> read_format_version(const std::filesystem::path& pa
   std::memcpy(&begin, start.data(), sizeof begin);
   if (std::memcmp(begin.magic, format::kMagic, sizeof begin.magic) != 0) return std::nullopt;
   return FormatVersion{begin.major, begin.minor, begin.patch};
-}
-
-Migration can_migrate(const FormatVersion& from, const FormatVersion& to) {
-  if (!is_read(from)) {
-    return {.reason = fmt::format("major version {} is not known", from.major)};
-  }
-  if (!is_written(to)) {
-    return {.reason = fmt::format("{} is no version to write: 0.1 and 1.0 are", to.to_string())};
-  }
-  if (from.major == to.major) {
-    return {.possible = true, .automatic = true, .reason = "nothing is lost: the format stays"};
-  }
-  if (from.major < to.major) {
-    return {.possible = true,
-            .automatic = true,
-            .reason = "nothing is lost: 1.0 has a place for all that 0.1 files hold"};
-  }
-  return {.possible = true,
-          .lossy = true,
-          .reason =
-              "down across a major version: 0.1 has no place for n_inputs, neuron types and "
-              "metadata of regions, and for element types but six"};
 }
 
 }  // namespace thalia

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "container/carried_tensor.h"
 #include "container/short_name.h"
+#include "interop/list_names.h"
 #include "interop/payload_pieces.h"
 #include "thalia/error.h"
 

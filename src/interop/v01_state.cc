@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "interop/conversions.h"
+#include "interop/list_names.h"
 #include "interop/v01_metadata.h"
 #include "interop/v01_names.h"
 #include "interop/v01_widen.h"

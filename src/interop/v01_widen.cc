@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/utf8.h"
-#include "interop/conversions.h"
+#include "interop/list_names.h"
 #include "interop/v01_tensor.h"
 #include "model/element_decoder.h"
 #include "model/tensor_conversion.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "container/carried_tensor.h"
+#include "container/stored_connection.h"
 #include "model/base_state.h"
 #include "model/delta_access.h"
 #include "model/tensor_chain.h"
@@ -64,7 +64,7 @@ class FileBase final : public BaseState {
       BaseNames::Connection& out = names.connections.emplace_back();
       out.source = std::move(stored.source);
       out.target = std::move(stored.target);
-      out.delays = stored.delays != container::DraftConnection::kNone;
+      out.delays = stored.delays.has_value();
     }
     return names;
   }

@@ -8,9 +8,9 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "container/carried_tensor.h"
 #include "container/delta_prefix.h"
 #include "container/open_bytes.h"
+#include "container/stored_connection.h"
 #include "format/fixed_name.h"
 #include "io/base_file.h"
 #include "thalia/paths.h"
@@ -140,9 +140,9 @@ std::optional<FilePlace> ChainLink::find(const TensorKey& key) const {
   const auto connection = connections_.find(pair_of(key.source, key.target));
   if (connection == connections_.end()) return std::nullopt;
   const auto stored = container::stored_connection(file, connection->second);
-  const std::uint32_t number = key.delays ? stored.delays : stored.weights;
-  if (number == container::DraftConnection::kNone) return std::nullopt;
-  return FilePlace{file.region_count(), number};
+  const std::optional<std::uint32_t> number = key.delays ? stored.delays : stored.weights;
+  if (!number) return std::nullopt;
+  return FilePlace{file.region_count(), *number};
 }
 
 FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const ChainOptions& options)

@@ -132,8 +132,7 @@ class GrowingFile {
 
   bool takes_inputs(const RegionView& view) const {
     BrainRegion region{.n_neurons = view.n_neurons(), .metadata = metadata_of(view)};
-    const GrowthOptions none;
-    const model::RegionAxes axes(view.name(), region, none);
+    const model::RegionAxes axes(view.name(), region);
     bool found = false;
     model::for_each_placed(view, region.metadata, Value::object(),
                            [&](const model::PlacedTensor& placed, const TensorView& tensor) {

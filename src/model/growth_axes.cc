@@ -74,15 +74,15 @@ std::string_view component_of(std::string_view path) {
 }  // namespace
 
 RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region,
-                       const GrowthOptions& options)
+                       const TensorAxes& axes, std::string_view population)
     : name_(name),
       region_(region),
-      population_(options.population),
+      population_(population),
       axes_(axes_of_metadata(name, region.metadata)) {
-  for (const auto& [path, axes] : options.axes) axes_.insert_or_assign(path, axes);
-  for (const auto& [path, axes] : axes_) {
+  for (const auto& [path, names] : axes) axes_.insert_or_assign(path, names);
+  for (const auto& [path, names] : axes_) {
     has_populations_ |= std::ranges::any_of(
-        axes, [](const std::string& axis) { return axis.starts_with(kPopulation); });
+        names, [](const std::string& axis) { return axis.starts_with(kPopulation); });
   }
 }
 

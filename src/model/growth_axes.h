@@ -10,26 +10,27 @@
 
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
-#include "thalia/growth.h"
 
 namespace thalia::model {
 
 /// One bit a dimension.
 using AxisSet = std::bitset<Shape::kMaxRank>;
 
-/// The axes of one region's tensors, as options or metadata say, else by names and shapes. Refers
-/// to the region and the options.
+/// The axes of one region's tensors, as `axes` or the metadata say, else by names and shapes. Refers
+/// to the region and the names.
 class RegionAxes {
  public:
+  /// @param axes go before the metadata. @param population of a region with several: the one meant.
   /// @throws UsageError (bad_argument) where the "axes" of the metadata are no object of arrays of
   /// texts.
-  RegionAxes(std::string_view name, const BrainRegion& region, const GrowthOptions& options);
+  RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes = {},
+             std::string_view population = {});
 
   struct Neurons {
     AxisSet axes;
     std::uint64_t per_element = 1;  ///< neurons that one index stands for
   };
-  /// Of the population that the options name, if any. @throws UsageError (wrong_state) where the
+  /// Of the population that was named, if any. @throws UsageError (wrong_state) where the
   /// shape leaves open which axes these are, or the region has populations and none is named;
   /// (size_mismatch) where an axis has another extent than the region neurons.
   Neurons neurons(const std::string& path, const Shape& shape) const;

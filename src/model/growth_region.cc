@@ -175,7 +175,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
     fail_region(ErrorCode::size_mismatch, name, "too many neurons", "n_new", std::to_string(n_new),
                 std::to_string(std::numeric_limits<std::uint32_t>::max() - region.n_neurons));
   }
-  const RegionAxes axes(name, region, options);
+  const RegionAxes axes(name, region, options.axes, options.population);
   if (axes.has_populations() && options.population.empty()) {
     fail_region(ErrorCode::wrong_state, name, "the region has several populations of neurons",
                 "population", "none", "the one that grows");
@@ -210,7 +210,7 @@ bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::st
 
 std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,
                                          std::string_view source, const GrowthOptions& options) {
-  const RegionAxes axes(name, region, options);
+  const RegionAxes axes(name, region, options.axes, options.population);
   std::optional<std::uint64_t> size;
   for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
     const AxisSet found = axes.source(path, tensor.shape(), source);
@@ -230,13 +230,13 @@ std::uint64_t require_source(const BrainRegion& region, std::string_view name,
                              std::string_view source, const GrowthOptions& options) {
   if (const auto size = find_source(region, name, source, options)) return *size;
   fail_region(ErrorCode::not_found, name, "no tensor has an axis of that source", "source",
-              printable(source), joined(RegionAxes(name, region, options).sources()));
+              printable(source), joined(RegionAxes(name, region, options.axes, options.population).sources()));
 }
 
 GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std::string_view source,
                                 std::uint64_t new_size, const GrowthOptions& options) {
   GrowthResult result{.n_neurons = region.n_neurons};
-  const RegionAxes axes(name, region, options);
+  const RegionAxes axes(name, region, options.axes, options.population);
   const std::uint64_t old_size = require_source(region, name, source, options);
   if (new_size <= old_size) {
     result.nothing_done =

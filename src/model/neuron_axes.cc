@@ -18,8 +18,7 @@ class Finding {
       : region_(region), n_neurons_(n_neurons) {}
 
   void add_own(const BrainRegion& region, const TensorAxes& declared) {
-    const GrowthOptions options{.axes = declared};
-    const RegionAxes axes(region_, region, options);
+    const RegionAxes axes(region_, region, declared);
     if (axes.has_populations()) fail("the region has several populations of neurons");
     for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
       const auto [found, per_element] = axes.neurons(path, tensor.shape());
@@ -29,12 +28,11 @@ class Finding {
   }
 
   void add_targets(const RegionSet& set, std::string_view prefix) {
-    const GrowthOptions options;
     for (const std::string& name : set.names()) {
       const std::string full = std::string(prefix) + name;
       if (full == region_) continue;
       const BrainRegion& region = set.at(name);
-      const RegionAxes axes(full, region, options);
+      const RegionAxes axes(full, region);
       const std::size_t before = result_.axes.size();
       for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
         add({.region = full, .path = path}, tensor, axes.source(path, tensor.shape(), region_));

@@ -11,6 +11,7 @@
 #include "container/open_file.h"
 #include "container/payload_store.h"
 #include "container/seal.h"
+#include "container/stored_connection.h"
 #include "io/atomic_file.h"
 #include "model/quantizer.h"
 #include "model/stored_brain.h"
@@ -93,8 +94,8 @@ class FileQuantization {
       const container::StoredConnection stored = container::stored_connection(file_, i);
       draft_.connections.push_back({.source = stored.source, .target = stored.target});
       std::optional<container::DraftTensor> delays;
-      if (stored.delays != container::DraftConnection::kNone)
-        delays = container::tensor_to_carry(file_, matrices, stored.delays);
+      if (stored.delays)
+        delays = container::tensor_to_carry(file_, matrices, *stored.delays);
       container::set_matrices(draft_, container::tensor_to_carry(file_, matrices, stored.weights),
                               std::move(delays));
     }

@@ -57,10 +57,9 @@ void check_shapes(std::string_view name, const BrainRegion& region) {
       }
     });
   }
-  const GrowthOptions none;
   std::optional<RegionAxes> axes;
   try {
-    axes.emplace(name, region, none);
+    axes.emplace(name, region);
   } catch (const UsageError&) {
     return;  // "axes" of the application's own
   }

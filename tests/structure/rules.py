@@ -28,6 +28,7 @@ PUBLIC_LAYERS = {
     "dtype.h": "base",
     "error.h": "base",
     "file_identity.h": "base",
+    "format_version.h": "interop",
     "shape.h": "base",
     "text.h": "base",
     "version.h": "base",
