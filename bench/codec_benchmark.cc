@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codec/float_conversion.h"
+#include "codec/float/conversion.h"
 #include "codec_peers.h"
 #include "floors.h"
 #include "samples.h"

@@ -4,11 +4,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "codec/byte_planes.h"
-#include "codec/lz4_frame.h"
-#include "codec/packed_exponents.h"
-#include "codec/plane_entropy.h"
-#include "codec/zstd_frame.h"
+#include "codec/exponents/packed_exponents.h"
+#include "codec/frame/lz4_frame.h"
+#include "codec/frame/zstd_frame.h"
+#include "codec/planes/split.h"
+#include "codec/rans/plane_entropy.h"
 
 namespace thalia::bench {
 namespace {

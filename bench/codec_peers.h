@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codec/element_layout.h"
+#include "codec/cpu/element_layout.h"
 #include "thalia/bytes.h"
 
 namespace thalia::bench {

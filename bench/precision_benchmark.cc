@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codec/float_conversion.h"
-#include "codec/float_loss.h"
+#include "codec/float/conversion.h"
+#include "codec/float/loss.h"
 #include "floors.h"
 #include "samples.h"
 #include "subject.h"

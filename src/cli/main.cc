@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/changed_file.h"
-#include "cli/command.h"
-#include "cli/complaint.h"
-#include "cli/error_json.h"
-#include "cli/stop_on_signal.h"
+#include "cli/command/changed_file.h"
+#include "cli/command/command.h"
+#include "cli/print/complaint.h"
+#include "cli/print/error_json.h"
+#include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {

@@ -10,9 +10,9 @@
 
 namespace thalia::io {
 
-std::unique_ptr<DirectReader> DirectReader::create(const ReadFile& file, ReadWay way,
+std::unique_ptr<DirectReader> DirectReader::create(const ReadFile& file, ReadMethod way,
                                                    unsigned depth, std::size_t buffer_bytes) {
-  const bool with_ring = file.direct_fd >= 0 && way == ReadWay::ring;
+  const bool with_ring = file.direct_fd >= 0 && way == ReadMethod::ring;
   std::optional<Uring> ring = with_ring ? Uring::create(depth) : std::nullopt;
   if (with_ring && !ring) return nullptr;
   return std::unique_ptr<DirectReader>(

@@ -16,7 +16,7 @@
 namespace thalia::io {
 
 /// Who waits for direct reads.
-enum class ReadWay { ring, threads };
+enum class ReadMethod { ring, threads };
 
 /// The same file twice, borrowed. `path` is for messages.
 struct ReadFile {
@@ -33,7 +33,7 @@ class DirectReader {
 
   /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
   /// kDirectAlignment. @return null where io_uring is asked for and not to be had.
-  static std::unique_ptr<DirectReader> create(const ReadFile& file, ReadWay way, unsigned depth,
+  static std::unique_ptr<DirectReader> create(const ReadFile& file, ReadMethod way, unsigned depth,
                                               std::size_t buffer_bytes);
   /// Waits for what is in flight: no memory is written to afterwards.
   ~DirectReader();

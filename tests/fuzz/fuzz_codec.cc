@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "codec/byte_planes.h"
-#include "codec/chunk_codec.h"
-#include "codec/packed_exponents.h"
-#include "codec/plane_entropy.h"
+#include "codec/chunk/codec.h"
+#include "codec/exponents/packed_exponents.h"
+#include "codec/planes/split.h"
+#include "codec/rans/plane_entropy.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 

@@ -12,7 +12,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "integrity/crc32.h"
-#include "model/delta_sample.h"
+#include "model/delta/sample.h"
 #include "support/damage.h"
 #include "support/files.h"
 #include "thalia/error.h"

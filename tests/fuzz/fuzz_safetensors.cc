@@ -5,8 +5,8 @@
 #include <string>
 
 #include "fuzz/fuzz_target.h"
-#include "interop/safetensors_header.h"
-#include "interop/safetensors_parse.h"
+#include "interop/safetensors/header.h"
+#include "interop/safetensors/parse.h"
 #include "thalia/error.h"
 
 using namespace thalia;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/fuzz_target.h"
-#include "model/stored_region.h"
+#include "model/brain/stored_region.h"
 #include "support/files.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "container/unwrap.h"
+#include "container/wrap/unwrap.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/memory_file.h"
 #include "support/damage.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "boost_test.h"
-#include "codec/zstd_frame.h"
+#include "codec/frame/zstd_frame.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
 #include "thalia/brain_checkpoint.h"

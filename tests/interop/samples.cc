@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "interop/safetensors_dtype.h"
+#include "interop/shared/dtype_names.h"
 
 namespace thalia::test {
 

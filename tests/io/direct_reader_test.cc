@@ -40,8 +40,8 @@ struct ReadableFile {
     const int direct_fd = means == Means::page_cache ? -1 : direct.get();
     if (means != Means::page_cache && !direct) return nullptr;
     return DirectReader::create({fd.get(), direct_fd, folder / "f"},
-                                means == Means::ring ? ReadWay::ring : ReadWay::threads, depth,
-                                kExtent);
+                                means == Means::ring ? ReadMethod::ring : ReadMethod::threads,
+                                depth, kExtent);
   }
   bool holds(std::uint64_t offset, ByteSpan bytes) const {
     const ByteSpan wanted = ByteSpan(data).subspan(offset, bytes.size());
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_failed_read_is_an_io_error_with_path_and_offset) {
   // The kernel refuses to read through a descriptor for writing.
   const UniqueFd write_only = open_direct(file.fd.get(), DirectAccess::write);
   if (!write_only) return;
-  for (const ReadWay way : {ReadWay::ring, ReadWay::threads}) {
+  for (const ReadMethod way : {ReadMethod::ring, ReadMethod::threads}) {
     const auto reader =
         DirectReader::create({file.fd.get(), write_only.get(), file.folder / "f"}, way, 2, kExtent);
     if (!reader) continue;

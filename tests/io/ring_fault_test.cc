@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_read_that_the_ring_does_not_do_is_done_all_the_same) {
   for (const Case& one : kCases) {
     BOOST_TEST_CONTEXT(one.name) {
       const auto reader = DirectReader::create({fd.get(), direct.get(), folder / "f"},
-                                               ReadWay::ring, kDepth, kExtent);
+                                               ReadMethod::ring, kDepth, kExtent);
       const FaultyRings faulty(one.faults);
       std::size_t asked = 0;
       const AlignedBuffer own(kExtents * kExtent);
@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(a_verdict_on_the_file_is_an_error_and_not_tried_again) {
 
     const UniqueFd fd = open_for_reading(folder / "r");
     const UniqueFd direct = open_direct(fd.get(), DirectAccess::read);
-    const auto reader = DirectReader::create({fd.get(), direct.get(), folder / "r"}, ReadWay::ring,
-                                             kDepth, kExtent);
+    const auto reader = DirectReader::create({fd.get(), direct.get(), folder / "r"},
+                                             ReadMethod::ring, kDepth, kExtent);
     reader->start(0, kExtent, DirectReader::Source::disk);
     BOOST_CHECK_EXCEPTION(reader->oldest(), IoError, is_it);
   }

@@ -22,13 +22,14 @@ LAYERS = {
     "interop": _FOUNDATION | _SIBLINGS | {"container", "model"},
 }
 
-# The layer that a public header belongs to; headers of include/thalia/format belong to format.
-PUBLIC_LAYERS = {
+# Where a public header belongs: a layer, or a room of one (tests/structure/rooms.py). Those of
+# include/thalia/format belong to format.
+PUBLIC_PLACES = {
     "bytes.h": "base",
     "dtype.h": "base",
     "error.h": "base",
     "file_identity.h": "base",
-    "format_version.h": "interop",
+    "format_version.h": "interop/v01",
     "shape.h": "base",
     "text.h": "base",
     "version.h": "base",
@@ -39,48 +40,48 @@ PUBLIC_LAYERS = {
     "storage.h": "io",
     "output_file.h": "io",
     "json_writer.h": "json",
-    "tensor.h": "container",
-    "region.h": "container",
-    "reader.h": "container",
-    "stream.h": "container",
-    "writer.h": "container",
-    "append.h": "container",
-    "compact.h": "container",
-    "recover.h": "container",
-    "async_save.h": "container",
-    "verify.h": "container",
-    "metadata_file.h": "container",
-    "wrap.h": "container",
-    "brain_region.h": "model",
-    "brain_state.h": "model",
-    "delta.h": "model",
-    "precision.h": "model",
-    "precision_statistics.h": "model",
-    "quantization.h": "model",
-    "capacity.h": "model",
-    "checkpoint_metadata.h": "model",
-    "grow_file.h": "model",
-    "load_into.h": "model",
-    "low_rank.h": "model",
-    "prune.h": "model",
-    "growth.h": "model",
-    "diff.h": "model",
-    "growth_history.h": "model",
+    "tensor.h": "container/read",
+    "region.h": "container/read",
+    "reader.h": "container/read",
+    "stream.h": "container/stream",
+    "writer.h": "container/write",
+    "append.h": "container/append",
+    "compact.h": "container/append",
+    "recover.h": "container/file",
+    "async_save.h": "container/background",
+    "verify.h": "container/verify",
+    "metadata_file.h": "container/file",
+    "wrap.h": "container/wrap",
+    "brain_region.h": "model/brain",
+    "brain_state.h": "model/brain",
+    "delta.h": "model/delta",
+    "precision.h": "model/precision",
+    "precision_statistics.h": "model/precision",
+    "quantization.h": "model/quantize",
+    "capacity.h": "model/growth",
+    "checkpoint_metadata.h": "model/brain",
+    "grow_file.h": "model/growth",
+    "load_into.h": "model/growth",
+    "low_rank.h": "model/delta",
+    "prune.h": "model/growth",
+    "growth.h": "model/growth",
+    "diff.h": "model/diff",
+    "growth_history.h": "model/brain",
     "lazy.h": "base",
-    "state_options.h": "model",
-    "tensor_value.h": "model",
-    "value.h": "model",
-    "safetensors.h": "interop",
-    "brain_checkpoint.h": "interop",
-    "convert.h": "interop",
-    "migrate.h": "interop",
-    "v01.h": "interop",
-    "v01_binary.h": "interop",
-    "v01_state.h": "interop",
-    "mckp.h": "interop",
-    "mst.h": "interop",
-    "checkpoint_compressor.h": "interop",
-    "merge.h": "interop",
+    "state_options.h": "model/brain",
+    "tensor_value.h": "model/tensor",
+    "value.h": "model/value",
+    "safetensors.h": "interop/safetensors",
+    "brain_checkpoint.h": "interop/brain",
+    "convert.h": "interop/convert",
+    "migrate.h": "interop/convert",
+    "v01.h": "interop/v01",
+    "v01_binary.h": "interop/v01",
+    "v01_state.h": "interop/v01",
+    "mckp.h": "interop/mckp",
+    "mst.h": "interop/mst",
+    "checkpoint_compressor.h": "interop/mckp",
+    "merge.h": "interop/convert",
     "thalia.h": "interop",
 }
 
@@ -93,16 +94,16 @@ THIRD_PARTY = {
     r"fmt/": ("src/",),
     r"CLI/": ("src/cli/",),
     r"simdjson\.h$": ("src/json/",),
-    r"zstd(_errors)?\.h$": ("src/codec/zstd",),
-    r"lz4(hc|frame)?\.h$": ("src/codec/lz4",),
+    r"zstd(_errors)?\.h$": ("src/codec/frame/zstd_",),
+    r"lz4(hc|frame)?\.h$": ("src/codec/frame/lz4_",),
     r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.", "src/integrity/xxh64."),
     r"openssl/": ("src/integrity/sha256.",),
     r"libdeflate\.h$": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring", "tests/support/ring_fault."),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
-    r"immintrin\.h$": ("src/codec/float_", "src/codec/intrinsics."),
-    r"cpuid\.h$": ("src/codec/processor.",),
-    r"Eigen/": ("src/model/truncated_svd.",),
+    r"immintrin\.h$": ("src/codec/float/", "src/codec/cpu/intrinsics."),
+    r"cpuid\.h$": ("src/codec/cpu/processor.",),
+    r"Eigen/": ("src/model/delta/truncated_svd.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
 }
@@ -118,7 +119,7 @@ OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/
 CALLS = (
     (
         r"(?:std::filesystem|\bfs)::(?!path\b)\w+",
-        ("src/io/", "src/cli/bench_device."),
+        ("src/io/", "src/cli/command/bench_device."),
         "thalia/paths.h asks the file system, and its errors are IoErrors",
     ),
     (
@@ -128,12 +129,12 @@ CALLS = (
     ),
     (
         r"\bO_CREAT\b|std::ofstream|\bfopen\(|::rename(?:at2?)?\(|std::rename",
-        ("src/io/", "src/cli/bench_device."),
+        ("src/io/", "src/cli/command/bench_device."),
         "thalia/output_file.h writes files",
     ),
     (
         r"hardware_concurrency",
-        ("src/base/parallel.", "src/cli/bench."),
+        ("src/base/parallel.", "src/cli/command/bench."),
         "resolve_threads() says how many threads there are",
     ),
 )
@@ -151,7 +152,7 @@ def _layer_of(path):
     if path.startswith("include/thalia/format/"):
         return "format"
     if path.startswith("include/thalia/"):
-        return PUBLIC_LAYERS.get(parts[2], "unknown public header")
+        return PUBLIC_PLACES.get(parts[2], "unknown public header").split("/")[0]
     if parts[0] == "src" and not path.startswith(USERS_OF_THE_LIBRARY):
         return parts[1] if len(parts) > 2 else None
     return None
@@ -178,7 +179,7 @@ def _check_quoted(path, name):
     if is_public:
         other = _layer_of("include/" + name)
         if other == "unknown public header":
-            return "this public header has no layer in PUBLIC_LAYERS"
+            return "this public header has no layer in PUBLIC_PLACES"
     elif "/" in name:
         other = name.split("/")[0]
     else:
@@ -305,7 +306,7 @@ def calls_without_path(root):
     """Const calls of readers and views whose errors would not name the file."""
     found = []
     for name in VIEW_FILES:
-        path = root / "src/container" / f"{name}.cc"
+        path = root / "src/container/read" / f"{name}.cc"
         if not path.exists():
             continue
         for call in VIEW_CALL.finditer(path.read_text(encoding="utf-8")):

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "boost_test.h"
-#include "container/damage_check.h"
+#include "container/read/damage_check.h"
 #include "integrity/sha256.h"
 #include "support/damage.h"
 #include "support/files.h"

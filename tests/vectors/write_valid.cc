@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "model/delta_sample.h"
+#include "model/delta/sample.h"
 #include "thalia/append.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"

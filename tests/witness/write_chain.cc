@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "model/delta_sample.h"
-#include "model/tensor_conversion.h"
+#include "model/delta/sample.h"
+#include "model/tensor/conversion.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "codec/byte_planes.h"
-#include "codec/packed_exponents.h"
-#include "codec/plane_entropy.h"
+#include "codec/exponents/packed_exponents.h"
+#include "codec/planes/split.h"
+#include "codec/rans/plane_entropy.h"
 #include "support/bytes.h"
 
 using namespace thalia;

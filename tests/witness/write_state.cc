@@ -3,7 +3,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "model/brain_sample.h"
+#include "model/brain/brain_sample.h"
 #include "thalia/brain_checkpoint.h"
 
 int main(int argc, char** argv) {

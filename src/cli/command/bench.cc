@@ -1,0 +1,331 @@
+// thalia bench: saving and loading in a folder, beside what its disk and the memory can do.
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command/bench_device.h"
+#include "cli/command/command.h"
+#include "cli/print/bench_result.h"
+#include "cli/print/print.h"
+#include "cli/print/progress.h"
+#include "thalia/async_save.h"
+#include "thalia/error.h"
+#include "thalia/paths.h"
+#include "thalia/reader.h"
+#include "thalia/stream.h"
+#include "thalia/verify.h"
+#include "thalia/writer.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::uint64_t kTensorBytes = 16 << 20;
+constexpr std::uint64_t kLeastBytes = 1 << 20;
+constexpr const char* kMemoryCopy = "memory copy";
+constexpr const char* kRawWrite = "raw write, fsync";
+constexpr const char* kRawRead = "raw read";
+constexpr const char* kPagesStay =
+    "skipped: pages of the file stay in memory, nothing is cold here";
+
+struct BenchArguments {
+  std::string folder = ".";
+  std::uint64_t size = 1 << 30;
+  unsigned rounds = 3;
+  unsigned threads = 0;
+  bool json = false;
+};
+
+void check(std::uint64_t size, std::uint64_t bound, const std::string& why) {
+  if (size <= bound) return;
+  throw UsageError(
+      ErrorCode::bad_argument, {},
+      {.field = "--size", .value = human_bytes(size), .bound = human_bytes(bound) + ", " + why});
+}
+
+void check_size(const BenchArguments& arguments) {
+  if (arguments.size < kLeastBytes) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--size",
+                      .value = human_bytes(arguments.size),
+                      .bound = "at least " + human_bytes(kLeastBytes)});
+  }
+  struct statvfs disk {};
+  if (::statvfs(arguments.folder.c_str(), &disk) != 0)
+    throw IoError("statvfs", errno, {.path = arguments.folder});
+  check(arguments.size, std::uint64_t{disk.f_bavail} * disk.f_frsize / 2,
+        "half of what is free in " + arguments.folder);
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  check(arguments.size,
+        static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) / 4,
+        "a quarter of the memory");
+}
+
+// The state, where it is loaded to, and its files.
+class Bench {
+ public:
+  Bench(const BenchArguments& arguments, const Session& session)
+      : arguments_(arguments),
+        session_(session),
+        stop_(session.stop),
+        folder_(arguments.folder),
+        bytes_(arguments.size / 4096 * 4096),
+        weights_(bytes_),
+        target_(bytes_),
+        saver_({.snapshot_threads = arguments_.threads}),
+        bar_("bench") {
+    fill_with_weights(weights_.bytes(), arguments_.threads);
+    saver_.reserve(bytes_);
+    declare();
+    saver_.wait_until_reserved();
+  }
+
+  BenchReport run() {
+    for (unsigned round = 0; round < arguments_.rounds; ++round) {
+      // Who comes second finds other caches, and a disk with a past.
+      run_group(writes_, round % 2 == 1);
+      save_again();
+      run_group(reads_, round % 2 == 1);
+    }
+    // Without one of them the others stand beside nothing.
+    const bool never_cold = std::any_of(
+        reads_.begin(), reads_.end(), [](const Step& step) { return step.row.note == kPagesStay; });
+    BenchReport report{.folder = arguments_.folder,
+                       .bytes = bytes_,
+                       .rounds = arguments_.rounds,
+                       .threads = arguments_.threads,
+                       .rows = {}};
+    for (std::vector<Step>* group : {&writes_, &reads_}) {
+      for (Step& step : *group) {
+        if (never_cold && step.cache == Cache::cold) {
+          step.row.seconds.clear();
+          step.row.note = kPagesStay;
+        }
+        report.rows.push_back(std::move(step.row));
+      }
+    }
+    bar_.finish();
+    return report;
+  }
+
+ private:
+  enum class Cache { warm, cold };
+  struct Step {
+    BenchRow row;
+    std::function<void()> run;
+    Cache cache = Cache::warm;
+    std::function<void()> after = nullptr;  ///< not timed
+  };
+
+  void declare() {
+    const bool direct = folder_.allows_direct();
+    const std::string denied = direct ? "" : "through the page cache: O_DIRECT is denied here";
+    writes_ = {
+        {{kMemoryCopy, "", ""},
+         [this] { copy_memory(weights_.bytes(), target_.bytes(), arguments_.threads); }},
+        {{kRawWrite, "", denied},
+         [this, direct] { write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
+        {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
+        {{"save, durable, lz4", kRawWrite, ""},
+         [this] { save({.compression = format::Codec::lz4, .durability = Durability::full}); }},
+        {{"save, durable, zstd", kRawWrite, ""},
+         [this] { save({.compression = format::Codec::zstd, .durability = Durability::full}); }},
+        {{"save, durable, plane_entropy", kRawWrite, ""},
+         [this] {
+           save({.compression = format::Codec::plane_entropy, .durability = Durability::full});
+         }},
+        {{"save, durable, packed_exponents", kRawWrite, ""},
+         [this] {
+           save({.compression = format::Codec::packed_exponents, .durability = Durability::full});
+         }},
+        {{"save, not durable", kMemoryCopy, ""},
+         [this] { save({.durability = Durability::none}); }},
+        {{"save in the background, durable", kMemoryCopy,
+          "the time until the caller goes on; the file is written afterwards"},
+         [this] { background_ = saver_.save_async(writer({.durability = Durability::full})); },
+         Cache::warm,
+         [this] { background_->wait(); }},
+    };
+    reads_ = {
+        {{kRawRead, "", denied},
+         [this, direct] { read_raw(file(), target_.bytes(), direct, stop_); },
+         Cache::cold},
+        {{"load, cold, stream, verified", kRawRead, ""}, [this] { stream(); }, Cache::cold},
+        {{"load, cold, verified", kRawRead, ""}, [this] { load(); }, Cache::cold},
+        {{"load, warm, verified", kMemoryCopy, ""}, [this] { load(); }},
+        {{"verify, warm", kMemoryCopy, ""}, [this] { verify_file(); }},
+    };
+  }
+
+  void run_group(std::vector<Step>& group, bool backwards) {
+    const auto measured = [&](Step& step) {
+      throw_if_stopped(stop_);
+      prepare(step);
+      if (step.row.note == kPagesStay) return;
+      const auto start = std::chrono::steady_clock::now();
+      step.run();
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      step.row.seconds.push_back(taken.count());
+      if (step.after) step.after();
+      ++done_;
+      bar_.update(done_ * bytes_, total());
+    };
+    if (backwards) {
+      std::for_each(group.rbegin(), group.rend(), measured);
+    } else {
+      std::for_each(group.begin(), group.end(), measured);
+    }
+  }
+
+  // Before each run: no file to replace, a disk with nothing left to do, the cache as said, and
+  // free memory that was touched lately: where a virtual machine has given it back to its host, who
+  // runs first would wait for it.
+  void prepare(Step& step) {
+    const bool writes =
+        !writes_.empty() && &step >= writes_.data() && &step < writes_.data() + writes_.size();
+    if (writes) {
+      remove_file(folder_ / "raw");
+      remove_file(file());
+      folder_.settle();
+    } else if (step.cache == Cache::cold) {
+      if (!drop_from_cache(file())) step.row.note = kPagesStay;
+    } else {
+      read_raw(file(), target_.bytes(), false, stop_);
+    }
+    folder_.touch_free_memory(bytes_);
+  }
+
+  // What the reads read, whatever was written last.
+  void save_again() {
+    remove_file(folder_ / "raw");
+    remove_file(file());
+    save({.durability = Durability::full});
+    folder_.settle();
+  }
+
+  void save(const SaveOptions& options) { writer(options).commit(); }
+
+  Writer writer(SaveOptions options) {
+    options.threads = arguments_.threads;
+    options.cancel = stop_;
+    Writer writer(file(), options);
+    const RegionId region = writer.add_region({.name = "model"});
+    const ByteSpan weights = weights_.bytes();
+    for (std::uint64_t at = 0; at < bytes_; at += kTensorBytes) {
+      const ByteSpan part = weights.subspan(at, std::min(kTensorBytes, bytes_ - at));
+      writer.add_tensor(region,
+                        {.name = fmt::format("layers.{}", at / kTensorBytes),
+                         .dtype = DType::f32,
+                         .shape = {part.size() / sizeof(float)}},
+                        part);
+    }
+    return writer;
+  }
+
+  template <typename Options>
+  Options options() const {
+    auto options = session_.options<Options>();
+    options.threads = arguments_.threads;
+    return options;
+  }
+
+  Reader open() const { return Reader::open(file(), options<ReadOptions>()); }
+
+  void load() {
+    const Reader reader = open();
+    const RegionView region = reader.region("model");
+    MutableByteSpan out = target_.bytes();
+    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+      throw_if_stopped(stop_);
+      const TensorView tensor = region.tensor(i);
+      tensor.read(out.first(tensor.logical_bytes()));
+      out = out.subspan(tensor.logical_bytes());
+    }
+  }
+
+  void stream() {
+    const Reader reader = open();
+    MutableByteSpan out = target_.bytes();
+    const auto next = [&](const TensorView& tensor) {
+      const MutableByteSpan part = out.first(tensor.logical_bytes());
+      out = out.subspan(part.size());
+      return part;
+    };
+    auto streamed = options<StreamOptions>();
+    streamed.destination = next;
+    StreamReader stream(reader, streamed);
+    while (stream.next()) {
+    }
+  }
+
+  void verify_file() {
+    const VerifyReport report = verify(file(), options<VerifyOptions>());
+    if (!report.ok()) {
+      throw IntegrityError(ErrorCode::checksum_mismatch, report.findings.front().message,
+                           {.path = file().string()});
+    }
+  }
+
+  std::filesystem::path file() const { return folder_ / "state.thalia"; }
+  std::uint64_t total() const {
+    return arguments_.rounds * (writes_.size() + reads_.size()) * bytes_;
+  }
+
+  BenchArguments arguments_;
+  const Session& session_;
+  std::stop_token stop_;
+  BenchFolder folder_;
+  std::uint64_t bytes_;  ///< of the state: whole pages
+  PageMemory weights_;
+  PageMemory target_;
+  AsyncSaver saver_;
+  std::optional<SaveHandle> background_;
+  ProgressBar bar_;
+  std::vector<Step> writes_, reads_;
+  std::uint64_t done_ = 0;  ///< runs
+};
+
+int run_bench(BenchArguments arguments, const Session& session) {
+  check_size(arguments);
+  if (arguments.threads == 0) arguments.threads = std::max(1U, std::thread::hardware_concurrency());
+  const BenchReport report = Bench(arguments, session).run();
+  if (arguments.json) {
+    session.out.write(as_json(report) + "\n");
+  } else {
+    print_text(session.out, report);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_bench(CLI::App& app) {
+  app.description(
+      "Saves and loads weights in a folder, and shows how fast beside the same bytes written to "
+      "and\n"
+      "read from its disk past the page cache, and copied in memory. All by turns, some rounds; a\n"
+      "ratio is the other's time by ours. The files are removed afterwards.");
+  const auto arguments = std::make_shared<BenchArguments>();
+  app.add_option("--dir", arguments->folder,
+                 "The folder to try, on the disk in question (default .)")
+      ->option_text("D");
+  app.add_option("--size", arguments->size, "Bytes to save, as 512MiB or 4GiB (default 1GiB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("N");
+  app.add_option("--rounds", arguments->rounds, "Runs of each (default 3)")
+      ->check(CLI::Range(1U, 1000U))
+      ->option_text("N");
+  app.add_option("--threads", arguments->threads,
+                 "Threads that hash, compress and copy; 0, the default: one a core")
+      ->option_text("N");
+  app.add_flag("--json", arguments->json, "As a JSON object, times in seconds");
+  return [arguments](const Session& session) { return run_bench(*arguments, session); };
+}
+
+}  // namespace thalia::cli

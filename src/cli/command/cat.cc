@@ -1,0 +1,190 @@
+// thalia cat: one tensor, or a slice of it, reading only what that needs.
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command/choice.h"
+#include "cli/command/command.h"
+#include "cli/print/print.h"
+#include "cli/tensor/array_json.h"
+#include "cli/tensor/array_text.h"
+#include "cli/tensor/block_cursor.h"
+#include "cli/tensor/copy_slice.h"
+#include "cli/tensor/element_stream.h"
+#include "cli/tensor/npy.h"
+#include "cli/tensor/slice.h"
+#include "cli/tensor/tensor_source.h"
+#include "cli/terminal/escape.h"
+#include "cli/terminal/output_file.h"
+
+namespace thalia::cli {
+namespace {
+
+enum class Format { text, json, npy, raw };
+constexpr std::array kFormats{
+    Choice<Format>{"text", Format::text}, Choice<Format>{"json", Format::json},
+    Choice<Format>{"npy", Format::npy}, Choice<Format>{"raw", Format::raw}};
+
+struct CatArguments {
+  std::string file;
+  std::string tensor;
+  std::optional<std::string> slice;
+  std::string format = "text";
+  std::string output;
+  bool all = false;
+  bool dense = false;
+};
+
+void print_text(Output& out, const TensorSource& source, const Slice& slice,
+                const CatArguments& arguments) {
+  const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
+  std::string heading = fmt::format("# {}{}  {} {}", owner, escape_name(source.name),
+                                    dtype_name(source.dtype), source.shape.to_string());
+  if (source.entries)
+    heading += fmt::format(" {}, {}", encoding_name(source.encoding),
+                           counted(source.nnz, "entry", "entries"));
+  if (arguments.slice) heading += fmt::format(", [{}] of it", escape(*arguments.slice));
+  out.write(heading + "\n");
+  if (source.entries && !arguments.dense) {
+    print_entries(out, source, slice, arguments.all);
+  } else {
+    print_array(out, source, slice, arguments.all);
+  }
+}
+
+void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
+  out.write(as_byte_span(npy_header(source.dtype, slice.shape)));
+  BlockCursor blocks(slice.ranges, source.dtype, kBlockBytes);
+  std::vector<std::byte> bytes;
+  while (const auto ranges = blocks.next()) {
+    const std::uint64_t elements = range_elements(*ranges);
+    bytes.resize(packed_bytes(source.dtype, elements));
+    source.read(*ranges, bytes);
+    std::string converted;
+    append_npy(converted, source.dtype, bytes, elements);
+    out.write(as_byte_span(converted));
+    if (out.closed()) return;
+  }
+}
+
+void print_raw(Output& out, const TensorSource& source, const Slice& slice,
+               const CatArguments& arguments) {
+  if (source.entries && !arguments.dense) {
+    if (arguments.slice) {
+      throw UsageError(ErrorCode::bad_argument,
+                       "the stored arrays of a sparse tensor cannot be sliced, --dense can",
+                       {.field = "--slice"});
+    }
+    out.write(source.logical_bytes());
+    return;
+  }
+  // Blocks of a packed dtype would each end in padding.
+  const std::uint64_t limit = dtype_is_packed(source.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
+  BlockCursor blocks(slice.ranges, source.dtype, limit);
+  std::vector<std::byte> bytes;
+  while (const auto ranges = blocks.next()) {
+    bytes.resize(packed_bytes(source.dtype, range_elements(*ranges)));
+    source.read(*ranges, bytes);
+    out.write(ByteSpan(bytes));
+    if (out.closed()) return;
+  }
+}
+
+Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
+  if (!arguments.slice) return whole(source.shape);
+  try {
+    return parse_slice(*arguments.slice, source.shape);
+  } catch (UsageError& error) {
+    error.add_path(arguments.file);
+    error.add_region(source.region);
+    error.add_tensor(source.name);
+    throw;
+  }
+}
+
+void print_tensor(Output& out, Format format, const CatArguments& arguments,
+                  const Session& session) {
+  const bool binary = format == Format::npy || format == Format::raw;
+  if (binary && out.is_terminal()) {
+    throw UsageError(ErrorCode::bad_argument,
+                     fmt::format("{} is binary and would upset the terminal, name a file with -o",
+                                 arguments.format),
+                     {.field = "--format"});
+  }
+  const TensorSource source =
+      open_tensor(arguments.file, arguments.tensor, session.options<ChainOptions>());
+  const Slice slice = slice_of(source, arguments);
+  switch (format) {
+    case Format::text:
+      print_text(out, source, slice, arguments);
+      break;
+    case Format::json:
+      if (source.entries && !arguments.dense) {
+        print_entries_json(out, source, slice);
+      } else {
+        print_array_json(out, source, slice);
+      }
+      break;
+    case Format::npy:
+      print_npy(out, source, slice);
+      break;
+    case Format::raw:
+      print_raw(out, source, slice, arguments);
+      break;
+  }
+}
+
+int run_cat(const CatArguments& arguments, const Session& session) {
+  const Format format = choose("--format", arguments.format, kFormats);
+  if (arguments.output.empty()) {
+    print_tensor(session.out, format, arguments, session);
+  } else {
+    print_into(arguments.output, session,
+               [&](Output& out) { print_tensor(out, format, arguments, session); });
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_cat(CLI::App& app) {
+  app.description(
+      "Prints one tensor, or a slice of it, reading only what that needs. TENSOR is REGION/NAME, "
+      "or\n"
+      "NAME where only one region has it, as ls shows it.");
+  app.footer(
+      "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5),\n"
+      "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all\n"
+      "dimensions in between. Unlike in Python a bound outside the tensor is an error.\n\n"
+      "Text: as NumPy prints arrays; sparse tensors as one line an entry. Numbers are the "
+      "shortest\n"
+      "decimals that read back as the same f32 (f64 for f64). json: numbers that are not finite "
+      "are\n"
+      "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the\n"
+      "floating-point types of 8 bits and less become float32, packed integers int8 or uint8. "
+      "raw:\n"
+      "the bytes as docs/format.md has them.\n\n"
+      "Examples:\n"
+      "  thalia cat run.thalia cortex/w_rec --slice '0:4,:'\n"
+      "  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
+  const auto arguments = std::make_shared<CatArguments>();
+  app.add_option("FILE", arguments->file, "The file to read")->required();
+  app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
+  app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'")
+      ->option_text("SLICE");
+  app.add_option("--format", arguments->format, "text (the default), json, npy or raw")
+      ->option_text("FORMAT");
+  app.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all")
+      ->option_text("OUT");
+  app.add_flag("--all", arguments->all,
+               "Text: every element, also of more than 1000, a row a line");
+  app.add_flag("--dense", arguments->dense,
+               "Sparse tensors densely, with their zeros (npy always is)");
+  return [arguments](const Session& session) { return run_cat(*arguments, session); };
+}
+
+}  // namespace thalia::cli

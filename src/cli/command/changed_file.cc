@@ -1,0 +1,73 @@
+#include "cli/command/changed_file.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "cli/command/command.h"
+#include "cli/print/complaint.h"
+
+namespace thalia::cli {
+namespace {
+
+std::uint64_t take_hex(std::string_view& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+// Of the file that is mapped at an address; empty where there is none. Lines of /proc/self/maps are
+// "BEGIN-END PERMISSIONS OFFSET DEVICE INODE      PATH".
+std::string path_at(std::uint64_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::string_view rest = line;
+    const std::uint64_t begin = take_hex(rest);
+    if (!rest.starts_with('-')) continue;
+    rest.remove_prefix(1);
+    const std::uint64_t end = take_hex(rest);
+    if (address < begin || address >= end) continue;
+    const std::size_t path = rest.find('/');
+    return std::string(path == std::string_view::npos ? "" : rest.substr(path));
+  }
+  return {};
+}
+
+// It comes from reading mapped bytes, in the middle of nothing that allocates or prints: so it may
+// do both, which other handlers must not. Several threads may come here at once.
+void on_bus_error(int number, siginfo_t* info, void*) {
+  static std::atomic<bool> told = false;
+  if (told.exchange(true)) {
+    for (;;) ::pause();
+  }
+  const std::string path = path_at(reinterpret_cast<std::uint64_t>(info->si_addr));
+  if (path.empty()) {
+    // A fault of our own, which it stays: it comes again.
+    ::signal(number, SIG_DFL);
+    return;
+  }
+  ::_exit(complain(fmt::format("{}: it changed while it was read, or its disk failed; --safe reads "
+                               "a file without mapping it",
+                               path),
+                   kUnreadable));
+}
+
+}  // namespace
+
+void report_changed_files() {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+}  // namespace thalia::cli

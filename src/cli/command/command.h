@@ -1,0 +1,77 @@
+// What every command is made of. The only place that knows CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/terminal/session.h"
+
+namespace thalia::cli {
+
+/// Exit statuses of the program.
+enum Exit : int {
+  kDone = 0,
+  kFailed = 1,      ///< a check failed, or things differ
+  kWrongUsage = 2,  ///< of the command line
+  kUnreadable = 3,  ///< a file could not be read or written, or is not valid
+};
+
+/// Carries out one command whose options are parsed, and returns an exit status. Errors are thrown.
+/// It runs with signals held back (StopOnSignal), and ends when the session's stop is requested.
+using Run = std::function<int(const Session& session)>;
+
+struct Command {
+  std::string_view name;
+  std::string_view arguments;  ///< as in the table of commands: "FILE [REGION]"
+  std::string_view brief;
+  Reads reads;
+  /// Declares the options, and returns what to run once they are parsed.
+  Run (*declare)(CLI::App& app);
+};
+
+/// All of them, in the order in which help lists them.
+std::span<const Command> commands();
+/// nullptr where there is none of that name.
+const Command* find_command(std::string_view name);
+/// @throws UsageError naming the nearest command where no command has the name.
+const Command& require_command(std::string_view name);
+
+/// The command's options, and what to run once they are parsed.
+struct Declared {
+  std::unique_ptr<CLI::App> app;
+  Run run;
+  std::shared_ptr<ReadArguments> reading;  ///< as they are parsed
+};
+Declared declare(const Command& command);
+
+/// What `thalia help` prints.
+std::string overview();
+
+Run declare_info(CLI::App& app);
+Run declare_ls(CLI::App& app);
+Run declare_cat(CLI::App& app);
+Run declare_verify(CLI::App& app);
+Run declare_convert(CLI::App& app);
+Run declare_migrate(CLI::App& app);
+Run declare_extract(CLI::App& app);
+Run declare_merge(CLI::App& app);
+Run declare_diff(CLI::App& app);
+Run declare_grow(CLI::App& app);
+Run declare_plot(CLI::App& app);
+Run declare_append(CLI::App& app);
+Run declare_compact(CLI::App& app);
+Run declare_recover(CLI::App& app);
+Run declare_compress(CLI::App& app);
+Run declare_decompress(CLI::App& app);
+Run declare_delta(CLI::App& app);
+Run declare_resolve(CLI::App& app);
+Run declare_quantize(CLI::App& app);
+Run declare_bench(CLI::App& app);
+Run declare_version(CLI::App& app);
+Run declare_help(CLI::App& app);
+
+}  // namespace thalia::cli

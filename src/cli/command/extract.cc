@@ -1,0 +1,48 @@
+// thalia extract
+#include <memory>
+#include <string>
+
+#include "cli/command/command.h"
+#include "cli/command/region_names.h"
+#include "cli/command/save_arguments.h"
+#include "cli/print/progress.h"
+#include "thalia/convert.h"
+
+namespace thalia::cli {
+namespace {
+
+struct ExtractArguments {
+  std::string input;
+  std::string output;
+  std::string regions;
+  SaveArguments save;
+};
+
+int run_extract(const ExtractArguments& arguments, const Session& session) {
+  ConvertOptions options = arguments.save.options(session);
+  ProgressBar bar("extracting from " + arguments.input);
+  options.save.progress = bar.callback();
+  const ConvertResult result =
+      extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
+              arguments.output, options);
+  bar.finish();
+  print_result(session.out, result, arguments.output, arguments.save.json);
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_extract(CLI::App& app) {
+  app.description("Copies some regions, and the connections among them, into a new .thalia file.");
+  const auto arguments = std::make_shared<ExtractArguments>();
+  app.add_option("FILE", arguments->input, "The file to read")->required();
+  app.add_option("OUT", arguments->output, "The file to write")->required();
+  app.add_option("--regions", arguments->regions,
+                 "Names of regions, separated by commas; a comma in a name is \\x2c")
+      ->required()
+      ->option_text("A,B");
+  arguments->save.declare(app);
+  return [arguments](const Session& session) { return run_extract(*arguments, session); };
+}
+
+}  // namespace thalia::cli

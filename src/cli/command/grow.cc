@@ -1,0 +1,199 @@
+// thalia grow
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command/choice.h"
+#include "cli/command/command.h"
+#include "cli/print/print.h"
+#include "cli/print/progress.h"
+#include "cli/terminal/escape.h"
+#include "thalia/grow_file.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::array kInits{Choice<WeightInit>{"sparse_random", WeightInit::sparse_random},
+                            Choice<WeightInit>{"xavier", WeightInit::xavier},
+                            Choice<WeightInit>{"uniform", WeightInit::uniform}};
+
+struct GrowArguments {
+  std::string file;
+  std::string region;
+  std::uint32_t neurons = 0;
+  std::string source;
+  std::string population;
+  std::string init = "sparse_random";
+  double sparsity = 0.1;
+  std::optional<double> scale;
+  std::uint64_t seed = 0;
+  std::vector<std::string> axes;
+  std::string reason;
+  bool wait = false;
+  unsigned threads = 0;
+  bool json = false;
+};
+
+// "weights.w=neurons,source:thalamus". A path may have a '=' itself, an axis neither that nor a
+// comma.
+void add_axes(const std::string& text, TensorAxes& axes) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--axes", .value = escape(text), .bound = "PATH=AXIS,AXIS,..."});
+  }
+  std::vector<std::string>& names = axes[text.substr(0, equals)];
+  names.clear();
+  std::size_t at = equals + 1;
+  while (at <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    names.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+}
+
+GrowthOptions growth_options(const GrowArguments& arguments) {
+  GrowthOptions options;
+  options.initialization = choose("--init", arguments.init, kInits);
+  options.sparsity = arguments.sparsity;
+  options.scale = arguments.scale;
+  options.seed = arguments.seed;
+  options.population = arguments.population;
+  options.reason = arguments.reason;
+  for (const std::string& text : arguments.axes) add_axes(text, options.axes);
+  return options;
+}
+
+void print_shape(JsonWriter& json, std::string_view key, const Shape& shape) {
+  json.key(key).begin_array();
+  for (const std::uint64_t extent : shape.extents()) json.value(extent);
+  json.end_array();
+}
+
+void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
+  const GrowthResult& growth = result.growth;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("path", as_utf8(arguments.file));
+  json.member("region", as_utf8(arguments.region));
+  json.member("neurons_added", growth.neurons_added).member("inputs_added", growth.inputs_added);
+  json.member("neurons", growth.n_neurons).member("synapses_added", growth.synapses_added);
+  json.key("tensors").begin_array();
+  for (const GrownTensor& tensor : growth.tensors) {
+    json.begin_object().member("region", as_utf8(tensor.region));
+    json.member("tensor", as_utf8(tensor.path));
+    print_shape(json, "old_shape", tensor.old_shape);
+    print_shape(json, "new_shape", tensor.new_shape);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("targets_left").begin_array();
+  for (const std::string& target : growth.targets_left) json.value(as_utf8(target));
+  json.end_array();
+  json.member("file_bytes", result.append.file_bytes);
+  json.member("appended_bytes", result.append.appended_bytes);
+  json.member("dead_bytes", result.append.dead_bytes);
+  json.member("generation", result.append.generation);
+  json.member("seconds", result.append.seconds).end_object();
+  out.write(text + "\n");
+}
+
+void print_text(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
+  const GrowthResult& growth = result.growth;
+  const std::string added =
+      arguments.source.empty()
+          ? fmt::format("{}, now {}", counted(growth.neurons_added, "neuron", "neurons"),
+                        grouped(growth.n_neurons))
+          : fmt::format("{} from {}", counted(growth.inputs_added, "input", "inputs"),
+                        escape(arguments.source));
+  out.print("{}: {} grew by {}: {}; {} appended, {} dead, generation {}, in {:.2f} s\n",
+            escape(arguments.file), escape(arguments.region), added,
+            counted(static_cast<std::uint64_t>(growth.synapses_added), "synapse", "synapses"),
+            human_bytes(result.append.appended_bytes), human_bytes(result.append.dead_bytes),
+            result.append.generation, result.append.seconds);
+  for (const GrownTensor& tensor : growth.tensors) {
+    out.print("  {} {}: {} -> {}\n", escape(tensor.region), escape(tensor.path),
+              tensor.old_shape.to_string(), tensor.new_shape.to_string());
+  }
+  for (const std::string& target : growth.targets_left) {
+    out.print("  {}: its inputs from {} are as many as before\n", escape(target),
+              escape(arguments.region));
+  }
+}
+
+int run_grow(const GrowArguments& arguments, const Session& session) {
+  ProgressBar bar("growing " + arguments.file);
+  auto options = session.options<AppendOptions>();
+  options.wait = arguments.wait;
+  options.threads = arguments.threads;
+  options.progress = bar.callback();
+  const GrowthOptions growth = growth_options(arguments);
+  if (arguments.neurons == 0) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--neurons", .value = "0", .bound = "1 or more"});
+  }
+  const GrowFileResult result =
+      arguments.source.empty()
+          ? grow_file(arguments.file, arguments.region, arguments.neurons, growth, options)
+          : grow_file_source(arguments.file, arguments.region, arguments.source, arguments.neurons,
+                             growth, options);
+  bar.finish();
+  if (arguments.json) {
+    print_json(session.out, arguments, result);
+  } else {
+    print_text(session.out, arguments, result);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_grow(CLI::App& app) {
+  app.description(
+      "Adds neurons to a region in place: rows of all its tensors and of the connections from and\n"
+      "to it. Old elements stay as they are, new weights are drawn, other regions are not "
+      "touched,\n"
+      "and the growth history gets an event. A crash leaves the old state or the new one.");
+  const auto arguments = std::make_shared<GrowArguments>();
+  app.add_option("FILE", arguments->file, "The file to change")->required();
+  app.add_option("REGION", arguments->region, "The region that grows")->required();
+  app.add_option("--neurons", arguments->neurons, "How many neurons more")
+      ->required()
+      ->option_text("N");
+  app.add_option("--source", arguments->source,
+                 "Add N inputs from this source instead: columns of its tensors only")
+      ->option_text("NAME");
+  app.add_option("--population", arguments->population,
+                 "Which population grows, where the region has several")
+      ->option_text("NAME");
+  app.add_option("--init", arguments->init,
+                 "New weights: sparse_random (the default), xavier or uniform")
+      ->option_text("NAME");
+  app.add_option("--sparsity", arguments->sparsity,
+                 "Share of new connections that sparse_random makes; default 0.1")
+      ->option_text("S");
+  app.add_option("--scale", arguments->scale,
+                 "Of new weights: below this, default 0.3; with xavier a factor, default 1")
+      ->option_text("X");
+  app.add_option("--seed", arguments->seed, "Equal seeds draw equal weights; default 0")
+      ->option_text("K");
+  app.add_option("--axes", arguments->axes,
+                 "What a tensor's axes count, where the region does not say: neurons, neurons/K,\n"
+                 "neurons:POPULATION, source:NAME, or any other word; may be repeated")
+      ->option_text("PATH=AXIS,...");
+  app.add_option("--reason", arguments->reason, "For the growth history")->option_text("TEXT");
+  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
+  app.add_option("--threads", arguments->threads,
+                 "Threads that hash and compress; 0, the default: one a core")
+      ->option_text("N");
+  app.add_flag("--json", arguments->json, "What was done as a JSON object");
+  return [arguments](const Session& session) { return run_grow(*arguments, session); };
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,152 @@
+// thalia help: the commands there are, and one of them at length.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/command/command.h"
+#include "cli/command/nearest.h"
+#include "thalia/error.h"
+#include "thalia/version.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
+            Reads::files, declare_info},
+    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", Reads::files, declare_ls},
+    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
+            Reads::chains, declare_cat},
+    Command{"verify", "FILE...", "everything that can be wrong, every finding named", Reads::chains,
+            declare_verify},
+    Command{"convert", "IN OUT", "from one format to another", Reads::chains, declare_convert},
+    Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
+            Reads::files, declare_migrate},
+    Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
+            Reads::chains, declare_extract},
+    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named", Reads::files,
+            declare_merge},
+    Command{"diff", "A B", "what changed; with --values by how much", Reads::chains, declare_diff},
+    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place", Reads::files,
+            declare_grow},
+    Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
+            Reads::files, declare_append},
+    Command{"compact", "FILE", "without the bytes that appends left unused", Reads::files,
+            declare_compact},
+    Command{"recover", "FILE", "a header that a crash damaged, from its copies", Reads::files,
+            declare_recover},
+    Command{"compress", "IN OUT", "a whole file in zstd or lz4 frames, still readable",
+            Reads::files, declare_compress},
+    Command{"decompress", "IN OUT", "the exact file out of such frames", Reads::files,
+            declare_decompress},
+    Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
+            Reads::chains, declare_delta},
+    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases", Reads::chains,
+            declare_resolve},
+    Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
+            Reads::files, declare_quantize},
+    Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture",
+            Reads::files, declare_plot},
+    Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
+            Reads::nothing, declare_bench},
+    Command{"version", "", "versions of library and format, codecs", Reads::nothing,
+            declare_version},
+    Command{"help", "[COMMAND]", "this list, or one command at length", Reads::nothing,
+            declare_help},
+};
+
+// CLI11's own layout speaks of types and repeats "REQUIRED", which the line of usage shows better.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) {
+    label("Positionals", "Arguments");
+    column_width(28);
+  }
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
+    std::string text = fmt::format("Usage: {}\n\n{}\n{}{}", usage_, app->get_description(),
+                                   make_positionals(app), make_groups(app, mode));
+    // One empty line between groups of options.
+    for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
+    text.erase(text.find_last_not_of('\n') + 1);
+    const std::string footer = app->get_footer();
+    return text + (footer.empty() ? "\n" : "\n\n" + footer + "\n");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string& value = option->get_option_text();
+    return value.empty() ? "" : " " + value;
+  }
+
+ private:
+  std::string usage_;
+};
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  const auto found = std::find_if(kCommands.begin(), kCommands.end(),
+                                  [&](const Command& command) { return command.name == name; });
+  return found == kCommands.end() ? nullptr : &*found;
+}
+
+const Command& require_command(std::string_view name) {
+  if (const Command* command = find_command(name)) return *command;
+  std::array<std::string_view, kCommands.size()> names;
+  std::transform(kCommands.begin(), kCommands.end(), names.begin(),
+                 [](const Command& command) { return command.name; });
+  const std::string_view meant = nearest(name, names);
+  const std::string hint =
+      meant.empty() ? "'thalia help' lists the commands" : fmt::format("did you mean '{}'?", meant);
+  throw UsageError(ErrorCode::not_found, fmt::format("no command '{}', {}", name, hint));
+}
+
+Declared declare(const Command& command) {
+  Declared declared;
+  declared.app = std::make_unique<CLI::App>();
+  CLI::App& app = *declared.app;
+  app.name(fmt::format("thalia {}", command.name));
+  const bool spaced = !command.arguments.empty();
+  app.formatter(std::make_shared<HelpFormatter>(fmt::format(
+      "thalia {}{}{} [OPTION]...", command.name, spaced ? " " : "", command.arguments)));
+  app.set_help_flag("-h,--help", "Print this and leave");
+  declared.run = command.declare(app);
+  declared.reading = std::make_shared<ReadArguments>();
+  if (command.reads != Reads::nothing) declared.reading->declare(app, command.reads);
+  return declared;
+}
+
+std::string overview() {
+  std::string text = fmt::format(
+      "thalia {}: checkpoints of neural networks\n\n"
+      "Usage: thalia COMMAND [OPTION]... [ARGUMENT]...\n\n",
+      library_version());
+  for (const Command& command : kCommands) {
+    const std::string usage = fmt::format("{} {}", command.name, command.arguments);
+    fmt::format_to(std::back_inserter(text), "  {:<33}{}\n", usage, command.brief);
+  }
+  text +=
+      "\n'thalia help COMMAND' shows its options. Commands that print facts take --json.\n"
+      "Exit status: 0 done; 1 a check failed or files differ; 2 wrong usage; 3 a file could not\n"
+      "be read or written, or is not valid.\n";
+  return text;
+}
+
+Run declare_help(CLI::App& app) {
+  app.description("Lists the commands, or shows what one of them does and takes.");
+  const auto name = std::make_shared<std::string>();
+  app.add_option("COMMAND", *name, "The command to show");
+  return [name](const Session& session) -> int {
+    session.out.write(name->empty() ? overview() : declare(require_command(*name)).app->help());
+    return kDone;
+  };
+}
+
+}  // namespace thalia::cli

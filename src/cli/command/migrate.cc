@@ -1,0 +1,86 @@
+// thalia migrate: a file of another version of the format.
+#include <memory>
+#include <string>
+
+#include "cli/command/command.h"
+#include "cli/print/print.h"
+#include "cli/print/progress.h"
+#include "cli/terminal/escape.h"
+#include "thalia/error.h"
+#include "thalia/json_writer.h"
+#include "thalia/migrate.h"
+
+namespace thalia::cli {
+namespace {
+
+struct MigrateArguments {
+  std::string input;
+  std::string output;
+  std::string to;
+  bool json = false;
+};
+
+void print_result(Output& out, const MigrateArguments& arguments, const MigrateResult& result) {
+  if (!arguments.json) {
+    out.print("{}: {} to {}, {}, {} from {} in {:.2f} s\n", escape(arguments.output),
+              result.from.to_string(), result.to.to_string(),
+              counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
+              human_bytes(result.input_bytes), result.seconds);
+    for (const std::string& warning : result.warnings) out.print("warning: {}\n", escape(warning));
+    for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
+    return;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("output", as_utf8(arguments.output));
+  json.member("from", result.from.to_string()).member("to", result.to.to_string());
+  json.member("tensors", result.tensors).member("input_bytes", result.input_bytes);
+  json.member("output_bytes", result.output_bytes).member("seconds", result.seconds);
+  json.key("warnings").begin_array();
+  for (const std::string& warning : result.warnings) json.value(as_utf8(warning));
+  json.end_array().key("losses").begin_array();
+  for (const std::string& loss : result.losses) json.value(as_utf8(loss));
+  json.end_array().end_object();
+  out.write(text + "\n");
+}
+
+int run_migrate(const MigrateArguments& arguments, const Session& session) {
+  const auto version = parse_format_version(arguments.to);
+  if (!version) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "--to",
+                      .value = fmt::format("'{}'", arguments.to),
+                      .bound = "a version: 0.1 or 1.0"});
+  }
+  ProgressBar bar("migrating " + arguments.input);
+  // Whoever names an older version asks for it.
+  auto options = session.options<MigrateOptions>();
+  options.across_major = true;
+  options.save.progress = bar.callback();
+  const MigrateResult result = migrate(arguments.input, arguments.output, *version, options);
+  bar.finish();
+  print_result(session.out, arguments, result);
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_migrate(CLI::App& app) {
+  app.description(
+      "Writes a checkpoint as a file of another version of the format: 0.1, the original "
+      "program's,\n"
+      "or 1.0. Up nothing is lost; down it says what is. An OUT that ends in .zst or .lz4 is\n"
+      "compressed as a whole. An output that is there already is replaced in one step; on an "
+      "error it\n"
+      "stays as it was.");
+  const auto arguments = std::make_shared<MigrateArguments>();
+  app.add_option("IN", arguments->input, "The file to read")->required();
+  app.add_option("OUT", arguments->output, "The file to write")->required();
+  app.add_option("--to", arguments->to, "Version of OUT: 0.1 or 1.0")
+      ->option_text("VERSION")
+      ->required();
+  app.add_flag("--json", arguments->json, "What was done as a JSON object");
+  return [arguments](const Session& session) { return run_migrate(*arguments, session); };
+}
+
+}  // namespace thalia::cli

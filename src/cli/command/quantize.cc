@@ -1,0 +1,176 @@
+// thalia quantize: weights as codes of a few bits.
+#include "thalia/quantization.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command/command.h"
+#include "cli/command/save_arguments.h"
+#include "cli/print/print.h"
+#include "cli/print/progress.h"
+#include "cli/tensor/file_format.h"
+#include "cli/terminal/escape.h"
+#include "thalia/error.h"
+#include "thalia/json_writer.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::cli {
+namespace {
+
+struct QuantizeArguments {
+  std::string input;
+  std::string output;
+  QuantizationOptions options;
+  std::optional<std::uint16_t> max_generations;
+  std::string sensitivity;
+  SaveArguments save;
+};
+
+// Tensors of equal names; of a .thalia file that of the region of the same name, where there is
+// one.
+using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
+
+Sensitivities from_safetensors(const std::string& path, const ReadOptions& read) {
+  return [file = SafetensorsFile::open(path, read)](const QuantizationTarget& target) {
+    std::optional<Tensor> found;
+    for (const SafetensorsTensor& tensor : file.tensors()) {
+      if (tensor.name != target.name) continue;
+      found = Tensor::borrow(tensor.dtype, tensor.shape, tensor.bytes);
+    }
+    return found;
+  };
+}
+
+Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
+  return [reader =
+              Reader::open(path, read)](const QuantizationTarget& target) -> std::optional<Tensor> {
+    if (const auto region = reader.find_region(target.region)) {
+      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor);
+    }
+    for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
+      if (const auto tensor = reader.region(i).find(target.name)) return Tensor::from(*tensor);
+    }
+    return std::nullopt;
+  };
+}
+
+void print_text(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
+  using enum Table::Align;
+  Table table({{"region"},
+               {"tensor"},
+               {"dtype"},
+               {"bits", right},
+               {"was", right},
+               {"is", right},
+               {"largest error", right},
+               {"rms error", right},
+               {"relative", right}});
+  for (const QuantizedTensorReport& one : result.quantized) {
+    table.add_row({escape_name(one.region), escape_name(one.name),
+                   std::string(dtype_name(one.dtype)), fmt::format("{:.3g}", one.bits),
+                   human_bytes(one.dense_bytes), human_bytes(one.quantized_bytes),
+                   fmt::format("{:.3g}", one.max_error), fmt::format("{:.3g}", one.rms_error),
+                   fmt::format("{:.3g}", one.relative_error)});
+  }
+  if (!result.quantized.empty()) table.print(out);
+  for (const std::string& path : result.not_finite)
+    out.print("left as it is, with numbers that are not finite or too far apart: {}\n",
+              escape(path));
+  out.print("{}: {} of {} quantized, {} from {} in {:.2f} s\n", escape(arguments.output),
+            grouped(result.quantized.size()), counted(result.tensors, "tensor", "tensors"),
+            human_bytes(result.output_bytes), human_bytes(result.input_bytes), result.seconds);
+  if (!result.quantized.empty()) {
+    out.print("lossy: generation {} of at most {}\n", result.lossy_generation,
+              result.max_lossy_generations);
+  }
+}
+
+void print_json(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("output", as_utf8(arguments.output)).member("tensors", result.tensors);
+  json.key("quantized").begin_array();
+  for (const QuantizedTensorReport& one : result.quantized) {
+    json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
+    json.member("dtype", dtype_name(one.dtype)).member("elements", one.elements);
+    json.member("bits", one.bits).member("dense_bytes", one.dense_bytes);
+    json.member("quantized_bytes", one.quantized_bytes).member("max_error", one.max_error);
+    json.member("rms_error", one.rms_error).member("relative_error", one.relative_error);
+    json.end_object();
+  }
+  json.end_array().key("not_finite").begin_array();
+  for (const std::string& path : result.not_finite) json.value(as_utf8(path));
+  json.end_array().member("lossy_generation", result.lossy_generation);
+  json.member("max_lossy_generations", result.max_lossy_generations);
+  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
+  json.member("seconds", result.seconds).end_object();
+  out.write(text + "\n");
+}
+
+int run_quantize(const QuantizeArguments& arguments, const Session& session) {
+  const ConvertOptions save = arguments.save.options(session);
+  QuantizationOptions options = arguments.options;
+  options.max_generations = arguments.max_generations;
+  if (!arguments.sensitivity.empty()) {
+    options.sensitivity = format_of(arguments.sensitivity) == FileFormat::safetensors
+                              ? from_safetensors(arguments.sensitivity, save.read)
+                              : from_thalia(arguments.sensitivity, save.read);
+  }
+  ProgressBar bar("quantizing " + arguments.input);
+  auto file = session.options<QuantizeFileOptions>();
+  file.save = save.save;
+  file.save.progress = bar.callback();
+  const QuantizeFileResult result = quantize_file(arguments.input, arguments.output, options, file);
+  bar.finish();
+  if (arguments.save.json) {
+    print_json(session.out, arguments, result);
+  } else {
+    print_text(session.out, arguments, result);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Run declare_quantize(CLI::App& app) {
+  app.description(
+      "Stores floating point weights as codes of a few bits: lossy, and marked so in the file.\n"
+      "Readers give them back in the type that they had. What an optimizer keeps, small tensors,\n"
+      "matrices of connections, and what has NaN or infinities stay as they are.");
+  const auto arguments = std::make_shared<QuantizeArguments>();
+  app.add_option("IN", arguments->input, "The .thalia file to read")->required();
+  app.add_option("OUT", arguments->output, "The file to write")->required();
+  app.add_option("--bits", arguments->options.bits,
+                 "Of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean")
+      ->option_text("B");
+  app.add_option("--group-size", arguments->options.group_size,
+                 "Weights that share a minimum and a scale: a multiple of 8, default 128; 0: all")
+      ->option_text("N");
+  app.add_flag("--adaptive", arguments->options.adaptive,
+               "Give each group the bits that take most error away");
+  app.add_option("--sensitivity", arguments->sensitivity,
+                 "Weigh errors: a file with a tensor of the same name and size for each")
+      ->option_text("FILE");
+  app.add_option("--include", arguments->options.include,
+                 "Only tensors that fit, whatever their role; may be repeated")
+      ->option_text("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", arguments->options.exclude,
+                 "Leave tensors that fit: '*' any characters, '?' one; may be repeated")
+      ->option_text("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--min-elements", arguments->options.min_elements,
+                 "Leave smaller tensors, default 1024")
+      ->option_text("N");
+  app.add_option("--max-generations", arguments->max_generations,
+                 "How often weights may be rounded so, restored and rounded again; default 10")
+      ->option_text("N");
+  arguments->save.declare(app);
+  return [arguments](const Session& session) { return run_quantize(*arguments, session); };
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,77 @@
+// thalia recover
+#include "thalia/recover.h"
+
+#include <memory>
+#include <string>
+
+#include "cli/command/command.h"
+#include "cli/print/print.h"
+#include "cli/terminal/escape.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+struct RecoverArguments {
+  std::string file;
+  bool wait = false;
+  unsigned threads = 0;
+  bool json = false;
+};
+
+void print_text(Output& out, const std::string& file, const RecoverResult& result) {
+  const std::string path = escape(file);
+  if (!result.restored) {
+    out.print("{}: the header holds, generation {}, {}\n", path, result.generation,
+              human_bytes(result.file_bytes));
+  } else {
+    out.print("{}: the header was damaged: {}\n", path, escape(result.fault));
+    out.print("{}: restored generation {}, {}, from the commit record at offset {}\n", path,
+              result.generation, human_bytes(result.file_bytes), result.record_offset);
+  }
+  if (result.damaged_blocks > 0)
+    out.print("{}: {} damaged, 'thalia verify' tells what is in them\n", path,
+              counted(result.damaged_blocks, "block", "blocks"));
+  if (result.debris_bytes > 0)
+    out.print("{}: {} of debris behind the end\n", path, human_bytes(result.debris_bytes));
+}
+
+void print_json(Output& out, const std::string& file, const RecoverResult& result) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("path", as_utf8(file)).member("restored", result.restored);
+  json.member("fault", as_utf8(result.fault)).member("generation", result.generation);
+  json.member("file_bytes", result.file_bytes).member("record_offset", result.record_offset);
+  json.member("records", result.records).member("damaged_blocks", result.damaged_blocks);
+  json.member("debris_bytes", result.debris_bytes).end_object();
+  out.write(text + "\n");
+}
+
+int run_recover(const RecoverArguments& arguments, const Session& session) {
+  auto options = session.options<RecoverOptions>();
+  options.wait = arguments.wait;
+  options.threads = arguments.threads;
+  const RecoverResult result = recover(arguments.file, options);
+  arguments.json ? print_json(session.out, arguments.file, result)
+                 : print_text(session.out, arguments.file, result);
+  return result.damaged_blocks == 0 ? kDone : kFailed;
+}
+
+}  // namespace
+
+Run declare_recover(CLI::App& app) {
+  app.description(
+      "Repairs a file whose header a crash during an append left torn: the newest copy of a "
+      "header\n"
+      "whose checksum holds is written over it. A header that holds is left alone. Exit status 1\n"
+      "where the state that was restored has damage of its own.");
+  const auto arguments = std::make_shared<RecoverArguments>();
+  app.add_option("FILE", arguments->file, "The file to repair")->required();
+  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
+  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
+      ->option_text("N");
+  app.add_flag("--json", arguments->json, "What was found and done as a JSON object");
+  return [arguments](const Session& session) { return run_recover(*arguments, session); };
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,26 @@
+#include "cli/command/region_names.h"
+
+#include "cli/terminal/escape.h"
+#include "thalia/reader.h"
+
+namespace thalia::cli {
+
+std::vector<std::string> region_names(std::string_view list, const std::string& path,
+                                      ReadOptions options) {
+  std::vector<std::string> names;
+  std::string_view rest = list;
+  for (std::size_t comma; (comma = rest.find(',')) != std::string_view::npos;) {
+    names.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma + 1);
+  }
+  names.emplace_back(rest);
+  if (unescape_name(list) == list) return names;
+  options.verification = Verification::off;
+  const Reader reader = Reader::open(path, options);
+  for (std::string& name : names) {
+    if (!reader.find_region(name)) name = unescape_name(name);
+  }
+  return names;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,221 @@
+// thalia verify: every finding of every file, one line each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command/command.h"
+#include "cli/print/complaint.h"
+#include "cli/print/error_finding.h"
+#include "cli/print/error_json.h"
+#include "cli/print/print.h"
+#include "cli/print/progress.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/packed_file.h"
+#include "cli/terminal/escape.h"
+#include "thalia/brain_region.h"
+#include "thalia/delta.h"
+#include "thalia/error.h"
+#include "thalia/json_writer.h"
+#include "thalia/safetensors.h"
+#include "thalia/v01.h"
+#include "thalia/verify.h"
+
+namespace thalia::cli {
+namespace {
+
+struct VerifyArguments {
+  std::vector<std::string> files;
+  bool quick = false;
+  bool resolve = false;
+  bool json = false;
+  unsigned threads = 0;
+};
+
+std::string_view severity_name(Severity severity) {
+  return severity == Severity::error ? "error" : "warning";
+}
+
+// A safetensors file carries no checksums: what can be wrong with it, opening finds.
+VerifyReport verify_safetensors(const std::string& path, const ReadOptions& read) {
+  VerifyReport report;
+  try {
+    const SafetensorsFile file = SafetensorsFile::open(path, read);
+    report.tensors = static_cast<std::uint32_t>(file.tensors().size());
+  } catch (const FormatError& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
+    report.findings.push_back(finding_of(error));
+  }
+  return report;
+}
+
+// What can be wrong with a file of version 0.1, reading it finds: all is read, the checksum first.
+VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
+  VerifyReport report;
+  try {
+    const V01File file = read_v01(path, read);
+    report.regions = static_cast<std::uint32_t>(file.document.entries.size());
+    report.bytes_checked = file.file_bytes;
+    for (const V01Entry& entry : file.document.entries)
+      for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
+    for (const std::string& warning : file.warnings) {
+      report.findings.push_back({.severity = Severity::warning,
+                                 .code = ErrorCode::bad_value,
+                                 .section = "file",
+                                 .field = {},
+                                 .region = {},
+                                 .tensor = {},
+                                 .offset = 0,
+                                 .length = 0,
+                                 .message = warning});
+    }
+  } catch (const UnsupportedError&) {
+    throw;
+  } catch (const IoError&) {
+    throw;
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
+    report.findings.push_back(finding_of(error));
+  }
+  return report;
+}
+
+VerifyReport verified(const std::string& path, FileFormat format, const ChainOptions& chain,
+                      bool resolve, const VerifyOptions& options) {
+  switch (format) {
+    case FileFormat::safetensors:
+      return verify_safetensors(path, chain.read);
+    case FileFormat::thalia_0_1:
+      return verify_original(path, chain.read);
+    case FileFormat::mckp:
+    case FileFormat::mst:
+      return verify_packed(path, format, chain, options.quick);
+    case FileFormat::thalia:
+      break;
+  }
+  return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
+}
+
+std::string place(const Finding& finding) {
+  std::string text = finding.section;
+  if (finding.offset > 0 || finding.length > 0)
+    text += fmt::format(" at offset {}", finding.offset);
+  if (finding.length > 0) text += fmt::format(" ({} bytes)", finding.length);
+  if (!finding.region.empty()) text += fmt::format(", region '{}'", escape_name(finding.region));
+  if (!finding.tensor.empty()) text += fmt::format(", tensor '{}'", escape_name(finding.tensor));
+  return text;
+}
+
+void print_text(Output& out, const std::string& path, FileFormat format, const VerifyReport& report,
+                bool quick) {
+  for (const Finding& finding : report.findings) {
+    out.print("{}: {}: {}: {}\n", escape(path), severity_name(finding.severity), place(finding),
+              escape(finding.message));
+  }
+  if (report.suppressed > 0)
+    out.print("{}: {}\n", escape(path),
+              counted(report.suppressed, "more finding", "more findings"));
+  if (!report.ok()) return;
+  std::string checked = "structure checked";
+  if ((format == FileFormat::thalia || is_packed(format)) && !quick) {
+    checked =
+        fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
+  }
+  out.print("{}: ok: {}, {}\n", escape(path), counted(report.tensors, "tensor", "tensors"),
+            checked);
+}
+
+void add_json(JsonWriter& json, const std::string& path, FileFormat format,
+              const VerifyReport& report) {
+  json.begin_object().member("path", as_utf8(path)).member("format", file_format_name(format));
+  json.member("ok", report.ok()).member("regions", report.regions);
+  json.member("tensors", report.tensors).member("bytes_checked", report.bytes_checked);
+  json.member("seconds", report.seconds).member("suppressed", report.suppressed);
+  json.key("findings").begin_array();
+  for (const Finding& finding : report.findings) {
+    json.begin_object().member("severity", severity_name(finding.severity));
+    json.member("code", error_code_name(finding.code));
+    json.member("section", finding.section).member("field", finding.field);
+    json.member("region", as_utf8(finding.region));
+    json.member("tensor", as_utf8(finding.tensor)).member("offset", finding.offset);
+    json.member("length", finding.length).member("message", as_utf8(finding.message)).end_object();
+  }
+  json.end_array().end_object();
+}
+
+// The file that could not be looked into: as one that is not fine, and why.
+void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
+              const std::exception& error) {
+  json.begin_object().member("path", as_utf8(path)).key("format");
+  format ? json.value(file_format_name(*format)) : json.null();
+  json.member("ok", false).key("error");
+  add_error(json, error);
+  json.key("findings").begin_array().end_array().end_object();
+}
+
+int run_verify(const VerifyArguments& arguments, const Session& session) {
+  int status = kDone;
+  std::string text;
+  JsonWriter json(text);
+  if (arguments.json) json.begin_array();
+  for (const std::string& path : arguments.files) {
+    std::optional<FileFormat> known;
+    try {
+      const FileFormat format = *(known = format_of(path));
+      ProgressBar bar("verifying " + path);
+      auto options = session.options<VerifyOptions>();
+      options.quick = arguments.quick;
+      options.threads = arguments.threads;
+      options.progress = bar.callback();
+      auto chain = session.options<ChainOptions>();
+      chain.read.threads = arguments.threads;
+      const VerifyReport report = verified(path, format, chain, arguments.resolve, options);
+      if (!report.ok()) status = std::max<int>(status, kFailed);
+      bar.finish();
+      if (arguments.json) {
+        add_json(json, path, format, report);
+      } else {
+        print_text(session.out, path, format, report, arguments.quick);
+      }
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const std::exception& error) {
+      // The other files are still worth a look.
+      status = complain(error_text(error), kUnreadable);
+      if (arguments.json) add_json(json, path, known, error);
+    }
+  }
+  if (arguments.json) {
+    json.end_array();
+    session.out.write(text + "\n");
+  }
+  return status;
+}
+
+}  // namespace
+
+Run declare_verify(CLI::App& app) {
+  app.description(
+      "Checks structure, padding, checksums, every tensor's CRC-32 and content hash, names, JSON "
+      "and\n"
+      "sparse indices, and prints every finding on a line of its own. Files of other formats: "
+      "their\n"
+      "structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
+  const auto arguments = std::make_shared<VerifyArguments>();
+  app.add_option("FILE", arguments->files, "The files to check")->required();
+  app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
+  app.add_flag("--resolve", arguments->resolve,
+               "Of a delta also all that it is based on, and each tensor that comes out");
+  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
+      ->option_text("N");
+  app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
+  return [arguments](const Session& session) { return run_verify(*arguments, session); };
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,18 @@
+#include "cli/print/complaint.h"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "cli/terminal/escape.h"
+
+namespace thalia::cli {
+
+int complain(std::string_view what, int status) {
+  const std::string line = "thalia: " + escape(what) + "\n";
+  // There is nobody to tell where this fails.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  return status;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,135 @@
+#include "cli/print/diff_json.h"
+
+#include "cli/terminal/escape.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+class DiffJson {
+ public:
+  explicit DiffJson(Output& out) : out_(out), json_(text_) {}
+
+  void write(const std::string& before, const std::string& after, const Diff& diff) {
+    json_.begin_object().member("before", as_utf8(before)).member("after", as_utf8(after));
+    json_.member("same", diff.same());
+    add_fields("header", diff.header);
+    add_fields("storage", diff.storage);
+    add_fields("metadata", diff.metadata);
+    json_.member("same_regions", diff.same_regions).key("regions").begin_array();
+    for (const RegionDiff& region : diff.regions) add_region(region);
+    json_.end_array().member("same_connections", diff.same_connections);
+    json_.key("connections").begin_array();
+    for (const ConnectionDiff& connection : diff.connections) add_connection(connection);
+    json_.end_array().end_object();
+    text_ += "\n";
+    hand_on();
+  }
+
+ private:
+  void hand_on() {
+    out_.write(text_);
+    text_.clear();
+  }
+
+  void add_json(std::string_view key, const std::string& value) {
+    json_.key(key).raw(value.empty() ? "null" : value);
+  }
+
+  void add_fields(std::string_view key, const std::vector<FieldDiff>& fields) {
+    json_.key(key).begin_array();
+    for (const FieldDiff& field : fields) {
+      json_.begin_object().member("field", as_utf8(field.field));
+      json_.member("change", change_name(field.change()));
+      if (!field.before.empty()) add_json("before", field.before);
+      if (!field.after.empty()) add_json("after", field.after);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void add_region(const RegionDiff& region) {
+    json_.begin_object().member("name", as_utf8(region.name));
+    json_.member("change", change_name(region.change)).member("tensor_count", region.tensor_count);
+    json_.member("logical_bytes", region.logical_bytes);
+    add_fields("facts", region.facts);
+    add_fields("config", region.config);
+    add_fields("metadata", region.metadata);
+    add_tensors("tensors", region.tensors);
+    json_.end_object();
+    hand_on();
+  }
+
+  void add_connection(const ConnectionDiff& connection) {
+    json_.begin_object().member("source", as_utf8(connection.source));
+    json_.member("target", as_utf8(connection.target));
+    json_.member("change", change_name(connection.change));
+    add_tensors("matrices", connection.matrices);
+    json_.end_object();
+    hand_on();
+  }
+
+  void add_tensors(std::string_view key, const std::vector<TensorDiff>& tensors) {
+    json_.key(key).begin_array();
+    for (const TensorDiff& tensor : tensors) {
+      json_.begin_object().member("name", as_utf8(tensor.name));
+      json_.member("change", change_name(tensor.change));
+      if (tensor.change == Change::changed) add_differing(tensor);
+      if (tensor.before) add_facts("before", *tensor.before);
+      if (tensor.after) add_facts("after", *tensor.after);
+      if (tensor.values) add_values(*tensor.values);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void add_differing(const TensorDiff& tensor) {
+    json_.key("differing").begin_array();
+    if (tensor.dtype_changed()) json_.value("dtype");
+    if (tensor.shape_changed()) json_.value("shape");
+    if (tensor.role_changed()) json_.value("role");
+    if (tensor.encoding_changed()) json_.value("encoding");
+    if (tensor.content_changed()) json_.value("content");
+    json_.end_array();
+  }
+
+  void add_facts(std::string_view key, const TensorFacts& facts) {
+    json_.key(key).begin_object().member("dtype", dtype_name(facts.dtype));
+    add_shape("shape", facts.shape);
+    json_.member("role", role_name(facts.role)).member("encoding", encoding_name(facts.encoding));
+    json_.member("nnz", facts.nnz).member("wide_indices", facts.wide_indices);
+    json_.member("logical_bytes", facts.logical_bytes).end_object();
+  }
+
+  void add_shape(std::string_view key, const Shape& shape) {
+    json_.key(key).begin_array();
+    for (const std::uint64_t extent : shape.extents()) json_.value(extent);
+    json_.end_array();
+  }
+
+  void add_values(const ValueDiff& values) {
+    json_.key("values").begin_object();
+    if (!values.skipped.empty()) {
+      json_.member("skipped", values.skipped).end_object();
+      return;
+    }
+    add_shape("compared", values.compared);
+    json_.member("elements", values.elements).member("differing", values.differing);
+    json_.member("not_finite", values.not_finite);
+    json_.member("max_difference", values.max_difference);
+    json_.member("rms_difference", values.rms_difference).end_object();
+  }
+
+  Output& out_;
+  std::string text_;
+  JsonWriter json_;
+};
+
+}  // namespace
+
+void print_diff_json(Output& out, const std::string& before, const std::string& after,
+                     const Diff& diff) {
+  DiffJson(out).write(before, after, diff);
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,42 @@
+#include "cli/print/error_json.h"
+
+#include <new>
+#include <string>
+
+#include "cli/terminal/escape.h"
+#include "thalia/error.h"
+
+namespace thalia::cli {
+
+std::string error_text(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  std::string text = error.what();
+  if (const auto* known = dynamic_cast<const Error*>(&error);
+      known != nullptr && known->code() == ErrorCode::limit_exceeded &&
+      known->message().find("max_allocation_bytes") != std::string::npos) {
+    text += " (--max-memory SIZE raises it)";
+  }
+  return text;
+}
+
+void add_error(JsonWriter& json, const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  json.begin_object();
+  json.member("code", known != nullptr ? error_code_name(known->code()) : "other");
+  json.member("message", as_utf8(error_text(error)));
+  if (known != nullptr) {
+    const ErrorContext& context = known->context();
+    const auto add = [&](std::string_view key, const std::string& value) {
+      if (!value.empty()) json.member(key, as_utf8(value));
+    };
+    add("path", context.path);
+    add("section", context.section);
+    add("field", context.field);
+    add("region", context.region);
+    add("tensor", context.tensor);
+    if (context.offset) json.member("offset", *context.offset);
+  }
+  json.end_object();
+}
+
+}  // namespace thalia::cli

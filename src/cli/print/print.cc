@@ -1,0 +1,85 @@
+#include "cli/print/print.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+
+#include "cli/terminal/escape.h"
+
+namespace thalia::cli {
+
+std::string human_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  // 1023.95 would print as 1024.0.
+  for (; value >= 1023.95 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string exact_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
+  return fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes));
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
+  return digits;
+}
+
+std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", grouped(number), number == 1 ? singular : plural);
+}
+
+std::string utc_time(std::uint64_t unix_seconds) {
+  constexpr std::uint64_t kYear10000 = 253402300800;
+  if (unix_seconds >= kYear10000) return fmt::format("@{}", unix_seconds);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<time_t>(unix_seconds)));
+}
+
+std::string hex(const std::uint8_t* bytes, std::size_t length) {
+  return fmt::format("{:02x}", fmt::join(bytes, bytes + length, ""));
+}
+
+std::string uuid_text(const std::uint8_t* bytes) {
+  std::string text = hex(bytes, 16);
+  for (const std::size_t position : {20, 16, 12, 8}) text.insert(position, 1, '-');
+  return text;
+}
+
+void Table::add_row(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+void Table::print(Output& out, std::string_view margin) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = display_width(columns_[c].heading);
+    for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
+    widths.push_back(width);
+  }
+  const auto line = [&](const auto& cell_of) {
+    std::string text(margin);
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string& cell = cell_of(c);
+      const std::string padding(widths[c] - display_width(cell), ' ');
+      if (c > 0) text += "  ";
+      text += columns_[c].align == Align::right ? padding + cell : cell + padding;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out.write(text + "\n");
+  };
+  line([&](std::size_t c) -> const std::string& { return columns_[c].heading; });
+  for (const auto& row : rows_) {
+    if (out.closed()) return;
+    line([&](std::size_t c) -> const std::string& { return row[c]; });
+  }
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,46 @@
+// How facts are put into text: sizes, times and tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/terminal/output.h"
+
+namespace thalia::cli {
+
+/// "512 B", "1.5 KiB", "93.1 GiB".
+std::string human_bytes(std::uint64_t bytes);
+/// "1.5 KiB (1,536 bytes)"; below 1 KiB only "512 bytes".
+std::string exact_bytes(std::uint64_t bytes);
+/// 1234567 as "1,234,567".
+std::string grouped(std::uint64_t number);
+/// "1 tensor", "1,234 tensors".
+std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural);
+/// "2026-11-21 03:43:30 UTC"; a time past the year 9999 as "@" and its seconds since 1970.
+std::string utc_time(std::uint64_t unix_seconds);
+std::string hex(const std::uint8_t* bytes, std::size_t length);
+/// 8-4-4-4-12 digits.
+std::string uuid_text(const std::uint8_t* bytes);
+
+/// Columns of text with a heading, cells padded to the widest.
+class Table {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string heading;
+    Align align = Align::left;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  void add_row(std::vector<std::string> cells);
+  /// `margin` stands in front of every line.
+  void print(Output& out, std::string_view margin = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace thalia::cli

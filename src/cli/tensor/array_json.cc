@@ -1,0 +1,74 @@
+#include "cli/tensor/array_json.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "cli/tensor/block_cursor.h"
+#include "cli/tensor/element.h"
+#include "cli/tensor/element_stream.h"
+#include "cli/terminal/escape.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::cli {
+namespace {
+
+void open_object(Output& out, const TensorSource& source, const Slice& slice,
+                 std::string_view last_key) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  if (!source.region.empty()) json.member("region", as_utf8(source.region));
+  json.member("tensor", as_utf8(source.name)).member("dtype", dtype_name(source.dtype));
+  json.member("encoding", encoding_name(source.encoding)).key("shape").begin_array();
+  for (const std::uint64_t extent : source.shape.extents()) json.value(extent);
+  json.end_array().key("slice").begin_array();
+  for (const auto [begin, end] : slice.ranges)
+    json.begin_array().value(begin).value(end).end_array();
+  json.end_array().key(last_key);
+  out.write(text);
+}
+
+void print_dimension(Output& out, const Shape& shape, unsigned d, ElementStream& stream) {
+  if (d == shape.rank()) {
+    std::string text;
+    if (const auto element = stream.next()) append_json(text, *element);
+    out.write(text);
+    return;
+  }
+  out.write("[");
+  for (std::uint64_t i = 0; i < shape[d] && !out.closed(); ++i) {
+    if (i > 0) out.write(",");
+    print_dimension(out, shape, d + 1, stream);
+  }
+  out.write("]");
+}
+
+}  // namespace
+
+void print_array_json(Output& out, const TensorSource& source, const Slice& slice) {
+  open_object(out, source, slice, "values");
+  if (range_elements(slice.ranges) == 0) {
+    out.write("[]");
+  } else {
+    ElementStream stream(source, slice.ranges);
+    print_dimension(out, slice.shape, 0, stream);
+  }
+  out.write("}\n");
+}
+
+void print_entries_json(Output& out, const TensorSource& source, const Slice& slice) {
+  open_object(out, source, slice, "entries");
+  const ByteSpan values = source.entries->values();
+  std::string_view separator = "[";
+  source.entries->visit(slice.ranges, [&](std::span<const std::uint64_t> at, std::uint64_t entry) {
+    std::string text = fmt::format("{}[{},", separator, fmt::join(at, ","));
+    append_json(text, decode_element(source.dtype, values, entry));
+    out.write(text + "]");
+    separator = ",";
+    return !out.closed();
+  });
+  out.write(separator == "[" ? "[]}\n" : "]}\n");
+}
+
+}  // namespace thalia::cli

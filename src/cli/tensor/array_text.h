@@ -1,0 +1,23 @@
+// Tensors as text for people, the way NumPy prints arrays.
+#pragma once
+
+#include "cli/tensor/slice.h"
+#include "cli/tensor/tensor_source.h"
+#include "cli/terminal/output.h"
+
+namespace thalia::cli {
+
+/// Above this many elements, or entries, only the edges are shown.
+inline constexpr std::uint64_t kSummaryThreshold = 1000;
+
+/// Nested brackets, the elements in columns. Of more than kSummaryThreshold elements only the first
+/// and last three of each dimension are read and shown; with `all` every one, without columns and
+/// with the innermost dimension on one line.
+void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all);
+
+/// A sparse tensor's entries, "(row, column)  value", one a line. Coordinates count from the
+/// tensor's start, sliced or not. Without `all`, of more than kSummaryThreshold entries only the
+/// first and the last twenty are shown.
+void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all);
+
+}  // namespace thalia::cli

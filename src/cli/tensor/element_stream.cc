@@ -1,0 +1,31 @@
+#include "cli/tensor/element_stream.h"
+
+#include <memory>
+#include <utility>
+
+#include "cli/tensor/block_cursor.h"
+#include "cli/tensor/copy_slice.h"
+
+namespace thalia::cli {
+
+ElementStream::ElementStream(const TensorSource& source, NextBlock next_block)
+    : source_(source), next_block_(std::move(next_block)) {}
+
+ElementStream::ElementStream(const TensorSource& source, std::vector<SliceRange> ranges)
+    : source_(source),
+      next_block_([cursor = std::make_shared<BlockCursor>(
+                       std::move(ranges), source.dtype, kBlockBytes)] { return cursor->next(); }) {}
+
+std::optional<Element> ElementStream::next() {
+  while (position_ == count_) {
+    const auto ranges = next_block_();
+    if (!ranges) return std::nullopt;
+    count_ = range_elements(*ranges);
+    position_ = 0;
+    block_.resize(packed_bytes(source_.dtype, count_));
+    source_.read(*ranges, block_);
+  }
+  return decode_element(source_.dtype, block_, position_++);
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,29 @@
+// Files of compressed tensors without regions as the commands show them: .mckp and .mst.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cli/tensor/tensor_source.h"
+#include "cli/terminal/output.h"
+#include "thalia/convert.h"
+#include "thalia/delta.h"
+#include "thalia/verify.h"
+
+namespace thalia::cli {
+
+bool is_packed(FileFormat format) noexcept;
+
+/// What the file says of itself; no payload is read.
+void print_packed(Output& out, const std::filesystem::path& path, FileFormat format,
+                  const ReadOptions& read, bool as_json);
+void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
+                 const std::string& region, const ReadOptions& read, bool as_json);
+/// Checksums, where there are any, and every tensor; of a delta, with those that it was taken
+/// against. Errors of the file become findings.
+VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
+                           const ChainOptions& chain, bool quick);
+TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
+                         const std::string& name, const ChainOptions& chain);
+
+}  // namespace thalia::cli

@@ -1,0 +1,158 @@
+#include "cli/tensor/tensor_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/tensor/block_cursor.h"
+#include "cli/tensor/copy_slice.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/packed_file.h"
+#include "cli/terminal/escape.h"
+#include "thalia/delta.h"
+#include "thalia/error.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia::cli {
+namespace {
+
+// As it is typed first: a name may hold what looks like an escape.
+TensorView find_tensor(const Reader& reader, std::string_view name) {
+  const std::string unescaped = unescape_name(name);
+  if (unescaped == name) return reader.tensor(name);
+  try {
+    return reader.tensor(name);
+  } catch (const UsageError&) {
+    return reader.tensor(unescaped);
+  }
+}
+
+// Of the rows that the ranges take, no others are made; but for elements that do not fill bytes.
+void read_rows(const ChainReader& chain, const TensorView& view, const TensorLayout& layout,
+               std::span<const SliceRange> ranges, MutableByteSpan out) {
+  if (layout.shape.rank() == 0 || dtype_is_packed(layout.dtype)) {
+    const Tensor whole = chain.read(view);
+    return copy_slice(layout.dtype, layout.shape, whole.bytes(), ranges, out);
+  }
+  std::vector<std::uint64_t> extents;
+  for (unsigned d = 0; d < layout.shape.rank(); ++d) extents.push_back(layout.shape[d]);
+  extents[0] = ranges[0].end - ranges[0].begin;
+  const Shape shape{std::span<const std::uint64_t>(extents)};
+  if (*shape.element_count() == 0) return;
+  std::vector<std::byte> rows(packed_bytes(layout.dtype, *shape.element_count()));
+  chain.read_part(view, rows.size() / extents[0] * ranges[0].begin, rows);
+  std::vector<SliceRange> within(ranges.begin(), ranges.end());
+  within[0] = {0, extents[0]};
+  copy_slice(layout.dtype, shape, rows, within, out);
+}
+
+void add_entries(TensorSource& source, const Tensor& tensor) {
+  source.entries = std::make_shared<SparseEntries>(tensor);
+  source.read = [entries = source.entries](std::span<const SliceRange> ranges,
+                                           MutableByteSpan out) {
+    entries->read_dense(ranges, out);
+  };
+}
+
+// A tensor of the state that a delta stands for.
+TensorSource from_chain(const Reader& reader, const TensorView& view, const ChainOptions& options) {
+  const ChainReader chain = ChainReader::open(reader, options);
+  const TensorLayout layout = chain.describe(view).layout;
+  TensorSource source{.region = std::string(Reader::region_name(view)),
+                      .name = std::string(view.name()),
+                      .dtype = layout.dtype,
+                      .shape = layout.shape,
+                      .encoding = layout.encoding,
+                      .nnz = layout.nnz};
+  source.logical_bytes = [chain, view] {
+    const Tensor tensor = chain.read(view);
+    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+  };
+  if (layout.encoding != Encoding::dense) {
+    add_entries(source, chain.read(view));
+  } else {
+    source.read = [chain, view, layout](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      read_rows(chain, view, layout, ranges, out);
+    };
+  }
+  return source;
+}
+
+TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options) {
+  const Reader reader = Reader::open(path, options.read);
+  const TensorView view = find_tensor(reader, name);
+  if (reader.delta_base()) return from_chain(reader, view, options);
+  TensorSource source{.region = std::string(Reader::region_name(view)),
+                      .name = std::string(view.name()),
+                      .dtype = view.dtype(),
+                      .shape = view.shape(),
+                      .encoding = view.encoding(),
+                      .nnz = view.nnz()};
+  if (view.encoding() == Encoding::quantized) {
+    source.encoding = Encoding::dense;
+    const Tensor restored = Tensor::from(view);
+    source.logical_bytes = [restored] {
+      return std::string(reinterpret_cast<const char*>(restored.bytes().data()),
+                         restored.bytes().size());
+    };
+    source.read = [restored](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      copy_slice(restored.dtype(), restored.shape(), restored.bytes(), ranges, out);
+    };
+    return source;
+  }
+  source.logical_bytes = [view] {
+    std::string bytes(view.logical_bytes(), '\0');
+    view.read(std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  };
+  if (view.encoding() == Encoding::csr || view.encoding() == Encoding::coo) {
+    add_entries(source, Tensor::from(view));
+  } else {
+    source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      view.read_slice(ranges, out);
+    };
+  }
+  return source;
+}
+
+TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name,
+                              const ReadOptions& read) {
+  const SafetensorsFile file = SafetensorsFile::open(path, read);
+  const auto find = [&](std::string_view wanted) {
+    return std::find_if(file.tensors().begin(), file.tensors().end(),
+                        [&](const SafetensorsTensor& tensor) { return tensor.name == wanted; });
+  };
+  auto found = find(name);
+  if (found == file.tensors().end()) found = find(unescape_name(name));
+  if (found == file.tensors().end()) {
+    throw UsageError(ErrorCode::not_found, "no such tensor",
+                     {.path = path.string(), .tensor = std::string(name)});
+  }
+  const SafetensorsTensor tensor = *found;
+  TensorSource source{
+      .region = {}, .name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+  source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+  };
+  source.logical_bytes = [file, tensor] {
+    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  };
+  return source;
+}
+
+}  // namespace
+
+TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options) {
+  const FileFormat format = format_of(path);
+  if (is_packed(format)) return open_packed(path, format, std::string(name), options);
+  return format == FileFormat::safetensors ? from_safetensors(path, name, options.read)
+                                           : from_thalia(path, name, options);
+}
+
+}  // namespace thalia::cli

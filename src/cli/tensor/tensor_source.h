@@ -1,0 +1,42 @@
+// One tensor as cat sees it, whichever format its file has.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/tensor/sparse_entries.h"
+#include "thalia/bytes.h"
+#include "thalia/delta.h"
+#include "thalia/dtype.h"
+#include "thalia/shape.h"
+#include "thalia/tensor.h"
+
+namespace thalia::cli {
+
+struct TensorSource {
+  std::string region;  ///< empty where the format has none
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  Encoding encoding = Encoding::dense;
+  std::uint64_t nnz = 0;
+
+  /// Reads a part densely, row-major, packed as the dtype is; one range a dimension. Holds the file
+  /// open.
+  std::function<void(std::span<const SliceRange>, MutableByteSpan)> read;
+  /// All logical bytes in the tensor's own encoding.
+  std::function<std::string()> logical_bytes;
+  /// Of csr and coo only.
+  std::shared_ptr<const SparseEntries> entries;
+};
+
+/// `name`: "region/tensor", or the tensor's own name where only one has it; as it is or as ls
+/// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.
+TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options);
+
+}  // namespace thalia::cli

@@ -1,0 +1,141 @@
+#include "cli/terminal/escape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+
+#include "thalia/text.h"
+
+namespace thalia::cli {
+namespace {
+
+// Of what printable() escapes, what a JSON string may hold as it is. All begin with one of a few
+// bytes.
+bool is_unsafe_in_json(char32_t c) {
+  return c >= 0x7F && is_unsafe(c);
+}
+constexpr std::string_view kFirstBytesOfUnsafe = "\x7F\xC2\xD8\xE2\xEF";
+
+void append_utf8(std::string& out, unsigned c) {
+  const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xC0 | (c >> 6));
+    add(0x80 | (c & 0x3F));
+  } else {
+    add(0xE0 | (c >> 12));
+    add(0x80 | ((c >> 6) & 0x3F));
+    add(0x80 | (c & 0x3F));
+  }
+}
+
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+// The blocks that matter for names: East Asian scripts and pictographs are wide, marks have no
+// width. Not all of Unicode, which changes every year: a misaligned column is all that is at stake.
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},
+                           {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},
+                           {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
+                           {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr Range kCombining[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                                {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                {0xFE20, 0xFE2F}};
+
+template <std::size_t N>
+bool in_any(const Range (&ranges)[N], char32_t c) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [&](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  return printable(text, std::string_view::npos);
+}
+std::string escape_name(std::string_view name) {
+  std::string doubled;
+  for (const char c : name) doubled.append(c == '\\' ? 2 : 1, c);
+  return escape(doubled);
+}
+
+bool has_unsafe(std::string_view text) noexcept {
+  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
+    text.remove_prefix(at);
+    const auto [character, length] = first_character(text);
+    if (is_unsafe_in_json(character)) return true;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return false;
+}
+
+std::string escape_unsafe(std::string_view text) {
+  std::string out;
+  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
+    out += text.substr(0, at);
+    text.remove_prefix(at);
+    const auto [character, length] = first_character(text);
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (is_unsafe_in_json(character)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
+    } else {
+      out += text.substr(0, taken);
+    }
+    text.remove_prefix(taken);
+  }
+  return out.append(text);
+}
+
+std::string unescape_name(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t taken = 1;
+    const char kind = text[0] == '\\' && text.size() > 1 ? text[1] : '\0';
+    const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : 0;
+    unsigned value = 0;
+    if (kind == '\\' || kind == 'n' || kind == 't' || kind == 'r') {
+      out += kind == 'n' ? '\n' : kind == 't' ? '\t' : kind == 'r' ? '\r' : '\\';
+      taken = 2;
+    } else if (digits > 0 && text.size() >= 2 + digits &&
+               std::from_chars(text.data() + 2, text.data() + 2 + digits, value, 16).ptr ==
+                   text.data() + 2 + digits) {
+      if (kind == 'x') {
+        out += static_cast<char>(value);
+      } else {
+        append_utf8(out, value);
+      }
+      taken = 2 + digits;
+    } else {
+      out += text[0];
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string as_utf8(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = first_character(rest).length;
+    if (length == 0) return escape(text);
+    rest.remove_prefix(length);
+  }
+  return std::string(text);
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const auto [character, length] = first_character(text);
+    if (!in_any(kCombining, character)) width += in_any(kWide, character) ? 2 : 1;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return width;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,78 @@
+#include "cli/terminal/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "cli/terminal/escape.h"
+#include "cli/terminal/stop_on_signal.h"
+#include "thalia/error.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::size_t kBufferBytes = 1 << 16;
+
+ssize_t send_once(int descriptor, const char* data, std::size_t length) {
+  const LetSignalsEnd waiting;
+  return ::write(descriptor, data, length);
+}
+
+}  // namespace
+
+Output::Output(int descriptor, std::string name)
+    : descriptor_(descriptor), name_(std::move(name)) {}
+
+void Output::write(std::string_view text) {
+  if (has_unsafe(text)) return put(escape_unsafe(text));
+  put(text);
+}
+
+void Output::write(ByteSpan bytes) {
+  put(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void Output::put(std::string_view text) {
+  if (closed_) return;
+  if (buffer_.size() + text.size() > kBufferBytes) flush();
+  if (text.size() >= kBufferBytes) {
+    send(text.data(), text.size());
+  } else {
+    buffer_.append(text);
+  }
+}
+
+void Output::flush() {
+  send(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+bool Output::retract() noexcept {
+  buffer_.clear();
+  return !sent_;
+}
+
+bool Output::is_terminal() const noexcept {
+  return ::isatty(descriptor_) == 1;
+}
+
+void Output::send(const char* data, std::size_t length) {
+  sent_ = sent_ || length > 0;
+  if (sink_) return sink_({data, length});
+  while (length > 0 && !closed_) {
+    const ssize_t written = send_once(descriptor_, data, length);
+    if (written >= 0) {
+      data += written;
+      length -= static_cast<std::size_t>(written);
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      const int reason = errno;
+      // What is left would fail again in the flush at the end.
+      buffer_.clear();
+      throw IoError("write", reason, {.path = name_});
+    }
+  }
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,18 @@
+// A file named on the command line to print into.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "cli/terminal/session.h"
+
+namespace thalia::cli {
+
+/// Runs print(out) with an output that appears at the path whole, when print is done, and leaves
+/// nothing behind otherwise; so it may even replace the file that is being read. Where something
+/// stands at the path that is no regular file (/dev/null, a pipe), that is written to.
+/// @throws IoError naming the path; CancelledError.
+void print_into(const std::filesystem::path& path, const Session& session,
+                const std::function<void(Output& out)>& print);
+
+}  // namespace thalia::cli

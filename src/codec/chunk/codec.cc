@@ -1,0 +1,109 @@
+#include "codec/chunk/codec.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "codec/chunk/choice.h"
+#include "codec/chunk/filter.h"
+#include "codec/cpu/scratch.h"
+#include "codec/exponents/packed_exponents.h"
+#include "codec/frame/frame_error.h"
+#include "codec/frame/lz4_frame.h"
+#include "codec/frame/zstd_frame.h"
+#include "codec/rans/plane_entropy.h"
+
+namespace thalia::codec {
+namespace {
+
+[[noreturn]] void fail_codec(format::Codec codec) {
+  throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such codec",
+                         {.section = "payload",
+                          .field = "codec",
+                          .value = std::to_string(static_cast<int>(codec)),
+                          .bound = fmt::format("at most {}", format::kCodecCount - 1)});
+}
+
+void decode_bytes(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
+  switch (codec) {
+    case format::Codec::store:
+      if (stored.size() != raw.size())
+        fail_frame("store", "wrong length", std::to_string(stored.size()),
+                   std::to_string(raw.size()));
+      std::copy(stored.begin(), stored.end(), raw.begin());
+      return;
+    case format::Codec::zstd:
+      return zstd_decode(stored, raw);
+    case format::Codec::lz4:
+      return lz4_decode(stored, raw);
+    case format::Codec::plane_entropy:
+      return plane_entropy_decode(stored, raw);
+    case format::Codec::packed_exponents:
+      return packed_exponents_decode(stored, raw);
+  }
+  fail_codec(codec);
+}
+
+void encode_choice(const ChunkChoice& choice, ElementLayout layout, ByteSpan raw,
+                   std::vector<std::byte>& out) {
+  thread_local Scratch scratch;
+  const bool filters = choice.filter != format::Filter::none;
+  const Scratch::Lease filtered = scratch.take(filters ? raw.size() : 0);
+  if (filters) {
+    apply_filter(choice.filter, raw, filtered.bytes());
+    raw = filtered.bytes();
+  }
+  if (choice.codec == format::Codec::zstd) zstd_encode(choice.level, raw, out);
+  if (choice.codec == format::Codec::lz4) lz4_encode(choice.level, raw, out);
+  if (choice.codec == format::Codec::plane_entropy) plane_entropy_encode(layout, raw, out);
+  if (choice.codec == format::Codec::packed_exponents) packed_exponents_encode(layout, raw, out);
+}
+
+}  // namespace
+
+LevelRange level_range(format::Codec codec) {
+  switch (codec) {
+    case format::Codec::store:
+      return {0, 0, 0};
+    case format::Codec::zstd:
+      return {1, 22, 3};
+    case format::Codec::lz4:
+      return {1, 12, 1};
+    case format::Codec::plane_entropy:
+    case format::Codec::packed_exponents:
+      return {0, 0, 0};
+  }
+  fail_codec(codec);
+}
+
+ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw,
+                       std::vector<std::byte>& out) {
+  const LevelRange range = level_range(wanted);
+  if (level == 0) level = range.standard;
+  if (level < range.lowest || level > range.highest) {
+    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
+                  fmt::format("{} to {}", range.lowest, range.highest));
+  }
+  const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
+  encode_choice(choice, layout, raw, out);
+  if (choice.codec != format::Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
+    return {choice.codec, choice.filter};
+  out.assign(raw.begin(), raw.end());
+  return {};
+}
+
+void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored,
+                  MutableByteSpan raw) {
+  check_filter(filter);
+  try {
+    if (filter == format::Filter::none) return decode_bytes(codec, stored, raw);
+    thread_local Scratch scratch;
+    const Scratch::Lease filtered = scratch.take(raw.size());
+    decode_bytes(codec, stored, filtered.bytes());
+    undo_filter(filter, filtered.bytes(), raw);
+  } catch (Error& error) {
+    error.add_section("payload");
+    throw;
+  }
+}
+
+}  // namespace thalia::codec

@@ -1,0 +1,239 @@
+#include "codec/exponents/packed_exponents.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "codec/exponents/kernels.h"
+#include "codec/frame/frame_error.h"
+#include "codec/planes/split_kernels.h"
+#include "thalia/format/plane_codecs.h"
+
+namespace thalia::codec {
+namespace {
+
+using format::PackedExponentsHeader;
+
+constexpr std::string_view kName = "packed_exponents";
+// Words whose highest bytes stay in the first cache between two passes.
+constexpr std::size_t kBlock = 4096;
+// Groups that the code is chosen from, of everywhere in the chunk: a 32nd of them within bounds.
+constexpr std::size_t kFewestSampled = 32, kMostSampled = 128;
+
+[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
+  fail_frame(kName, what, std::to_string(value), std::move(bound));
+}
+
+// Where the parts of a stream lie. All but the escapes have lengths that follow from the header.
+struct Parts {
+  Parts(const ExponentCode& code, std::size_t width, std::uint64_t raw_bytes)
+      : count(raw_bytes / width), groups((count + kGroup - 1) / kGroup) {
+    codes = sizeof(PackedExponentsHeader) + code.escape();
+    low = codes + groups * 8 * code.code_bits;
+    planes = low + groups * 8 * code.low_bits();
+    tail = planes + count * (width - 1);
+    escapes = tail + raw_bytes % width;
+  }
+  std::uint64_t count, groups;
+  std::uint64_t codes, low, planes, tail, escapes;
+};
+
+ByteCounts sampled_counts(const PlaneKernels::Pair& kernels, std::size_t width, ByteSpan raw) {
+  ByteCounts counts{};
+  const std::size_t count = raw.size() / width;
+  const std::size_t groups = count / kGroup;
+  const std::size_t sampled = std::clamp(groups / 32, kFewestSampled, kMostSampled);
+  const std::size_t step = std::max<std::size_t>(1, groups / sampled) * kGroup;
+  std::byte bytes[kMaxPlanes][kGroup];
+  std::byte* planes[kMaxPlanes];
+  for (std::size_t k = 0; k < kMaxPlanes; ++k) planes[k] = bytes[k];
+  for (std::size_t i = 0; i < count; i += step) {
+    const std::size_t n = std::min(kGroup, count - i);
+    kernels.split(raw.data() + i * width, n, planes);
+    for (std::size_t j = 0; j < n; ++j)
+      ++counts[std::to_integer<std::uint8_t>(bytes[width - 1][j])];
+  }
+  return counts;
+}
+
+// Whether the code promises less than the raw bytes, by what was sampled.
+bool is_promising(const ExponentCode& code, const ByteCounts& counts) {
+  const std::uint64_t total = sum_of(counts);
+  std::uint64_t coded = 0;
+  for (unsigned byte = 0; byte < counts.size(); ++byte) {
+    const auto* const end = code.symbols.begin() + code.escape();
+    if (std::find(code.symbols.begin(), end, byte & code.symbol_mask()) != end)
+      coded += counts[byte];
+  }
+  return code.bits(total, total - coded) < total * 8;
+}
+
+// The stream in `out`, which is at least as long as `raw` and a block and the slack more. Returns
+// its length, or 0 where it is not shorter than `raw`.
+std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, std::byte* out,
+                   const PlaneKernels::Pair& kernels, const ExponentKernels& exponents) {
+  const Parts parts(code, width, raw.size());
+  if (parts.escapes >= raw.size()) return 0;
+  const ExponentLookup lookup(code);
+  std::byte* planes[kMaxPlanes];
+  for (std::size_t k = 0; k + 1 < width; ++k) planes[k] = out + parts.planes + k * parts.count;
+  std::byte highest[kBlock];
+  std::byte* codes = out + parts.codes;
+  std::byte* low = out + parts.low;
+  std::byte* escapes = out + parts.escapes;
+  for (std::size_t i = 0; i < parts.count; i += kBlock) {
+    const std::size_t n = std::min<std::size_t>(kBlock, parts.count - i);
+    const std::size_t groups = (n + kGroup - 1) / kGroup;
+    planes[width - 1] = highest;
+    kernels.split(raw.data() + i * width, n, planes);
+    // Of code 0, and without low bits.
+    std::fill(highest + n, highest + groups * kGroup, std::byte{code.symbols[0]});
+    escapes = exponents.pack(lookup, highest, groups, codes, escapes);
+    if (static_cast<std::size_t>(escapes - out) >= raw.size()) return 0;
+    if (code.low_bits() != 0) exponents.pack_low(code.low_bits(), highest, groups, low);
+    codes += groups * 8 * code.code_bits;
+    low += groups * 8 * code.low_bits();
+    for (std::size_t k = 0; k + 1 < width; ++k) planes[k] += n;
+  }
+  const std::size_t tail = raw.size() % width;
+  if (tail != 0) std::memcpy(out + parts.tail, raw.data() + raw.size() - tail, tail);
+  const auto escape_count = static_cast<std::uint32_t>(escapes - out - parts.escapes);
+  const PackedExponentsHeader header{.element_bytes = static_cast<std::uint8_t>(width),
+                                     .symbol_bits = static_cast<std::uint8_t>(code.symbol_bits),
+                                     .code_bits = static_cast<std::uint8_t>(code.code_bits),
+                                     .zero_3 = 0,
+                                     .escape_count = escape_count};
+  std::memcpy(out, &header, sizeof(header));
+  std::memcpy(out + sizeof(header), code.symbols.data(), code.escape());
+  return static_cast<std::size_t>(escapes - out);
+}
+
+struct Stream {
+  std::size_t width;
+  ExponentCode code;
+  Parts parts;
+};
+
+// Checks all that can be checked before decoding.
+Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
+  PackedExponentsHeader header;
+  if (stored.size() < sizeof(header))
+    fail("stored bytes", stored.size(), fmt::format("{} or more", sizeof(header)));
+  std::memcpy(&header, stored.data(), sizeof(header));
+  const std::size_t width = header.element_bytes;
+  if (width != 2 && width != 4 && width != 8) fail("element_bytes", width, "2, 4 or 8");
+  if (header.symbol_bits < 1 || header.symbol_bits > 8)
+    fail("symbol_bits", header.symbol_bits, "1 to 8");
+  if (header.code_bits < 1 || header.code_bits > ExponentCode::kMaxCodeBits)
+    fail("code_bits", header.code_bits, fmt::format("1 to {}", ExponentCode::kMaxCodeBits));
+  if (header.zero_3 != 0) fail("zero_3", header.zero_3, "0");
+  ExponentCode code{.symbol_bits = header.symbol_bits, .code_bits = header.code_bits};
+  const Parts parts(code, width, raw_bytes);
+  const std::uint64_t length = parts.escapes + header.escape_count;
+  if (stored.size() != length) fail("stored bytes", stored.size(), std::to_string(length));
+  std::memcpy(code.symbols.data(), stored.data() + sizeof(header), code.escape());
+  const auto refuse_low_bits = [&](std::string_view what, std::uint8_t symbol) {
+    if ((symbol & ~code.symbol_mask()) != 0)
+      fail(what, symbol, fmt::format("no bit below the highest {}", code.symbol_bits));
+  };
+  for (const std::uint8_t symbol : code.symbols) refuse_low_bits("symbol", symbol);
+  for (const std::byte escape : stored.subspan(parts.escapes))
+    refuse_low_bits("escape", std::to_integer<std::uint8_t>(escape));
+  return {width, code, parts};
+}
+
+// Bits of the last group that stand for no word.
+void check_padding(const Stream& stream, ByteSpan stored) {
+  const std::size_t used = stream.parts.count % kGroup;
+  if (used == 0) return;
+  const auto check = [&](std::uint64_t end, unsigned planes) {
+    for (unsigned j = 0; j < planes; ++j) {
+      format::le64 plane;
+      std::memcpy(&plane, stored.data() + end - 8 * (j + 1), sizeof(plane));
+      if (plane >> used != 0) fail("padding", plane >> used, "0");
+    }
+  };
+  check(stream.parts.low, stream.code.code_bits);
+  check(stream.parts.planes, stream.code.low_bits());
+}
+
+}  // namespace
+
+ExponentLookup::ExponentLookup(const ExponentCode& chosen) : code(chosen) {
+  std::memset(code_of, static_cast<int>(code.escape()), sizeof(code_of));
+  for (unsigned i = 0; i < code.escape(); ++i)
+    std::memset(code_of + code.symbols[i], static_cast<int>(i), std::size_t{1} << code.low_bits());
+}
+
+#ifdef __x86_64__
+const ExponentKernels& exponent_kernels(VectorSet set) noexcept {
+  return set == VectorSet::avx512 ? kAvx512Exponents
+         : set == VectorSet::avx2 ? kAvx2Exponents
+                                  : kPortableExponents;
+}
+#else
+const ExponentKernels& exponent_kernels(VectorSet) noexcept {
+  return kPortableExponents;
+}
+#endif
+
+bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
+                             VectorSet set) {
+  const std::size_t width = layout.element_bytes;
+  std::size_t length = 0;
+  if (layout.content == Content::floats && width > 1 && raw.size() >= width &&
+      raw.size() <= std::numeric_limits<std::uint32_t>::max()) {
+    const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, true);
+    const ByteCounts counts = sampled_counts(kernels, width, raw);
+    const unsigned symbol_bits = std::min<unsigned>(layout.exponent_bits, 8);
+    const ExponentCode code = choose_exponent_code(counts, symbol_bits);
+    if (is_promising(code, counts)) {
+      // What was there stays, so that a vector that is used again is not filled with zeros again.
+      const std::size_t room = raw.size() + kBlock + kEscapeSlack;
+      if (out.size() < room) out.resize(room);
+      length = encode(code, width, raw, out.data(), kernels, exponent_kernels(set));
+    }
+  }
+  if (length == 0) {
+    out.assign(raw.begin(), raw.end());
+    return false;
+  }
+  out.resize(length);
+  return true;
+}
+
+void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
+  const Stream stream = parse(stored, raw.size());
+  check_padding(stream, stored);
+  const auto& [width, code, parts] = stream;
+  const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, true);
+  const ExponentKernels& exponents = exponent_kernels(set);
+  const std::byte* planes[kMaxPlanes];
+  for (std::size_t k = 0; k + 1 < width; ++k)
+    planes[k] = stored.data() + parts.planes + k * parts.count;
+  std::byte highest[kBlock];
+  const std::byte* codes = stored.data() + parts.codes;
+  const std::byte* low = stored.data() + parts.low;
+  const std::byte* escapes = stored.data() + parts.escapes;
+  const std::byte* const end = stored.data() + stored.size();
+  for (std::size_t i = 0; i < parts.count; i += kBlock) {
+    const std::size_t n = std::min<std::size_t>(kBlock, parts.count - i);
+    const std::size_t groups = (n + kGroup - 1) / kGroup;
+    escapes = exponents.unpack(code, codes, groups, escapes, end, highest);
+    if (escapes == nullptr) fail("escapes", stored.size() - parts.escapes, "one for each code");
+    if (code.low_bits() != 0) exponents.add_low(code.low_bits(), low, groups, highest);
+    planes[width - 1] = highest;
+    kernels.join(planes, n, raw.data() + i * width);
+    codes += groups * 8 * code.code_bits;
+    low += groups * 8 * code.low_bits();
+    for (std::size_t k = 0; k + 1 < width; ++k) planes[k] += n;
+  }
+  if (escapes != end) {
+    fail("escapes", stored.size() - parts.escapes,
+         fmt::format("{}, as many as codes", escapes - stored.data() - parts.escapes));
+  }
+  const std::size_t tail = raw.size() % width;
+  if (tail != 0) std::memcpy(raw.data() + raw.size() - tail, stored.data() + parts.tail, tail);
+}
+
+}  // namespace thalia::codec

@@ -1,0 +1,25 @@
+// The codec packed_exponents: the most frequent exponents of floats in 1 to 4 bits, all other bits
+// as they are. It gains less than plane_entropy does, at the speed of memory. docs/format.md,
+// "Chunks" and what follows it. Bytes do not depend on the set of instructions.
+#pragma once
+
+#include <vector>
+
+#include "codec/cpu/element_layout.h"
+#include "codec/cpu/processor.h"
+#include "thalia/bytes.h"
+
+namespace thalia::codec {
+
+/// Encodes `raw` of any length into `out`, replacing its contents.
+/// @param layout a hint. Only floats of 2, 4 and 8 bytes are tried.
+/// @return whether `out` is a stream, smaller than `raw`. Where not, it becomes a copy of `raw`.
+bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
+                             VectorSet set = fastest_vector_set());
+
+/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError where
+/// `stored` is no stream of that length.
+void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw,
+                             VectorSet set = fastest_vector_set());
+
+}  // namespace thalia::codec

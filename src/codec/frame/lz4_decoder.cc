@@ -1,0 +1,51 @@
+#include "codec/frame/lz4_decoder.h"
+
+#include <lz4frame.h>
+
+#include <cstring>
+#include <new>
+
+#include "codec/frame/frame_error.h"
+#include "codec/frame/lz4_start.h"
+
+namespace thalia::codec {
+namespace {
+
+constexpr const char* kName = "lz4";
+
+class Lz4Decoder final : public FrameDecoder {
+ public:
+  Lz4Decoder() : FrameDecoder(FrameKind::lz4) {
+    LZ4F_dctx* made = nullptr;
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION))) throw std::bad_alloc();
+    context_.reset(made);
+  }
+  Step advance(ByteSpan stored, MutableByteSpan room) override {
+    std::size_t consumed = stored.size();
+    std::size_t written = room.size();
+    const std::size_t hint =
+        LZ4F_decompress(context_.get(), room.data(), &written, stored.data(), &consumed, nullptr);
+    if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));
+    return {consumed, written, hint == 0};
+  }
+
+ private:
+  struct FreeContext {
+    void operator()(LZ4F_dctx* context) const noexcept { LZ4F_freeDecompressionContext(context); }
+  };
+  std::unique_ptr<LZ4F_dctx, FreeContext> context_;
+};
+
+}  // namespace
+
+std::unique_ptr<FrameDecoder> make_lz4_decoder() {
+  return std::make_unique<Lz4Decoder>();
+}
+
+std::optional<std::uint64_t> lz4_content_size(ByteSpan start) {
+  const Lz4Start header = lz4_start(start);
+  if ((header.flags & kLz4ContentSizeFlag) == 0) return std::nullopt;
+  return header.content_size;
+}
+
+}  // namespace thalia::codec

@@ -1,0 +1,71 @@
+#include "codec/frame/lz4_frame.h"
+
+#include <lz4frame.h>
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "codec/frame/frame_error.h"
+#include "codec/frame/lz4_start.h"
+
+namespace thalia::codec {
+namespace {
+
+constexpr const char* kName = "lz4";
+struct FreeContext {
+  void operator()(LZ4F_dctx* context) const noexcept { LZ4F_freeDecompressionContext(context); }
+};
+
+std::string bytes(std::uint64_t count) {
+  return fmt::format("{} bytes", count);
+}
+
+void check_start(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
+  const Lz4Start start = lz4_start(stored);
+  const bool has_size = (start.flags & kLz4ContentSizeFlag) != 0;
+  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (has_size && start.content_size != raw_length)
+    fail_frame(kName, "wrong content size", bytes(start.content_size), bytes(raw_length));
+}
+
+}  // namespace
+
+void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum,
+                Lz4BlockSize block_size) {
+  LZ4F_preferences_t preferences = {};
+  preferences.frameInfo.blockSizeID =  // made smaller where the content is
+      block_size == Lz4BlockSize::kib64 ? LZ4F_max64KB : LZ4F_max4MB;
+  preferences.frameInfo.contentSize = raw.size();
+  if (with_checksum) preferences.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
+  preferences.compressionLevel = level;
+  out.resize(LZ4F_compressFrameBound(raw.size(), &preferences));
+  const std::size_t length =
+      LZ4F_compressFrame(out.data(), out.size(), raw.data(), raw.size(), &preferences);
+  if (LZ4F_isError(length)) throw std::bad_alloc();  // with enough room there is no other failure
+  out.resize(length);
+}
+
+void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
+  check_start(stored, raw.size(), needs_size);
+  LZ4F_dctx* made = nullptr;
+  if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION))) throw std::bad_alloc();
+  const std::unique_ptr<LZ4F_dctx, FreeContext> context(made);
+
+  LZ4F_decompressOptions_t options = {};
+  options.stableDst = 1;  // what is decoded stays in `raw`, so linked blocks need no copy of it
+  for (std::size_t hint = 1; hint != 0;) {
+    std::size_t written = raw.size();
+    std::size_t consumed = stored.size();
+    hint = LZ4F_decompress(context.get(), raw.data(), &written, stored.data(), &consumed, &options);
+    if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));
+    raw = raw.subspan(written);
+    stored = stored.subspan(consumed);
+    if (hint != 0 && written == 0 && consumed == 0)
+      fail_frame(kName, stored.empty() ? "ends too early" : "holds more than its content size");
+  }
+  if (!raw.empty()) fail_frame(kName, "holds less than its content size");
+  if (!stored.empty()) fail_frame(kName, "bytes follow the frame");
+}
+
+}  // namespace thalia::codec

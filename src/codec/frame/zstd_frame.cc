@@ -1,0 +1,85 @@
+#include "codec/frame/zstd_frame.h"
+
+#include <zstd.h>
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "codec/frame/frame_error.h"
+
+namespace thalia::codec {
+namespace {
+
+constexpr const char* kName = "zstd";
+constexpr std::size_t kKeptContext = 16 << 20;
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
+};
+
+// Failures of compressing into enough room: nothing but a lack of memory.
+std::size_t compressed(std::size_t result) {
+  if (ZSTD_isError(result)) throw std::bad_alloc();
+  return result;
+}
+
+std::string bytes(std::uint64_t count) {
+  return fmt::format("{} bytes", count);
+}
+
+// Everything that can be known before the first byte is written.
+void check_frame(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
+  format::le32 magic;
+  // zstd's own functions also take skippable frames and those of its versions before 0.8.
+  if (stored.size() < sizeof(magic)) fail_frame(kName, "too short", bytes(stored.size()));
+  std::memcpy(&magic, stored.data(), sizeof(magic));
+  if (magic != ZSTD_MAGICNUMBER)
+    fail_frame(kName, "wrong magic number", fmt::format("{:#010x}", std::uint32_t{magic}),
+               fmt::format("{:#010x}", ZSTD_MAGICNUMBER));
+
+  const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kName, "broken header");
+  const bool has_size = content != ZSTD_CONTENTSIZE_UNKNOWN;
+  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (has_size && content != raw_length)
+    fail_frame(kName, "wrong content size", bytes(content), bytes(raw_length));
+
+  const std::size_t length = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+  if (ZSTD_isError(length)) fail_frame(kName, ZSTD_getErrorName(length));
+  if (length != stored.size())
+    fail_frame(kName, "bytes follow the frame", bytes(stored.size()), bytes(length));
+}
+
+}  // namespace
+
+void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum) {
+  // Kept by the thread, as the frames of a save are many: unless a high level made it large.
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
+  if (!context) context.reset(ZSTD_createCCtx());
+  if (!context) throw std::bad_alloc();
+  // The frame carries its content size by default, and no checksum: a chunk has its CRC-32.
+  compressed(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level));
+  compressed(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, with_checksum ? 1 : 0));
+  out.resize(ZSTD_compressBound(raw.size()));
+  out.resize(
+      compressed(ZSTD_compress2(context.get(), out.data(), out.size(), raw.data(), raw.size())));
+  if (ZSTD_sizeof_CCtx(context.get()) > kKeptContext) context.reset();
+}
+
+void zstd_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
+  check_frame(stored, raw.size(), needs_size);
+  // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode.
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (!context) throw std::bad_alloc();
+  const std::size_t decoded =
+      ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(decoded)) fail_frame(kName, ZSTD_getErrorName(decoded));
+  if (decoded != raw.size())
+    fail_frame(kName, "decodes to another size", bytes(decoded), bytes(raw.size()));
+}
+
+}  // namespace thalia::codec

@@ -1,0 +1,53 @@
+#include "codec/lossy/low_rank.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "codec/float/conversion.h"
+#include "codec/float/environment.h"
+#include "codec/float/range.h"
+
+namespace thalia::codec {
+namespace {
+
+// Columns that are summed up at a time: sums and elements stay in the first cache.
+constexpr std::size_t kBlock = 512;
+
+}  // namespace
+
+void add_low_rank(DType dtype, const LowRankFactors& factors, std::uint64_t first,
+                  MutableByteSpan elements) {
+  const std::uint64_t width = dtype_bits(dtype) / 8;
+  std::uint64_t left = checked_count(dtype, dtype, elements.size(), elements.size());
+  const StandardEnvironment environment;
+  const double largest = largest_finite(dtype);
+  alignas(64) std::array<double, kBlock> sums;
+  alignas(64) std::array<double, kBlock> numbers;
+  std::byte* at = elements.data();
+  while (left != 0) {
+    const std::uint64_t row = first / factors.columns;
+    const std::uint64_t column = first % factors.columns;
+    const std::size_t count = std::min({kBlock, left, factors.columns - column});
+    sums.fill(0);
+    for (std::uint64_t k = 0; k < factors.rank; ++k) {
+      const double scale = factors.left[k * factors.rows + row];
+      const double* const values = factors.right.data() + k * factors.columns + column;
+      for (std::size_t i = 0; i < count; ++i) sums[i] += scale * values[i];
+    }
+    const MutableByteSpan some(at, count * width);
+    convert_elements(dtype, DType::f64, some,
+                     std::as_writable_bytes(std::span(numbers).first(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double number = numbers[i] + sums[i];
+      const double low = number < -largest ? -largest : number;
+      numbers[i] = low > largest ? largest : low;
+    }
+    convert_elements(DType::f64, dtype, std::as_bytes(std::span(numbers).first(count)), some);
+    at += some.size();
+    first += count;
+    left -= count;
+  }
+}
+
+}  // namespace thalia::codec

@@ -1,0 +1,127 @@
+// A group, 32 symbols, at a time with AVX-512 and VBMI2, which puts the words of the states that
+// want one side by side.
+#ifdef __x86_64__
+#include <bit>
+
+#include "codec/cpu/intrinsics.h"
+#include "codec/rans/kernels.h"
+
+namespace thalia::codec {
+namespace {
+
+constexpr std::size_t kHalf = 16;
+
+THALIA_AVX512 inline __m512i all(std::uint32_t value) noexcept {
+  return _mm512_set1_epi32(static_cast<int>(value));
+}
+THALIA_AVX512 inline __m512i load_bytes(const std::byte* at) noexcept {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+}
+
+THALIA_AVX512 void count_others(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                                std::uint32_t* counts) noexcept {
+  const __m512i quarter0 = _mm512_load_si512(known.has);
+  const __m512i quarter1 = _mm512_load_si512(known.has + 64);
+  const __m512i quarter2 = _mm512_load_si512(known.has + 128);
+  const __m512i quarter3 = _mm512_load_si512(known.has + 192);
+  std::size_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    const __m512i in = _mm512_loadu_si512(bytes + i);
+    const __m512i low = _mm512_permutex2var_epi8(quarter0, in, quarter1);
+    const __m512i high = _mm512_permutex2var_epi8(quarter2, in, quarter3);
+    const __m512i has = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(in), high);
+    for (std::uint64_t others = ~_mm512_movepi8_mask(has); others != 0; others &= others - 1)
+      ++counts[std::to_integer<std::size_t>(bytes[i + std::countr_zero(others)])];
+  }
+  count_other_bytes(known, bytes + i, count - i, counts);
+}
+
+// Encodes a symbol into each of 16 states; `words` are the states' lowest 16 bits before.
+THALIA_AVX512 inline __mmask16 encode_half(const RansEncodeTable& table, const std::byte* symbols,
+                                           __m512i& state, __m256i& words) noexcept {
+  const __m512i index = load_bytes(symbols);
+  const __m512i reciprocal = _mm512_i32gather_epi32(index, table.reciprocal, 4);
+  const __m512i step = _mm512_i32gather_epi32(index, table.step, 4);
+  const __m512i complement = _mm512_and_si512(step, all(0xfff));
+  const __m512i bound = _mm512_slli_epi32(_mm512_sub_epi32(all(kRansScale), complement), 19);
+  const __mmask16 is_full = _mm512_cmpge_epu32_mask(state, bound);
+  words = _mm512_cvtepi32_epi16(state);
+  state = _mm512_mask_srli_epi32(state, is_full, state, 16);
+  const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(state, reciprocal), 32);
+  const __m512i odd =
+      _mm512_mul_epu32(_mm512_srli_epi64(state, 32), _mm512_srli_epi64(reciprocal, 32));
+  const __m512i high = _mm512_mask_mov_epi32(even, 0xAAAA, odd);
+  const __m512i quotient = _mm512_srlv_epi32(high, _mm512_srli_epi32(step, 25));
+  const __m512i added = _mm512_and_si512(_mm512_srli_epi32(step, 12), all(0x1fff));
+  state =
+      _mm512_add_epi32(_mm512_add_epi32(state, added), _mm512_mullo_epi32(quotient, complement));
+  return is_full;
+}
+
+THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* symbols,
+                                std::size_t groups, std::uint32_t* states,
+                                std::byte* words) noexcept {
+  __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
+  while (groups-- > 0) {
+    const std::byte* const from = symbols + groups * kRansStates;
+    __m256i lower_words, upper_words;
+    const __mmask32 lower_full = encode_half(table, from, lower, lower_words);
+    const __mmask32 upper_full = encode_half(table, from + kHalf, upper, upper_words);
+    const __mmask32 is_full = lower_full | upper_full << kHalf;
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower_words), upper_words, 1);
+    const auto count = static_cast<std::uint32_t>(std::popcount(is_full));
+    words -= 2 * count;
+    // Behind these stand the words of later symbols, which must stay.
+    const auto written = static_cast<__mmask32>((std::uint64_t{1} << count) - 1);
+    _mm512_mask_storeu_epi16(words, written, _mm512_maskz_compress_epi16(is_full, both));
+  }
+  _mm512_storeu_si512(states, lower);
+  _mm512_storeu_si512(states + kHalf, upper);
+  return words;
+}
+
+// Takes a symbol out of each of 16 states, and says which want a word.
+THALIA_AVX512 inline __mmask16 decode_half(const RansDecodeTable& table, __m512i& state,
+                                           std::byte* symbols) noexcept {
+  const __m512i slot = _mm512_and_si512(state, all(kRansScale - 1));
+  const __m512i entry = _mm512_i32gather_epi32(slot, table.entry, 4);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(symbols), _mm512_cvtepi32_epi8(entry));
+  const __m512i frequency = _mm512_and_si512(_mm512_srli_epi32(entry, 8), all(0xfff));
+  const __m512i product = _mm512_mullo_epi32(frequency, _mm512_srli_epi32(state, kRansBits));
+  state = _mm512_add_epi32(product, _mm512_srli_epi32(entry, 20));
+  return _mm512_cmplt_epu32_mask(state, all(kRansLow));
+}
+
+THALIA_AVX512 inline void take_words(const std::byte*& words, __mmask16 wanting,
+                                     __m512i& state) noexcept {
+  const __m512i next =
+      _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
+  words += 2 * std::popcount(static_cast<std::uint16_t>(wanting));
+  const __m512i taken = _mm512_maskz_expand_epi32(wanting, next);
+  state = _mm512_or_si512(_mm512_mask_slli_epi32(state, wanting, state, 16), taken);
+}
+
+THALIA_AVX512 std::size_t decode(const RansDecodeTable& table, const std::byte*& words,
+                                 const std::byte* end, std::size_t groups, std::uint32_t* states,
+                                 std::byte* symbols) noexcept {
+  __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
+  const std::byte* at = words;
+  std::size_t done = 0;
+  for (; done < groups && end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
+    const __mmask16 lower_wanting = decode_half(table, lower, symbols + done * kRansStates);
+    const __mmask16 upper_wanting = decode_half(table, upper, symbols + done * kRansStates + kHalf);
+    take_words(at, lower_wanting, lower);
+    take_words(at, upper_wanting, upper);
+  }
+  words = at;
+  _mm512_storeu_si512(states, lower);
+  _mm512_storeu_si512(states + kHalf, upper);
+  return done;
+}
+
+}  // namespace
+
+const RansKernels kAvx512Rans = {.count_others = count_others, .encode = encode, .decode = decode};
+
+}  // namespace thalia::codec
+#endif

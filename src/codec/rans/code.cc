@@ -1,0 +1,108 @@
+#include "codec/rans/code.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace thalia::codec {
+namespace {
+
+// A byte more or less of frequency costs its symbol about count / frequency: the symbol for which
+// that is least (to take from) or most (to give to), among those that occur.
+std::size_t next_to_change(const ByteCounts& counts, const RansFrequencies& frequencies,
+                           bool takes) {
+  std::size_t best = counts.size();
+  std::uint64_t best_count = 0, best_frequency = 1;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0 || (takes && frequencies[i] == 1)) continue;
+    const std::uint64_t count = counts[i];
+    const std::uint64_t frequency = 2u * frequencies[i] + (takes ? -1 : 1);
+    const bool is_better = takes ? count * best_frequency < best_count * frequency
+                                 : count * best_frequency > best_count * frequency;
+    if (best != counts.size() && !is_better) continue;
+    best = i;
+    best_count = count;
+    best_frequency = frequency;
+  }
+  return best;
+}
+
+}  // namespace
+
+ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels) {
+  // Of every part of the plane as much: a chunk may span tensors.
+  constexpr std::size_t kRun = 256, kStep = 4 * kRun, kShortest = 64 * kStep;
+  if (plane.size() < kShortest) return count_bytes(plane);
+  ByteCounts counts = count_bytes(plane, kRun, kStep);
+  ByteSet known;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    known.has[i] = counts[i] != 0 ? 0xff : 0;
+    counts[i] *= kStep / kRun;
+  }
+  kernels.count_others(known, plane.data(), plane.size(), counts.data());
+  return counts;
+}
+
+RansFrequencies rans_frequencies(const ByteCounts& counts) {
+  const std::uint64_t total = sum_of(counts);
+  RansFrequencies out{};
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const std::uint64_t nearest = (counts[i] * std::uint64_t{kRansScale} + total / 2) / total;
+    out[i] = static_cast<std::uint16_t>(std::clamp<std::uint64_t>(nearest, 1, kRansScale - 1));
+    sum += out[i];
+  }
+  for (; sum > kRansScale; --sum) --out[next_to_change(counts, out, true)];
+  for (; sum < kRansScale; ++sum) ++out[next_to_change(counts, out, false)];
+  return out;
+}
+
+double coded_bits(const ByteCounts& counts, const RansFrequencies& frequencies) {
+  double bits = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] != 0) bits += counts[i] * (kRansBits - std::log2(double{1} * frequencies[i]));
+  return bits;
+}
+
+void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
+  std::uint32_t start = 0;
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    const std::uint32_t frequency = frequencies[i];
+    table.reciprocal[i] = table.step[i] = 0;
+    if (frequency == 0) continue;
+    const std::uint32_t complement = kRansScale - frequency;
+    if (frequency == 1) {
+      // The product's upper half is x - 1, which the sum makes good.
+      table.reciprocal[i] = ~std::uint32_t{0};
+      table.step[i] = complement | (start + complement) << 12;
+    } else {
+      const auto shift = static_cast<std::uint32_t>(std::bit_width(frequency - 1));
+      const std::uint64_t power = std::uint64_t{1} << (31 + shift);
+      table.reciprocal[i] = static_cast<std::uint32_t>((power + frequency - 1) / frequency);
+      table.step[i] = complement | start << 12 | (shift - 1) << 25;
+    }
+    start += frequency;
+  }
+}
+
+void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {
+  std::uint32_t* at = table.entry;
+  for (std::uint32_t i = 0; i < frequencies.size(); ++i)
+    for (std::uint32_t k = 0; k < frequencies[i]; ++k)
+      *at++ = i | std::uint32_t{frequencies[i]} << 8 | k << 20;
+}
+
+#ifdef __x86_64__
+const RansKernels& rans_kernels(VectorSet set) noexcept {
+  return set == VectorSet::avx512 ? kAvx512Rans
+         : set == VectorSet::avx2 ? kAvx2Rans
+                                  : kPortableRans;
+}
+#else
+const RansKernels& rans_kernels(VectorSet) noexcept {
+  return kPortableRans;
+}
+#endif
+
+}  // namespace thalia::codec

@@ -1,0 +1,127 @@
+#include "codec/rans/coded_plane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "codec/frame/frame_error.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::codec {
+namespace {
+
+using format::le16;
+using format::le32;
+
+constexpr std::size_t kBitmapBytes = 256 / 8;
+constexpr std::size_t kStateBytes = kRansStates * sizeof(le32);
+/// The kernels may touch as much below the first word.
+constexpr std::size_t kSlack = 64;
+
+[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
+  fail_frame("plane_entropy", what, std::to_string(value), std::move(bound));
+}
+
+std::byte* write_frequencies(const RansFrequencies& frequencies, std::byte* out) {
+  std::memset(out, 0, kBitmapBytes);
+  std::byte* at = out + kBitmapBytes;
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    if (frequencies[i] == 0) continue;
+    out[i / 8] |= std::byte{1} << (i % 8);
+    const le16 frequency = frequencies[i];
+    std::memcpy(at, &frequency, sizeof(frequency));
+    at += sizeof(frequency);
+  }
+  return at;
+}
+
+// Takes what it reads off `coded`.
+ByteSpan take(ByteSpan& coded, std::size_t bytes) {
+  if (coded.size() < bytes)
+    fail("bytes of a coded plane", coded.size(), fmt::format("{} more", bytes));
+  const ByteSpan taken = coded.first(bytes);
+  coded = coded.subspan(bytes);
+  return taken;
+}
+
+RansFrequencies read_frequencies(ByteSpan& coded) {
+  const ByteSpan bitmap = take(coded, kBitmapBytes);
+  RansFrequencies frequencies{};
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    if ((bitmap[i / 8] >> (i % 8) & std::byte{1}) == std::byte{0}) continue;
+    le16 frequency;
+    std::memcpy(&frequency, take(coded, sizeof(frequency)).data(), sizeof(frequency));
+    if (frequency < 1 || frequency >= kRansScale)
+      fail("frequency", frequency, fmt::format("1 to {}", kRansScale - 1));
+    frequencies[i] = frequency;
+    sum += frequency;
+  }
+  if (sum != kRansScale) fail("sum of frequencies", sum, std::to_string(kRansScale));
+  return frequencies;
+}
+
+}  // namespace
+
+PlaneEncoder::PlaneEncoder(std::size_t longest)
+    : words_bytes_(longest * sizeof(le16) + kSlack),
+      words_(std::make_unique_for_overwrite<std::byte[]>(words_bytes_)) {}
+
+std::size_t PlaneEncoder::encode(ByteSpan plane, const RansFrequencies& frequencies,
+                                 const RansKernels& kernels, MutableByteSpan out) {
+  const auto zeros = std::count(frequencies.begin(), frequencies.end(), std::uint16_t{0});
+  const std::size_t frequency_bytes =
+      (frequencies.size() - static_cast<std::size_t>(zeros)) * sizeof(le16);
+  if (out.size() < kBitmapBytes + frequency_bytes + kStateBytes) return 0;
+  make_table(frequencies, table_);
+  std::array<std::uint32_t, kRansStates> states;
+  states.fill(kRansLow);
+  const std::size_t groups = plane.size() / kRansStates;
+  const ByteSpan rest = plane.subspan(groups * kRansStates);
+  std::byte* const end = words_.get() + words_bytes_;
+  std::byte* words = rans_encode_some(table_, rest.data(), rest.size(), states.data(), end);
+  words = kernels.encode(table_, plane.data(), groups, states.data(), words);
+  std::byte* at = write_frequencies(frequencies, out.data());
+  for (const std::uint32_t state : states) {
+    const le32 stored = state;
+    std::memcpy(at, &stored, sizeof(stored));
+    at += sizeof(stored);
+  }
+  const auto length = static_cast<std::size_t>(at - out.data());
+  const auto words_length = static_cast<std::size_t>(end - words);
+  if (out.size() - length < words_length) return 0;
+  std::memcpy(at, words, words_length);
+  return length + words_length;
+}
+
+PlaneDecoder::PlaneDecoder(ByteSpan coded)
+    : table_(std::make_unique_for_overwrite<RansDecodeTable>()) {
+  make_table(read_frequencies(coded), *table_);
+  const ByteSpan states = take(coded, kStateBytes);
+  for (std::size_t i = 0; i < kRansStates; ++i) {
+    le32 state;
+    std::memcpy(&state, states.data() + i * sizeof(state), sizeof(state));
+    if (state < kRansLow || state >> 16 >= kRansLow)
+      fail("state", state, fmt::format("{} to {}", kRansLow, (std::uint64_t{kRansLow} << 16) - 1));
+    states_[i] = state;
+  }
+  words_ = coded.data();
+  end_ = words_ + coded.size();
+}
+
+void PlaneDecoder::decode(MutableByteSpan symbols, const RansKernels& kernels) {
+  const std::size_t groups = kernels.decode(*table_, words_, end_, symbols.size() / kRansStates,
+                                            states_.data(), symbols.data());
+  const MutableByteSpan rest = symbols.subspan(groups * kRansStates);
+  if (!rans_decode_some(*table_, words_, end_, rest.size(), states_.data(), rest.data()))
+    fail("words left of a coded plane", 0, "1 or more");
+}
+
+void PlaneDecoder::finish() const {
+  if (words_ != end_)
+    fail("bytes left of a coded plane", static_cast<std::uint64_t>(end_ - words_), "0");
+  for (const std::uint32_t state : states_)
+    if (state != kRansLow) fail("last state", state, std::to_string(kRansLow));
+}
+
+}  // namespace thalia::codec

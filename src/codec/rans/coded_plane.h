@@ -1,0 +1,52 @@
+// A plane of bytes coded by their frequencies: which bytes occur, how often, the states and the
+// words. docs/format.md, "plane_entropy".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "codec/rans/code.h"
+#include "codec/rans/kernels.h"
+#include "thalia/bytes.h"
+
+namespace thalia::codec {
+
+/// Encodes planes. Keeps its memory from one to the next.
+class PlaneEncoder {
+ public:
+  /// @param longest bytes of the longest plane.
+  explicit PlaneEncoder(std::size_t longest);
+
+  /// Writes the plane to `out` and returns its length, or 0 where it would pass out.size().
+  /// @param frequencies not 0 for any byte that occurs.
+  std::size_t encode(ByteSpan plane, const RansFrequencies& frequencies, const RansKernels& kernels,
+                     MutableByteSpan out);
+
+ private:
+  std::size_t words_bytes_;
+  std::unique_ptr<std::byte[]> words_;
+  RansEncodeTable table_;
+};
+
+/// Decodes one plane, a piece at a time. Of coded bytes that must outlive it.
+class PlaneDecoder {
+ public:
+  /// @throws CompressionError where there is no plane.
+  explicit PlaneDecoder(ByteSpan coded);
+
+  /// The next bytes: a multiple of 32 of them, but for the last piece. @throws CompressionError
+  /// where the coded bytes run out.
+  void decode(MutableByteSpan symbols, const RansKernels& kernels);
+  /// Behind the last piece. @throws CompressionError where it was not the end.
+  void finish() const;
+
+ private:
+  std::unique_ptr<RansDecodeTable> table_;
+  std::array<std::uint32_t, kRansStates> states_;
+  const std::byte* words_;
+  const std::byte* end_;
+};
+
+}  // namespace thalia::codec

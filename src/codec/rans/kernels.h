@@ -1,0 +1,73 @@
+// Range asymmetric numeral systems (Duda, arXiv:1311.2540) over bytes: 32 states that take turns,
+// frequencies of 12 bits, renormalised by words of 16 bits. docs/format.md, "plane_entropy".
+// A state x encodes a symbol of frequency f and of cumulated frequency c as (x / f) * 4096 + x % f
+// + c; what makes room for that is written first. Decoding goes forward, encoding backward.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "codec/cpu/processor.h"
+
+namespace thalia::codec {
+
+inline constexpr std::size_t kRansStates = 32;
+inline constexpr unsigned kRansBits = 12;
+inline constexpr std::uint32_t kRansScale = 1u << kRansBits;
+/// States are at least that, and less than 65536 times that.
+inline constexpr std::uint32_t kRansLow = 1u << 15;
+
+/// Of each symbol. Division by f is a product with ceil(2^(31 + shift) / f), whose upper half is
+/// shifted further by shift - 1: exact below 2^31.
+struct RansEncodeTable {
+  alignas(64) std::uint32_t reciprocal[256];
+  /// 4096 - f, from bit 12 on what is added, and from bit 25 on the shift.
+  alignas(64) std::uint32_t step[256];
+};
+
+/// Of each value of a state's lowest 12 bits: the symbol, from bit 8 on its frequency, and from bit
+/// 20 on the value less the symbol's cumulated frequency.
+struct RansDecodeTable {
+  alignas(64) std::uint32_t entry[kRansScale];
+};
+
+/// Bytes that are set are 0xff, others 0.
+struct ByteSet {
+  alignas(64) std::uint8_t has[256] = {};
+};
+
+struct RansKernels {
+  /// Counts the bytes that `known` has not, each in counts[byte]. There are few of them.
+  void (*count_others)(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                       std::uint32_t* counts) noexcept;
+  /// Groups of 32 symbols, the last one first. Words end where `words` points at, and grow
+  /// downwards; 64 bytes below the first may be touched. Returns where the first stands.
+  std::byte* (*encode)(const RansEncodeTable& table, const std::byte* symbols, std::size_t groups,
+                       std::uint32_t* states, std::byte* words) noexcept;
+  /// Decodes until `groups` are done or fewer than 32 words are left. Returns the groups done, and
+  /// moves `words` on.
+  std::size_t (*decode)(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
+                        std::size_t groups, std::uint32_t* states, std::byte* symbols) noexcept;
+};
+
+/// The first `count` symbols of a group, one at a time, as RansKernels::encode.
+std::byte* rans_encode_some(const RansEncodeTable& table, const std::byte* symbols,
+                            std::size_t count, std::uint32_t* states, std::byte* words) noexcept;
+/// Any number of symbols, of which the first is of state 0. Returns whether the words sufficed.
+bool rans_decode_some(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
+                      std::size_t count, std::uint32_t* states, std::byte* symbols) noexcept;
+
+/// RansKernels::count_others for what is left behind the last whole vector.
+void count_other_bytes(const ByteSet& known, const std::byte* bytes, std::size_t count,
+                       std::uint32_t* counts) noexcept;
+
+/// Of a set that there is.
+const RansKernels& rans_kernels(VectorSet set) noexcept;
+
+extern const RansKernels kPortableRans;
+#ifdef __x86_64__
+extern const RansKernels kAvx2Rans;
+extern const RansKernels kAvx512Rans;
+#endif
+
+}  // namespace thalia::codec

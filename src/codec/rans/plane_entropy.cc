@@ -1,0 +1,255 @@
+#include "codec/rans/plane_entropy.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "codec/frame/frame_error.h"
+#include "codec/planes/split_kernels.h"
+#include "codec/rans/code.h"
+#include "codec/rans/coded_plane.h"
+#include "codec/rans/plane_probe.h"
+#include "thalia/format/plane_codecs.h"
+
+namespace thalia::codec {
+namespace {
+
+using format::PlaneEntropyHeader;
+using format::PlaneEntry;
+using format::PlaneMode;
+
+// Words that are decoded and joined in the first cache.
+constexpr std::size_t kBlock = 2048;
+static_assert(kBlock % kRansStates == 0);
+// So that counts, of which estimates may be somewhat too high, are of 32 bits.
+constexpr std::size_t kLongest = std::size_t{1} << 31;
+
+[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
+  fail_frame("plane_entropy", what, std::to_string(value), std::move(bound));
+}
+
+std::size_t head_bytes(std::size_t width) {
+  return sizeof(PlaneEntropyHeader) + width * sizeof(PlaneEntry);
+}
+
+// The planes of a chunk, those that are not promising at once where they will stand if all before
+// them are stored as well.
+class SplitPlanes {
+ public:
+  SplitPlanes(const ElementKind& kind, ByteSpan raw, const std::array<bool, kMaxPlanes>& promising,
+              std::byte* out, VectorSet set) {
+    const std::size_t count = raw.size() / kind.width;
+    if (kind.width == 1) {
+      planes_[0] = raw.data();
+      return;
+    }
+    std::size_t in_place = 0;
+    while (in_place < kind.width && !promising[in_place]) ++in_place;
+    scratch_ = std::make_unique_for_overwrite<std::byte[]>((kind.width - in_place) * count);
+    std::byte* planes[kMaxPlanes];
+    for (std::size_t k = 0; k < kind.width; ++k) {
+      planes[k] = k < in_place ? out + k * count : scratch_.get() + (k - in_place) * count;
+      planes_[k] = planes[k];
+    }
+    plane_kernels(set).of(kind.width, kind.is_rotated).split(raw.data(), count, planes);
+  }
+  const std::byte* operator[](std::size_t k) const { return planes_[k]; }
+
+ private:
+  std::array<const std::byte*, kMaxPlanes> planes_{};
+  std::unique_ptr<std::byte[]> scratch_;
+};
+
+// Writes a plane to `out` in the way that takes fewest bytes.
+PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEncoder>& encoder,
+                        const RansKernels& kernels, MutableByteSpan out) {
+  PlaneEntry entry{.mode = static_cast<std::uint8_t>(PlaneMode::stored),
+                   .value = 0,
+                   .zero_2 = 0,
+                   .length = static_cast<std::uint32_t>(plane.size())};
+  if (is_promising) {
+    const ByteCounts counts = estimated_counts(plane, kernels);
+    if (distinct_bytes(counts) == 1) {
+      entry.mode = static_cast<std::uint8_t>(PlaneMode::constant);
+      entry.value = std::to_integer<std::uint8_t>(plane[0]);
+      entry.length = 0;
+      return entry;
+    }
+    const RansFrequencies frequencies = rans_frequencies(counts);
+    if (is_worth_coding(plane.size(), coded_bits(counts, frequencies))) {
+      if (!encoder) encoder.emplace(plane.size());
+      const std::size_t length =
+          encoder->encode(plane, frequencies, kernels, out.first(plane.size()));
+      if (length != 0) {
+        entry.mode = static_cast<std::uint8_t>(PlaneMode::coded);
+        entry.length = static_cast<std::uint32_t>(length);
+        return entry;
+      }
+    }
+  }
+  if (plane.data() != out.data()) std::memcpy(out.data(), plane.data(), plane.size());
+  return entry;
+}
+
+// The stream in `out`, which has room for all planes stored. Returns its length.
+std::size_t encode(const ElementKind& kind, ByteSpan raw,
+                   const std::array<bool, kMaxPlanes>& promising, MutableByteSpan out,
+                   VectorSet set) {
+  const std::size_t count = raw.size() / kind.width;
+  const PlaneEntropyHeader header{.element_bytes = static_cast<std::uint8_t>(kind.width),
+                                  .is_rotated = kind.is_rotated,
+                                  .zero_2 = 0};
+  std::memcpy(out.data(), &header, sizeof(header));
+  std::size_t at = head_bytes(kind.width);
+  const SplitPlanes planes(kind, raw, promising, out.data() + at, set);
+  std::optional<PlaneEncoder> encoder;
+  for (std::size_t k = 0; k < kind.width; ++k) {
+    const PlaneEntry entry =
+        encode_plane({planes[k], count}, promising[k], encoder, rans_kernels(set), out.subspan(at));
+    std::memcpy(out.data() + sizeof(header) + k * sizeof(entry), &entry, sizeof(entry));
+    at += entry.length;
+  }
+  const std::size_t tail = raw.size() % kind.width;
+  if (tail != 0) std::memcpy(out.data() + at, raw.data() + raw.size() - tail, tail);
+  return at + tail;
+}
+
+struct StoredPlane {
+  PlaneMode mode = PlaneMode::stored;
+  std::byte value{};
+  ByteSpan bytes;
+  std::optional<PlaneDecoder> decoder;
+};
+
+struct Stream {
+  ElementKind kind;
+  std::array<StoredPlane, kMaxPlanes> planes;
+  ByteSpan tail;
+};
+
+ElementKind parse_header(ByteSpan stored) {
+  PlaneEntropyHeader header;
+  if (stored.size() < sizeof(header))
+    fail("stored bytes", stored.size(), fmt::format("{} or more", sizeof(header)));
+  std::memcpy(&header, stored.data(), sizeof(header));
+  const std::size_t width = header.element_bytes;
+  if (width != 1 && width != 2 && width != 4 && width != 8)
+    fail("element_bytes", width, "1, 2, 4 or 8");
+  if (header.is_rotated > (width > 1 ? 1 : 0))
+    fail("is_rotated", header.is_rotated, width > 1 ? "0 or 1" : "0");
+  if (header.zero_2 != 0) fail("zero_2", header.zero_2, "0");
+  if (stored.size() < head_bytes(width))
+    fail("stored bytes", stored.size(), fmt::format("{} or more", head_bytes(width)));
+  return {width, header.is_rotated == 1};
+}
+
+void check_entry(const PlaneEntry& entry, std::uint64_t count, std::uint64_t left) {
+  const auto mode = static_cast<PlaneMode>(entry.mode);
+  if (mode != PlaneMode::stored && mode != PlaneMode::constant && mode != PlaneMode::coded)
+    fail("mode", entry.mode, "0 to 2");
+  if (mode != PlaneMode::constant && entry.value != 0) fail("value", entry.value, "0");
+  if (entry.zero_2 != 0) fail("zero_2", entry.zero_2, "0");
+  if (mode == PlaneMode::stored && entry.length != count)
+    fail("length of a stored plane", entry.length, std::to_string(count));
+  if (mode == PlaneMode::constant && entry.length != 0)
+    fail("length of a constant plane", entry.length, "0");
+  if (entry.length > left) fail("length of a plane", entry.length, std::to_string(left));
+}
+
+// Checks all that can be checked before decoding.
+Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
+  Stream stream;
+  stream.kind = parse_header(stored);
+  const std::size_t width = stream.kind.width;
+  const std::uint64_t count = raw_bytes / width;
+  std::size_t at = head_bytes(width);
+  for (std::size_t k = 0; k < width; ++k) {
+    PlaneEntry entry;
+    std::memcpy(&entry, stored.data() + sizeof(PlaneEntropyHeader) + k * sizeof(entry),
+                sizeof(entry));
+    check_entry(entry, count, stored.size() - at);
+    StoredPlane& plane = stream.planes[k];
+    plane.mode = static_cast<PlaneMode>(entry.mode);
+    plane.value = std::byte{entry.value};
+    plane.bytes = stored.subspan(at, entry.length);
+    if (plane.mode == PlaneMode::coded) plane.decoder.emplace(plane.bytes);
+    at += entry.length;
+  }
+  stream.tail = stored.subspan(at);
+  if (stream.tail.size() != raw_bytes % width)
+    fail("bytes behind the planes", stream.tail.size(), std::to_string(raw_bytes % width));
+  return stream;
+}
+
+// The first plane of bytes is the chunk.
+void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
+  if (plane.mode == PlaneMode::stored) {
+    std::copy(plane.bytes.begin(), plane.bytes.end(), raw.begin());
+  } else if (plane.mode == PlaneMode::constant) {
+    std::fill(raw.begin(), raw.end(), plane.value);
+  } else {
+    plane.decoder->decode(raw, rans_kernels(set));
+  }
+}
+
+void decode_words(Stream& stream, MutableByteSpan raw, VectorSet set) {
+  const std::size_t width = stream.kind.width, count = raw.size() / width;
+  const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, stream.kind.is_rotated);
+  std::byte blocks[kMaxPlanes][kBlock];
+  const std::byte* planes[kMaxPlanes];
+  for (std::size_t k = 0; k < width; ++k) {
+    const StoredPlane& plane = stream.planes[k];
+    if (plane.mode == PlaneMode::constant)
+      std::memset(blocks[k], std::to_integer<int>(plane.value), kBlock);
+    planes[k] = plane.mode == PlaneMode::stored ? plane.bytes.data() : blocks[k];
+  }
+  for (std::size_t i = 0; i < count; i += kBlock) {
+    const std::size_t n = std::min(kBlock, count - i);
+    for (std::size_t k = 0; k < width; ++k) {
+      if (stream.planes[k].decoder)
+        stream.planes[k].decoder->decode({blocks[k], n}, rans_kernels(set));
+    }
+    kernels.join(planes, n, raw.data() + i * width);
+    for (std::size_t k = 0; k < width; ++k)
+      if (stream.planes[k].mode == PlaneMode::stored) planes[k] += n;
+  }
+}
+
+}  // namespace
+
+bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
+                          VectorSet set) {
+  const ElementKind kind = element_kind(layout);
+  std::size_t length = raw.size();
+  if (raw.size() >= kind.width && raw.size() <= kLongest) {
+    const auto promising = promising_planes(kind, raw, set);
+    if (std::find(promising.begin(), promising.end(), true) != promising.end()) {
+      // What was there stays, so that a vector that is used again is not filled with zeros again.
+      const std::size_t room = head_bytes(kind.width) + raw.size();
+      if (out.size() < room) out.resize(room);
+      length = encode(kind, raw, promising, MutableByteSpan(out).first(room), set);
+    }
+  }
+  if (length >= raw.size()) {
+    out.assign(raw.begin(), raw.end());
+    return false;
+  }
+  out.resize(length);
+  return true;
+}
+
+void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
+  Stream stream = parse(stored, raw.size());
+  if (stream.kind.width == 1) {
+    decode_bytes(stream.planes[0], raw, set);
+  } else {
+    decode_words(stream, raw, set);
+  }
+  for (const StoredPlane& plane : stream.planes)
+    if (plane.decoder) plane.decoder->finish();
+  std::copy(stream.tail.begin(), stream.tail.end(), raw.end() - stream.tail.size());
+}
+
+}  // namespace thalia::codec

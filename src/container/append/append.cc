@@ -1,0 +1,188 @@
+#include "thalia/append.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/steps.h"
+#include "container/append/commit.h"
+#include "container/append/copied_tensor.h"
+#include "container/append/plan.h"
+#include "container/file/open_bytes.h"
+#include "container/write/check_options.h"
+#include "container/write/sparse_pieces.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check(const AppendOptions& options) {
+  SaveOptions save;
+  save.compression = options.compression;
+  save.compression_level = options.compression_level;
+  save.chunk_bytes = options.chunk_bytes;
+  container::check_options(save);
+}
+
+}  // namespace
+
+class Appender::Impl {
+ public:
+  Impl(const std::filesystem::path& path, const AppendOptions& options)
+      : options_(options),
+        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait,
+              options.cancel),
+        steps_("the append", path.string(), [this] { close(); }) {
+    do {
+      file_ = detail::OpenFile::open(path, {.access = options.access,
+                                            .limits = options.limits,
+                                            .threads = options.threads,
+                                            .cancel = options.cancel});
+    } while (!relocked_where_replaced(path));
+    container::require_plain(file_->mapping());
+    file_->named([&] { container::check_can_be_rewritten(file_->header()); });
+    plan_.emplace(file_);
+  }
+
+  /// @param call takes the plan, which changes nothing where it throws UsageError.
+  template <typename Call>
+  auto change(Call call) {
+    return steps_.check_and_run([&] { return call(*plan_); });
+  }
+  RegionId copy(const detail::OpenFile& from, const RegionView& region) {
+    steps_.require_open();
+    // Where that cannot be read, nothing has happened yet.
+    std::vector<container::DraftTensor> tensors = container::region_to_copy(from, region);
+    RegionSpec spec = container::region_spec(region);
+    return {change([&](container::AppendPlan& plan) {
+      return plan.copy_region(std::move(spec), std::move(tensors));
+    })};
+  }
+
+  AppendResult commit() {
+    const auto start = Clock::now();
+    return steps_.finish([&] {
+      AppendResult result = file_->named([&] {
+        container::Draft draft = plan_->compose();
+        return container::write_append(*lock_, *file_, draft, options_);
+      });
+      close();
+      result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      return result;
+    });
+  }
+
+ private:
+  // True where what is locked is what was opened.
+  bool relocked_where_replaced(const std::filesystem::path& path) {
+    if (lock_->is_at_path()) return true;
+    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.cancel);
+    return false;
+  }
+
+  void close() noexcept {
+    plan_.reset();
+    lock_.reset();
+  }
+
+  AppendOptions options_;
+  std::optional<io::LockedFile> lock_;
+  std::shared_ptr<const detail::OpenFile> file_;
+  std::optional<container::AppendPlan> plan_;  ///< while the appender is open
+  Steps steps_;
+};
+
+Appender::Appender(const std::filesystem::path& path, const AppendOptions& options) {
+  check(options);
+  impl_ = std::make_unique<Impl>(path, options);
+}
+Appender::~Appender() = default;
+Appender::Appender(Appender&&) noexcept = default;
+Appender& Appender::operator=(Appender&&) noexcept = default;
+
+void Appender::set_metadata(std::string json) {
+  impl_->change([&](container::AppendPlan& plan) { plan.set_metadata(std::move(json)); });
+}
+
+void Appender::set_training_steps(std::uint64_t steps) {
+  impl_->change([&](container::AppendPlan& plan) { plan.set_training_steps(steps); });
+}
+
+RegionId Appender::add_region(RegionSpec spec) {
+  return {impl_->change(
+      [&](container::AppendPlan& plan) { return plan.added().add_region(std::move(spec)); })};
+}
+
+RegionId Appender::replace_region(RegionSpec spec) {
+  return {impl_->change(
+      [&](container::AppendPlan& plan) { return plan.replace_region(std::move(spec)); })};
+}
+
+void Appender::remove_region(std::string_view name) {
+  impl_->change([&](container::AppendPlan& plan) { plan.remove_region(name); });
+}
+
+RegionId Appender::copy_region(const RegionView& region) {
+  return impl_->copy(*region.file_, region);
+}
+
+TensorId Appender::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), {payload}, false);
+  })};
+}
+
+template <typename Index>
+TensorId Appender::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays) {
+  std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
+}
+
+template <typename Index>
+TensorId Appender::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays) {
+  std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
+}
+
+template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
+template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_t>);
+template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
+template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
+
+std::uint32_t Appender::add_connection(std::string_view source_region,
+                                       std::string_view target_region) {
+  return impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection(source_region, target_region);
+  });
+}
+
+TensorId Appender::add_connection_weights(std::uint32_t connection, TensorSpec spec,
+                                          ByteSpan payload) {
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection_weights(connection, std::move(spec), payload);
+  })};
+}
+
+TensorId Appender::add_connection_delays(std::uint32_t connection, TensorSpec spec,
+                                         ByteSpan payload) {
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection_delays(connection, std::move(spec), payload);
+  })};
+}
+
+void Appender::remove_connection(std::string_view source_region, std::string_view target_region) {
+  impl_->change(
+      [&](container::AppendPlan& plan) { plan.remove_connection(source_region, target_region); });
+}
+
+AppendResult Appender::commit() {
+  return impl_->commit();
+}
+
+}  // namespace thalia

@@ -1,0 +1,40 @@
+#include "container/append/compressed_tensor.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "container/write/chunk_encoder.h"
+#include "container/write/chunk_layout.h"
+
+namespace thalia::container {
+
+std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
+                                                    const AppendOptions& options) {
+  const std::uint64_t chunk_bytes = options.chunk_bytes;
+  const std::size_t count = (tensor.logical_length + chunk_bytes - 1) / chunk_bytes;
+  std::vector<std::vector<std::byte>> stored(count);
+  std::vector<format::ChunkEntry> chunks(count);
+  parallel_for(count, options.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.cancel);
+    const std::uint64_t begin = i * chunk_bytes;
+    const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
+    std::vector<std::byte> joined;
+    chunks[i] = encode_entry(options.compression, options.compression_level,
+                             chunk_layout(tensor, begin, end),
+                             joined_range(tensor.pieces, begin, end, joined), stored[i]);
+  });
+  if (all_stored(chunks)) return {};
+  tensor.in_chunks = true;
+  tensor.pieces = std::vector<ByteSpan>(stored.begin(), stored.end());
+  tensor.stored_length = 0;
+  for (format::ChunkEntry& chunk : chunks) {
+    chunk.offset = tensor.stored_length;
+    tensor.stored_length += chunk.stored_length;
+  }
+  tensor.chunks = std::move(chunks);
+  return stored;
+}
+
+}  // namespace thalia::container

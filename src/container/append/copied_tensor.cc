@@ -1,0 +1,183 @@
+#include "container/append/copied_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "base/fail.h"
+#include "container/read/chunk_reader.h"
+#include "container/read/tensor_reading.h"
+#include "integrity/crc32.h"
+#include "thalia/format/constants.h"
+#include "thalia/reader.h"
+
+namespace thalia::container {
+namespace {
+
+#define HEADER_AT(field) #field, offsetof(format::Header, field)
+
+[[noreturn]] void fail_feature(const char* field, std::size_t at, std::string value,
+                               std::string bound) {
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         "the file has what this version could not keep",
+                         {.section = "header",
+                          .field = field,
+                          .offset = at,
+                          .value = std::move(value),
+                          .bound = std::move(bound)});
+}
+
+void check_digest(const DraftTensor& tensor, ByteSpan bytes, unsigned threads) {
+  const integrity::ContentDigest found = integrity::content_digest(bytes, threads);
+  if (found.crc32 != tensor.digest.crc32 ||
+      std::memcmp(found.hash.bytes, tensor.digest.hash.bytes, sizeof found.hash.bytes) != 0) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the payload is not the one that was written",
+                         {.section = "payload", .offset = tensor.stored_offset});
+  }
+}
+
+// The entries of a tensor's chunks, with offsets from its payload's first byte.
+std::vector<format::ChunkEntry> relative_chunks(const detail::OpenFile& file,
+                                                const format::TensorEntry& entry) {
+  std::vector<format::ChunkEntry> chunks;
+  if (entry.chunk_count == 0) return chunks;
+  ChunkReader(file, entry).check_entries();
+  chunks.reserve(entry.chunk_count);
+  for (std::uint32_t i = 0; i < entry.chunk_count; ++i) {
+    chunks.push_back(file.chunk_entry(entry.first_chunk + i));
+    chunks.back().offset = chunks.back().offset - entry.stored_offset;
+  }
+  return chunks;
+}
+
+// In the order of their bytes, which is that of their declaration.
+std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region) {
+  const format::DirectoryRegion& record = file.directory_region(region);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+  for (std::uint32_t i = record.first_tensor; i < record.first_tensor + record.tensor_count; ++i)
+    found.emplace_back(file.tensor_entry(i).stored_offset, i);
+  std::sort(found.begin(), found.end());
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [offset, number] : found) numbers.push_back(number);
+  return numbers;
+}
+
+// Calls make(view, entry) with a tensor whose entry is checked, and which is plain.
+template <typename Make>
+DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
+                       Make make) {
+  const TensorView view = file.tensor_view(region, number);
+  return with_names(file, Reader::region_name(view), view.name(), [&] {
+    const bool quantized = view.encoding() == Encoding::quantized;
+    if (!quantized && !is_plain(view.encoding())) fail_unresolved(view.encoding());
+    const format::TensorEntry& entry = file.tensor_entry(number);
+    DraftTensor tensor;
+    tensor.spec = {.name = std::string(view.name()),
+                   .dtype = view.dtype(),
+                   .shape = view.shape(),
+                   .role = view.role(),
+                   .encoding = view.encoding(),
+                   .nnz = view.nnz(),
+                   .wide_indices = view.wide_indices()};
+    if (quantized) {
+      tensor.quantized = std::make_unique<format::QuantizedTensor>(file.quantized_tensor(entry));
+    }
+    tensor.logical_length = view.logical_bytes();
+    tensor.digested = true;
+    tensor.digest = {view.crc32(), view.content_hash()};
+    tensor.stored_offset = view.stored_offset();
+    tensor.stored_length = view.stored_bytes();
+    tensor.chunks = relative_chunks(file, entry);
+    make(entry, tensor);
+    return tensor;
+  });
+}
+
+}  // namespace
+
+void check_can_be_rewritten(const format::Header& header) {
+  if (header.minor_version > format::kMinorVersion) {
+    fail_feature(HEADER_AT(minor_version), std::to_string(header.minor_version),
+                 fmt::format("at most {}", format::kMinorVersion));
+  }
+  if (header.compatible_features != 0) {
+    fail_feature(HEADER_AT(compatible_features),
+                 fmt::format("{:#010x}", std::uint32_t{header.compatible_features}), "0");
+  }
+  const bool has_base =
+      (header.flags & format::kFlagDelta) != 0 || header.base_step != 0 ||
+      std::any_of(std::begin(header.base_checksum), std::end(header.base_checksum),
+                  [](std::uint8_t byte) { return byte != 0; });
+  if (has_base) fail_feature(HEADER_AT(base_checksum), "a delta", "a file without a base");
+}
+
+#undef HEADER_AT
+
+DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
+                            std::uint32_t number) {
+  return from_entry(file, region, number, [](const format::TensorEntry&, DraftTensor& tensor) {
+    tensor.in_place = true;
+    tensor.move_chunks(tensor.stored_offset);
+  });
+}
+
+DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
+                           std::uint32_t number) {
+  return from_entry(
+      file, region, number, [&](const format::TensorEntry& entry, DraftTensor& tensor) {
+        const ByteSpan stored =
+            file.verified_payload(entry, tensor.stored_offset, tensor.stored_length);
+        tensor.pieces = stored;
+        tensor.in_chunks = !tensor.chunks.empty();
+        if (!tensor.in_chunks && file.options().verification == Verification::off)
+          check_digest(tensor, stored, file.options().threads);
+        for (const format::ChunkEntry& chunk : tensor.chunks) {
+          if (integrity::crc32(stored.subspan(chunk.offset, chunk.stored_length)) != chunk.crc32) {
+            throw IntegrityError(ErrorCode::checksum_mismatch,
+                                 "the chunk is not the one that was written",
+                                 {.section = "payload",
+                                  .field = "crc32",
+                                  .offset = tensor.stored_offset + chunk.offset});
+          }
+        }
+      });
+}
+
+RegionSpec region_spec(const RegionView& region) {
+  const std::string_view config = region.config_json();
+  return {.name = std::string(region.name()),
+          .config_json = config.empty() ? "{}" : std::string(config),
+          .metadata_json = std::string(region.metadata_json()),
+          .n_neurons = region.n_neurons(),
+          .n_inputs = region.n_inputs(),
+          .neuron_type = region.neuron_type(),
+          .homeostatic_updated = region.homeostatic_updated().value_or(0)};
+}
+
+std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region) {
+  std::vector<DraftTensor> tensors;
+  for (const std::uint32_t number : tensors_by_offset(file, region.index()))
+    tensors.push_back(tensor_to_copy(file, region.index(), number));
+  return tensors;
+}
+
+void add_copied(Draft& draft, std::uint32_t id, std::vector<DraftTensor> tensors) {
+  for (DraftTensor& tensor : tensors) draft.append_tensor(id, std::move(tensor));
+}
+
+void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays) {
+  const std::size_t number = draft.connections.size() - 1;
+  const auto add = [&](DraftTensor tensor, const char* what) {
+    tensor.region = kConnectivity;
+    tensor.spec.name = fmt::format("{}.{}", number, what);
+    draft.tensors.push_back(std::move(tensor));
+    return static_cast<std::uint32_t>(draft.tensors.size() - 1);
+  };
+  draft.connections.back().weights = add(std::move(weights), "weights");
+  if (delays) draft.connections.back().delays = add(*std::move(delays), "delays");
+}
+
+}  // namespace thalia::container

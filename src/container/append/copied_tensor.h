@@ -1,0 +1,42 @@
+// Tensors of an open file as tensors of a draft: left where they lie, or taken along as they are
+// stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/file/open_file.h"
+#include "container/write/draft.h"
+#include "thalia/region.h"
+
+namespace thalia::container {
+
+/// @throws UnsupportedError where the file has what a writer of this version could not keep: a
+/// newer minor version, feature bits, a base.
+void check_can_be_rewritten(const format::Header& header);
+
+/// What the directory says of tensor `number`, checked; no payload is read. Its draft region is for
+/// the caller to set. @throws FormatError, IntegrityError; UnsupportedError for an encoding that
+/// needs more than its payload.
+DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
+                            std::uint32_t number);
+
+/// The same with its stored bytes, in the mapping, to be stored elsewhere. They are verified as the
+/// file's options say; against the digests in the directory where these say nothing.
+DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
+                           std::uint32_t number);
+
+/// A region's headers and texts; an empty object where it has no config.
+RegionSpec region_spec(const RegionView& region);
+
+/// The tensors of a region, and what adds them to one of a draft. To be read first, as reading may
+/// fail.
+std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region);
+void add_copied(Draft& draft, std::uint32_t region, std::vector<DraftTensor> tensors);
+
+/// The matrices of the draft's last connection, under the names that its number gives them.
+void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays);
+
+}  // namespace thalia::container

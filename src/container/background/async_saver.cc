@@ -1,0 +1,69 @@
+#include "thalia/async_save.h"
+
+#include <utility>
+
+#include "container/background/queue.h"
+#include "container/background/state.h"
+
+namespace thalia {
+
+SaveProgress SaveHandle::progress() const noexcept {
+  return state_->progress();
+}
+bool SaveHandle::done() const noexcept {
+  return state_->done();
+}
+SaveResult SaveHandle::wait() const {
+  return state_->wait();
+}
+bool SaveHandle::wait_for(std::chrono::nanoseconds time) const {
+  return state_->wait_for(time);
+}
+std::exception_ptr SaveHandle::error() const noexcept {
+  return state_->see_error();
+}
+
+void SaveHandle::cancel() const {
+  // Without the saver there is no save left: it waited for all of them.
+  if (const auto queue = state_->queue()) queue->cancel(*state_);
+}
+
+AsyncSaver::AsyncSaver(AsyncSaveOptions options)
+    : queue_(std::make_shared<detail::SaveQueue>(std::move(options))) {
+  queue_->start();
+}
+
+AsyncSaver::AsyncSaver(const Writer& first, AsyncSaveOptions options)
+    : AsyncSaver(std::move(options)) {
+  reserve(first);
+}
+
+AsyncSaver::~AsyncSaver() {
+  queue_->close();
+}
+
+SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot) {
+  return queue_->save(writer, snapshot);
+}
+
+void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots) {
+  queue_->reserve(bytes, snapshots);
+}
+
+void AsyncSaver::reserve(const Writer& declared, unsigned snapshots) {
+  queue_->reserve(declared, snapshots);
+}
+
+void AsyncSaver::wait_until_reserved() {
+  queue_->wait_until_reserved();
+}
+
+void AsyncSaver::wait_all() {
+  queue_->wait_all();
+}
+
+std::uint64_t AsyncSaver::snapshot_bytes() const noexcept {
+  return queue_->snapshot_bytes();
+}
+
+}  // namespace thalia

@@ -1,0 +1,312 @@
+#include "container/background/queue.h"
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "container/background/exit_guard.h"
+#include "container/background/snapshot_plan.h"
+#include "container/write/writer_access.h"
+#include "format/extent.h"
+#include "io/process.h"
+
+namespace thalia::detail {
+namespace {
+
+constexpr std::size_t kMostErrorsKept = 100;
+// What the thread brings in of reserved memory between two looks at the saves that wait for it.
+constexpr std::uint64_t kTouchedTogether = 2 << 20;
+
+AsyncSaveOptions checked(AsyncSaveOptions options) {
+  if (options.max_unfinished < 1 || options.max_unfinished > 1024) {
+    fail_argument(ErrorCode::bad_argument, "max_unfinished", std::to_string(options.max_unfinished),
+                  "1 to 1024");
+  }
+  if (options.niceness < 0 || options.niceness > 19) {
+    fail_argument(ErrorCode::bad_argument, "niceness", std::to_string(options.niceness), "0 to 19");
+  }
+  if (options.background_threads == 0)
+    options.background_threads = std::clamp(resolve_threads(0) / 4, 1u, 4u);
+  return options;
+}
+
+// Whole pages everywhere: the bound and reserved arenas are multiples of it.
+constexpr std::uint64_t kArenaUnit = 64 << 10;
+constexpr std::uint64_t kNoBound = std::uint64_t{1} << 62;
+
+std::uint64_t snapshot_bound(std::uint64_t asked_for) {
+  const std::uint64_t machine = io::machine_memory();
+  const std::uint64_t bound = asked_for != 0 ? asked_for : (machine != 0 ? machine / 2 : kNoBound);
+  return format::align_up(std::min(bound, kNoBound), kArenaUnit);
+}
+
+}  // namespace
+
+SaveQueue::SaveQueue(AsyncSaveOptions options)
+    : options_(checked(std::move(options))),
+      most_unfinished_(options_.when_busy == WhenBusy::wait ? 1 : options_.max_unfinished),
+      arenas_(snapshot_bound(options_.max_snapshot_bytes)),
+      process_(io::process_id()) {
+  // No save that was admitted fails for want of these.
+  unfinished_.reserve(most_unfinished_);
+  waiting_.reserve(most_unfinished_);
+  failed_.reserve(kMostErrorsKept + most_unfinished_);
+}
+
+void SaveQueue::start() {
+  watch_at_exit(shared_from_this());
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    unwatch_at_exit(*this);
+    throw IoError("start of a thread", error.code().value());
+  }
+}
+
+void SaveQueue::close() noexcept {
+  if (io::process_id() != process_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  unwatch_at_exit(*this);
+}
+
+void SaveQueue::cancel_all(std::chrono::steady_clock::time_point deadline) noexcept {
+  if (io::process_id() != process_) return;
+  if (std::this_thread::get_id() == thread_.get_id()) return;  // a callback exits
+  cancel_unfinished();
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] { return unfinished_.empty(); });
+}
+
+void SaveQueue::require_room(std::uint64_t bytes) const {
+  if (bytes <= arenas_.bound()) return;
+  fail_argument(ErrorCode::bad_argument, "max_snapshot_bytes",
+                fmt::format("{} bytes to copy", bytes), std::to_string(arenas_.bound()),
+                "raise max_snapshot_bytes, or save with Snapshot::borrowed, which copies nothing");
+}
+
+SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
+  container::Draft& draft = container::WriterAccess::settle(writer);
+  const SaveOptions& options = container::WriterAccess::options(writer);
+  std::optional<container::SnapshotPlan> plan;
+  if (snapshot == Snapshot::copy) plan.emplace(draft);
+  const std::uint64_t bytes = plan ? plan->bytes() : 0;
+  require_room(bytes);
+  if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
+  std::unique_ptr<Job> job = admit(bytes);
+  const std::shared_ptr<SaveState> state = job->state;
+  try {
+    container::BackgroundWork work{
+        .threads = options.threads != 0 ? options.threads : options_.background_threads,
+        .progress =
+            [state = state.get(), caller = options.progress](std::uint64_t done,
+                                                             std::uint64_t total) {
+              state->advance(done, total);
+              if (caller) caller(done, total);
+            },
+        .cancel = state->stop().get_token()};
+    job->link.emplace(options.cancel, RequestStop{state->stop()});
+    const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
+    if (plan) plan->copy(memory, options_.snapshot_threads);
+    // Nothing fails from here on.
+    if (plan) plan->adopt(draft, memory);
+    container::WriterAccess::set_work(writer, std::move(work));
+    job->writer.emplace(std::move(writer));
+  } catch (...) {
+    retract(*job);
+    throw;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(job));
+  }
+  changed_.notify_all();
+  return SaveHandle(state);
+}
+
+void SaveQueue::cancel_unfinished() noexcept {
+  while (true) {
+    std::shared_ptr<SaveState> state;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found =
+          std::find_if(unfinished_.begin(), unfinished_.end(),
+                       [](const auto& older) { return !older->stop().stop_requested(); });
+      if (found == unfinished_.end()) return;
+      state = *found;
+    }
+    cancel(*state);
+  }
+}
+
+void SaveQueue::cancel(SaveState& state) noexcept {
+  state.stop().request_stop();
+  std::unique_ptr<Job> job;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& waiting) {
+      return waiting->state.get() == &state;
+    });
+    if (found == waiting_.end()) return;
+    job = std::move(*found);
+    waiting_.erase(found);
+  }
+  run(std::move(job));  // whose commit() ends at its first look
+}
+
+// Waits until one more save may begin, and gives it its place and its memory.
+std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
+  auto job = std::make_unique<Job>();
+  job->state = std::make_shared<SaveState>(weak_from_this());
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return unfinished_.size() < most_unfinished_ && arenas_.fits(bytes); });
+  job->arena = arenas_.acquire(bytes);
+  unfinished_.push_back(job->state);
+  return job;
+}
+
+void SaveQueue::retract(Job& job) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    arenas_.release(std::move(job.arena));
+    std::erase(unfinished_, job.state);
+  }
+  changed_.notify_all();
+}
+
+// Saves come first; while there are none, memory that was reserved is brought in.
+void SaveQueue::work() noexcept {
+  io::be_nice(options_.niceness);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return closing_ || !waiting_.empty() || arenas_.has_untouched(); });
+    if (!waiting_.empty()) {
+      std::unique_ptr<Job> job = std::move(waiting_.front());
+      waiting_.erase(waiting_.begin());
+      lock.unlock();
+      run(std::move(job));
+      lock.lock();
+    } else if (closing_) {
+      return;
+    } else {
+      touch_reserved(lock);
+    }
+  }
+}
+
+// A save may take the arena meanwhile, and copy to it: the pages keep what they hold.
+void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
+  auto pages = arenas_.next_untouched(kTouchedTogether);
+  touching_ = true;
+  lock.unlock();
+  pages->arena->memory.populate(pages->offset, pages->length);
+  pages.reset();
+  lock.lock();
+  touching_ = false;
+  if (!arenas_.has_untouched()) changed_.notify_all();
+}
+
+// Writes a save and tells everyone who waits for it, or for its place and its memory.
+void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
+  const std::shared_ptr<SaveState> state = job->state;
+  Failure failure{.state = state};
+  bool on_request = false;
+  SaveResult result;
+  try {
+    result = job->writer->commit();
+  } catch (const CancelledError&) {
+    failure.error = std::current_exception();
+    on_request = true;
+  } catch (...) {
+    failure.error = std::current_exception();
+  }
+  job->link.reset();
+  job->writer.reset();
+  failure.error ? state->fail(failure.error) : state->finish(std::move(result));
+  Failure stray;
+  try {
+    if (options_.on_done) options_.on_done(SaveHandle(state));
+  } catch (...) {
+    stray.error = std::current_exception();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    arenas_.release(std::move(job->arena));
+    std::erase(unfinished_, state);
+    std::erase_if(failed_, [](const Failure& kept) { return !kept.is_unseen(); });
+    if (!on_request) keep(std::move(failure));
+    keep(std::move(stray));
+  }
+  changed_.notify_all();
+}
+
+bool SaveQueue::Failure::is_unseen() const noexcept {
+  return error && (!state || state->has_unseen_error());
+}
+
+void SaveQueue::keep(Failure failure) noexcept {
+  if (!failure.is_unseen()) return;
+  if (failed_.size() == kMostErrorsKept) failed_.erase(failed_.begin());
+  failed_.push_back(std::move(failure));
+}
+
+void SaveQueue::wait_all() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return unfinished_.empty(); });
+  while (!failed_.empty()) {
+    const Failure oldest = std::move(failed_.front());
+    failed_.erase(failed_.begin());
+    if (!oldest.is_unseen()) continue;
+    if (oldest.state) oldest.state->see_error();
+    lock.unlock();
+    std::rethrow_exception(oldest.error);
+  }
+}
+
+void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots) {
+  // What the alignment of large tensors adds at most, and that of small ones hardly ever, is not
+  // touched beforehand.
+  reserve(bytes + bytes / 16, bytes, snapshots);
+}
+
+void SaveQueue::reserve(const Writer& declared, unsigned snapshots) {
+  const std::uint64_t bytes =
+      container::SnapshotPlan(container::WriterAccess::declared(declared)).bytes();
+  reserve(bytes, bytes, snapshots);
+}
+
+void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots) {
+  if (touched == 0 || snapshots == 0) return;
+  const std::uint64_t most = arenas_.bound() / snapshots / kArenaUnit * kArenaUnit;
+  if (touched > most) {
+    fail_argument(ErrorCode::bad_argument, "max_snapshot_bytes",
+                  fmt::format("{} snapshots of {} bytes", snapshots, touched),
+                  std::to_string(arenas_.bound()), "raise max_snapshot_bytes, or reserve less");
+  }
+  const std::uint64_t size = std::min(bytes, most);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arenas_.fits(size * snapshots); });
+    arenas_.reserve(size, touched, snapshots);
+  }
+  changed_.notify_all();
+}
+
+void SaveQueue::wait_until_reserved() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !touching_ && !arenas_.has_untouched(); });
+}
+
+std::uint64_t SaveQueue::snapshot_bytes() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return arenas_.held();
+}
+
+}  // namespace thalia::detail

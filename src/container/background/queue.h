@@ -1,0 +1,94 @@
+// The saves of one AsyncSaver: who may begin, whose snapshot lies where, and the thread that writes
+// them in order.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "container/background/snapshot_arenas.h"
+#include "container/background/state.h"
+#include "thalia/async_save.h"
+
+namespace thalia::detail {
+
+/// Internally synchronised. Its thread runs from start() to close().
+class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
+ public:
+  /// @throws UsageError for options out of bounds.
+  explicit SaveQueue(AsyncSaveOptions options);
+  SaveQueue(const SaveQueue&) = delete;
+  SaveQueue& operator=(const SaveQueue&) = delete;
+  ~SaveQueue() = default;
+
+  /// @throws IoError where no thread is to be had.
+  void start();
+  /// Waits for every save, and for the thread. In a forked child, which has no such thread,
+  /// nothing.
+  void close() noexcept;
+  /// Cancels every save, and waits for their ends until `deadline`.
+  void cancel_all(std::chrono::steady_clock::time_point deadline) noexcept;
+
+  // As AsyncSaver has them:
+  SaveHandle save(Writer& writer, Snapshot snapshot);
+  void reserve(std::uint64_t bytes, unsigned snapshots);
+  void reserve(const Writer& declared, unsigned snapshots);
+  void wait_until_reserved();
+  void wait_all();
+  std::uint64_t snapshot_bytes() const noexcept;
+
+  /// Asks a save to end, and ends it where it only waits.
+  void cancel(SaveState& state) noexcept;
+
+ private:
+  struct RequestStop {
+    std::stop_source source;
+    void operator()() noexcept { source.request_stop(); }
+  };
+  struct Job {
+    std::shared_ptr<SaveState> state;
+    container::SharedArena arena;  ///< of the snapshot; null where nothing is copied
+    std::optional<Writer> writer;
+    /// From the caller's own stop token to the state's.
+    std::optional<std::stop_callback<RequestStop>> link;
+  };
+  struct Failure {
+    std::shared_ptr<SaveState> state;  ///< null: on_done's error
+    std::exception_ptr error;
+    bool is_unseen() const noexcept;
+  };
+
+  void require_room(std::uint64_t bytes) const;
+  void reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots);
+  void cancel_unfinished() noexcept;
+  std::unique_ptr<Job> admit(std::uint64_t bytes);
+  void retract(Job& job) noexcept;
+  void work() noexcept;
+  void touch_reserved(std::unique_lock<std::mutex>& lock) noexcept;
+  void run(std::unique_ptr<Job> job) noexcept;
+  void keep(Failure failure) noexcept;
+
+  const AsyncSaveOptions options_;
+  const std::size_t most_unfinished_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  container::SnapshotArenas arenas_;
+  std::vector<std::shared_ptr<SaveState>> unfinished_;  ///< from their admission to their end
+  std::vector<std::unique_ptr<Job>> waiting_;           ///< in the order in which they are written
+  std::vector<Failure> failed_;                         ///< for wait_all()
+  bool touching_ = false;  ///< the thread brings in pages that were reserved
+  bool closing_ = false;
+
+  const std::int64_t process_;
+  std::thread thread_;
+};
+
+}  // namespace thalia::detail

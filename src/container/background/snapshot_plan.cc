@@ -1,0 +1,59 @@
+#include "container/background/snapshot_plan.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "base/stream_copy.h"
+#include "format/extent.h"
+#include "format/payload.h"
+
+namespace thalia::container {
+namespace {
+
+// What a thread takes at a time: a few huge pages.
+constexpr std::uint64_t kCopyBytes = 4 << 20;
+
+}  // namespace
+
+SnapshotPlan::SnapshotPlan(const Draft& draft) {
+  runs_.reserve(draft.tensors.size());
+  offsets_.reserve(draft.tensors.size());
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (!tensor.pieces.empty())
+      bytes_ = format::align_up(bytes_, format::payload_alignment(tensor.logical_length));
+    offsets_.push_back(bytes_);
+    for (const ByteSpan piece : tensor.pieces) {
+      runs_.push_back({piece.data(), bytes_, piece.size()});
+      bytes_ += piece.size();
+    }
+  }
+}
+
+void SnapshotPlan::copy(MutableByteSpan memory, unsigned threads) const {
+  parallel_for((bytes_ + kCopyBytes - 1) / kCopyBytes, threads, [&](std::size_t i) {
+    copy_range(memory, i * kCopyBytes, std::min(bytes_, (i + 1) * kCopyBytes));
+  });
+}
+
+void SnapshotPlan::copy_range(MutableByteSpan memory, std::uint64_t begin,
+                              std::uint64_t end) const noexcept {
+  auto run = std::partition_point(runs_.begin(), runs_.end(), [&](const Run& candidate) {
+    return candidate.offset + candidate.length <= begin;
+  });
+  for (; run != runs_.end() && run->offset < end; ++run) {
+    const std::uint64_t from = std::max(begin, run->offset);
+    const std::uint64_t to = std::min(end, run->offset + run->length);
+    stream_copy({run->bytes + (from - run->offset), to - from}, memory.data() + from);
+  }
+  settle_stream_copies();
+}
+
+void SnapshotPlan::adopt(Draft& draft, ByteSpan memory) const noexcept {
+  for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
+    DraftTensor& tensor = draft.tensors[i];
+    if (tensor.pieces.empty()) continue;
+    tensor.pieces = memory.subspan(offsets_[i], tensor.logical_length);
+  }
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,66 @@
+#include "container/file/open_bytes.h"
+
+#include <algorithm>
+
+#include "codec/frame/frame.h"
+#include "container/file/delta_prefix.h"
+#include "container/file/meta_file.h"
+#include "container/file/wrapped.h"
+#include "container/wrap/seek_table.h"
+#include "thalia/error.h"
+
+namespace thalia::container {
+namespace {
+
+constexpr std::uint64_t kMagicLength = 4;
+
+[[noreturn]] void fail_not_plain(const std::filesystem::path& path, io::Backing backing) {
+  const bool partial = backing == io::Backing::partial;
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         partial ? "a side file is not changed in place"
+                                 : "a compressed file is not changed in place, decompress it first",
+                         {.path = path.string(), .section = partial ? "side_file" : "wrapper"});
+}
+
+}  // namespace
+
+std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
+                                                const ReadLimits& limits) {
+  return contents_of(io::FileBytes::open(path, access), limits);
+}
+
+std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
+                                                 const ReadLimits& limits) {
+  const std::uint64_t size = file->bytes().size();
+  const ByteSpan start = file->touched(0, std::min(size, kMagicLength));
+  if (begins_side_file(start)) return MetaFile::open(*file, limits);
+  if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
+  const auto codec = find_wrapper(file->fd(), file->path(), size);
+  if (!codec) return file;
+  return container_of(WrappedFile::open(std::move(file), *codec, limits));
+}
+
+std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept {
+  if (const auto* wrapped = dynamic_cast<const WrappedFile*>(&file))
+    return wrapped->wrapped_bytes();
+  if (const auto* side_file = dynamic_cast<const MetaFile*>(&file)) return side_file->file_bytes();
+  return file.begin() + file.bytes().size();
+}
+
+void require_plain(const io::FileBytes& file) {
+  if (file.backing() != io::Backing::file) fail_not_plain(file.path(), file.backing());
+}
+
+void require_plain(ByteSpan start, const std::filesystem::path& path) {
+  if (begins_side_file(start)) fail_not_plain(path, io::Backing::partial);
+  const codec::FrameKind kind = codec::frame_kind(start);
+  if (kind == codec::FrameKind::zstd || kind == codec::FrameKind::lz4)
+    fail_not_plain(path, io::Backing::decoded);
+  if (is_delta(start)) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "a delta is not changed in place, make it anew",
+                           {.path = path.string(), .section = "delta"});
+  }
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,227 @@
+// An open .thalia file as readers, regions and views share it: checked access to every structure,
+// nothing copied.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/fail.h"
+#include "container/file/short_name.h"
+#include "container/file/verified_blocks.h"
+#include "format/extent.h"
+#include "format/overlay.h"
+#include "io/file_bytes.h"
+#include "thalia/error.h"
+#include "thalia/format/chunk.h"
+#include "thalia/format/connectivity.h"
+#include "thalia/format/constants.h"
+#include "thalia/format/delta.h"
+#include "thalia/format/directory.h"
+#include "thalia/format/header.h"
+#include "thalia/format/quantized.h"
+#include "thalia/format/region.h"
+#include "thalia/format/tensor.h"
+#include "thalia/options.h"
+
+namespace thalia {
+
+class RegionView;
+class TensorView;
+
+}  // namespace thalia
+
+namespace thalia::detail {
+
+/// Immutable but for what it remembers of checks and reads; any number of threads. Everything it
+/// returns but the header lies in the mapping, or in the memory that the file is copied into.
+class OpenFile : public std::enable_shared_from_this<OpenFile> {
+ public:
+  /// Checks the header and the directory's header, and the whole file where the options say so.
+  static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
+                                              const ReadOptions& options);
+  /// Over a file whose bytes are at hand already, whatever the options say of access. Where an
+  /// append changed the header meanwhile, the file is opened anew. @throws as the constructor.
+  static std::shared_ptr<const OpenFile> over(std::shared_ptr<const io::FileBytes> mapping,
+                                              const ReadOptions& options);
+
+  const io::FileBytes& mapping() const noexcept { return *mapping_; }
+  const ReadOptions& options() const noexcept { return options_; }
+  const format::Header& header() const noexcept { return header_; }
+  const format::DirectoryHeader& directory() const noexcept { return *directory_; }
+  /// Bytes that count, those up to header().file_length, as they lie in the file: not verified.
+  /// @throws IoError, FormatError, of a copied file.
+  ByteSpan unverified(std::uint64_t offset, std::uint64_t length) const {
+    touch(offset, length);
+    return bytes_.subspan(offset, length);
+  }
+  ByteSpan closing_checksum() const noexcept { return bytes_.last(format::kChecksumLength); }
+  /// Structures, not verified. @throws FormatError (truncated) beyond the bytes that count.
+  template <typename T>
+  std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
+                                std::string_view section) const {
+    return named([&] {
+      const auto found = format::overlay_array<T>(bytes_, offset, count, section);
+      touch(offset, count * sizeof(T));
+      return found;
+    });
+  }
+  template <typename T>
+  const T& structure(std::uint64_t offset, std::string_view section) const {
+    return structures<T>(offset, 1, section).front();
+  }
+  /// [offset, offset + length), which lies before the integrity table, verified as the options say.
+  ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
+  /// How a structure is looked at: to be believed and handed out, or to find the way to one that is
+  /// looked at once more.
+  enum class As { verified, it_lies };
+  /// The same for bytes that are looked at once: of a copied file that is not verified they are
+  /// read into `buffer`, and stay nowhere else.
+  ByteSpan verified_once(std::uint64_t offset, std::uint64_t length,
+                         std::vector<std::byte>& buffer) const;
+  /// Calls visit(offset, bytes) with parts of an extent, of 1 MiB at most, from verified_once().
+  template <typename Visit>
+  void pass_over(std::uint64_t offset, std::uint64_t length, Visit visit) const {
+    std::vector<std::byte> buffer;
+    const std::uint64_t end = offset + length;
+    for (constexpr std::uint64_t kPart = 1 << 20; offset < end;
+         offset += std::min(kPart, end - offset))
+      visit(offset, verified_once(offset, std::min(kPart, end - offset), buffer));
+  }
+  /// Verified bytes into memory of the caller's; of a copied file, past the memory that it has for
+  /// itself where it can be.
+  void read_verified(std::uint64_t offset, MutableByteSpan out) const;
+  /// Part of a tensor's payload, verified as the options and the checksum type say.
+  ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
+                            std::uint64_t length) const;
+  /// Reads a raw tensor of which a block is damaged. False, and `out` as it comes, unless it has
+  /// the entry's CRC-32 and content hash all the same, and the options let that count.
+  bool read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const;
+  /// A chunk's stored bytes, verified by their block or not: the chunk has a CRC-32 of its own.
+  ByteSpan chunk_bytes(const format::ChunkEntry& chunk, std::vector<std::byte>& buffer) const;
+  /// What is known of the block tree; null where the file has none, or tensors are checked instead.
+  container::VerifiedBlocks* blocks() const noexcept {
+    return blocks_ && options_.verification != Verification::by_tensor ? &*blocks_ : nullptr;
+  }
+  /// Brings an extent into memory, on several threads. @throws IoError, FormatError.
+  void populate(std::uint64_t offset, std::uint64_t length) const;
+  /// A JSON text, checked once more each time it is asked for.
+  /// @param field of the section that it is, for messages.
+  std::string_view json(format::Extent extent, std::string_view section,
+                        std::string_view field = {}) const;
+  /// Checks every byte. @throws IntegrityError.
+  void verify_all() const;
+  /// What an append carries over without reading it again: leaves against the closing checksum, and
+  /// the block in which the old bytes end; without a tree the whole file. @throws IntegrityError.
+  void verify_for_append() const;
+
+  // Tables. An entry is validated when it is fetched.
+  std::uint32_t region_count() const noexcept { return header_.num_regions; }
+  const format::RegionIndexEntry& region_index_entry(std::uint32_t region) const;
+  const format::DirectoryRegion& directory_region(std::uint32_t region, As as = As::verified) const;
+  /// Number of the region at a place in the order of their names.
+  std::uint32_t ordered_region(std::uint32_t i, As as = As::verified) const;
+  std::string_view name(const format::le32& offset, const format::le16& length,
+                        As as = As::verified) const;
+  /// A region's first bytes, validated.
+  struct RegionHeaders {
+    const format::RegionHeader& header;
+    const format::RegionExtension& extension;
+    std::uint64_t offset;
+  };
+  RegionHeaders region_headers(std::uint32_t region) const;
+  /// Extent that the payloads of a directory region must lie in.
+  format::Extent owner_extent(std::uint32_t region) const;
+  const format::TensorEntry& tensor_entry(std::uint32_t number, As as = As::verified) const;
+  std::uint64_t tensor_entry_offset(std::uint32_t number) const;
+  const format::ChunkEntry& chunk_entry(std::uint32_t number) const;
+  std::uint64_t chunk_entry_offset(std::uint32_t number) const;
+  ByteSpan side_data(const format::TensorEntry& entry) const;
+  /// Of a tensor that tensor_view() accepted and whose encoding needs a base: what comes out, in
+  /// agreement with its entry. @throws FormatError.
+  const format::DeltaTensor& delta_tensor(std::uint32_t number) const;
+
+  /// Of a quantized tensor that tensor_view() accepted, in agreement with its entry.
+  /// @throws FormatError.
+  const format::QuantizedTensor& quantized_tensor(const format::TensorEntry& entry) const;
+  /// The same of a view; null where it is not quantized.
+  static const format::QuantizedTensor* quantization_of(const TensorView& view);
+
+  std::optional<std::uint32_t> find_region(std::string_view name) const;
+  /// Number of the tensor in the table.
+  std::optional<std::uint32_t> find_tensor(std::uint32_t region, std::string_view name) const;
+  /// Region number of tensor `number`: the connectivity section's is region_count().
+  TensorView tensor_view(std::uint32_t region, std::uint32_t number) const;
+  RegionView region_view(std::uint32_t region) const;
+
+  std::uint32_t connection_count() const;
+  const format::ConnectionEntry& connection_entry(std::uint32_t i) const;
+  /// The first connection between regions of these short names. The first call reads all entries,
+  /// and each one after as many as a binary search.
+  std::optional<std::uint32_t> find_connection(const container::ShortName& source,
+                                               const container::ShortName& target) const;
+
+  /// Runs `action`; an error that passes gets the file's path.
+  template <typename Action>
+  decltype(auto) named(Action action) const {
+    try {
+      return action();
+    } catch (Error& error) {
+      error.add_path(mapping_->path().string());
+      throw;
+    }
+  }
+
+  OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options);
+
+ private:
+  // What reads any bytes comes by here, or by verified().
+  void touch(std::uint64_t offset, std::uint64_t length) const {
+    stop_if_cancelled(options_.cancel);
+    if (options_.access == Access::copied) copy_in(offset, length);
+  }
+  void copy_in(std::uint64_t offset, std::uint64_t length) const;
+  template <typename Action>
+  void for_extents(std::uint64_t offset, std::uint64_t length, Action action) const;
+  ByteSpan fetch(std::uint64_t offset, std::uint64_t length, As as) const {
+    return as == As::verified ? verified(offset, length) : unverified(offset, length);
+  }
+  template <typename T>
+  const T& table_entry(std::uint64_t table, std::uint64_t i, As as = As::verified) const;
+  template <typename NameAt>
+  std::optional<std::uint32_t> find_name(std::uint32_t first, std::uint32_t last,
+                                         std::string_view wanted, NameAt name_at) const;
+  bool checks_blocks() const noexcept {
+    return blocks_ && options_.verification == Verification::on_first_touch;
+  }
+  // Leaves of SHA-256 are there to find intent, which CRC-32 and content hash do not.
+  bool may_do_without_blocks() const noexcept {
+    return checks_blocks() &&
+           header_.leaf_algorithm == static_cast<std::uint8_t>(format::LeafAlgorithm::xxh3_128);
+  }
+  void verify_tensor_once(const format::TensorEntry& entry) const;
+  bool is_sound(const format::TensorEntry& entry) const;
+  void verify_whole_checksum() const;
+
+  std::shared_ptr<const io::FileBytes> mapping_;
+  ReadOptions options_;
+  ByteSpan bytes_;
+  // A copy: an append in place overwrites the one in the file, and this one goes on describing what
+  // lies where it lay.
+  format::Header header_{};
+  const format::DirectoryHeader* directory_ = nullptr;
+  mutable std::optional<container::VerifiedBlocks> blocks_;
+  // Files without a block tree: one bit a tensor, made on the first touch.
+  mutable std::once_flag tensors_once_;
+  mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
+  mutable std::once_flag connections_once_;
+  mutable std::vector<std::uint32_t> connections_by_names_;
+};
+
+}  // namespace thalia::detail

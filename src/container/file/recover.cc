@@ -1,0 +1,80 @@
+#include "thalia/recover.h"
+
+#include <cstring>
+
+#include "base/fail.h"
+#include "container/file/checked_headers.h"
+#include "container/file/commit_records.h"
+#include "container/file/open_bytes.h"
+#include "format/overlay.h"
+#include "io/file_bytes.h"
+#include "io/locked_file.h"
+#include "io/posix_file.h"
+#include "thalia/format/constants.h"
+
+namespace thalia {
+namespace {
+
+// What is wrong with the header; empty where it holds. @throws UnsupportedError.
+std::string find_fault(ByteSpan file, const ReadLimits& limits) {
+  try {
+    container::check_header(format::overlay<format::Header>(file, 0, "header"), file.size(),
+                            limits);
+    return {};
+  } catch (const Error& error) {
+    if (!container::may_be_recovered(error, file)) throw;
+    return error.what();
+  }
+}
+
+RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
+  const auto file = io::FileBytes::open_whole(lock.path(), options.access, options.cancel);
+  const ByteSpan bytes = file->bytes();
+  container::require_plain(bytes, lock.path());
+  RecoverResult result;
+  result.fault = find_fault(bytes, options.limits);
+  format::Header header;
+  if (result.fault.empty()) {
+    header = format::overlay<format::Header>(bytes, 0, "header");
+  } else {
+    const container::RecordSearch search =
+        container::find_commit_record(*file, options.limits, options.threads, options.cancel);
+    result.records = search.records;
+    if (!search.best) {
+      throw IntegrityError(ErrorCode::checksum_mismatch,
+                           "the header does not hold, and nothing can take its place",
+                           {.section = "header",
+                            .value = result.fault + fmt::format("; {} commit records in {} bytes",
+                                                                search.records, bytes.size()),
+                            .bound = "a header, or a commit record whose closing checksum holds"});
+    }
+    stop_if_cancelled(options.cancel);
+    header = search.best->header;
+    result.restored = true;
+    result.record_offset = search.best->offset;
+    result.damaged_blocks = search.best->damaged_blocks;
+    io::pwrite_all(lock.fd(), 0, format::struct_bytes(header), lock.path());
+    io::sync_file(lock.fd(), true, lock.path());
+  }
+  result.generation = header.generation;
+  result.file_bytes = header.file_length;
+  result.debris_bytes = bytes.size() - header.file_length;
+  std::memcpy(result.closing_checksum.bytes,
+              bytes.data() + header.file_length - format::kChecksumLength,
+              sizeof result.closing_checksum.bytes);
+  return result;
+}
+
+}  // namespace
+
+RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options) {
+  try {
+    return recover_locked({path, io::LockedFile::Access::read_write, options.wait, options.cancel},
+                          options);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+}  // namespace thalia

@@ -1,0 +1,32 @@
+#include "container/file/short_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/utf8.h"
+#include "integrity/sha256.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+
+ShortName short_name(std::string_view full_name) {
+  std::string text(full_name);
+  if (text.size() > format::kShortNameCapacity) {
+    const Digest256 digest = integrity::sha256(as_byte_span(full_name));
+    text = fmt::format("{}~{:02x}{:02x}{:02x}{:02x}", utf8_prefix(full_name, 22), digest.bytes[0],
+                       digest.bytes[1], digest.bytes[2], digest.bytes[3]);
+  }
+  ShortName out{};
+  std::copy(text.begin(), text.end(), out.begin());
+  return out;
+}
+
+std::string short_name_string(std::string_view full_name) {
+  const ShortName bytes = short_name(full_name);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  return {text, strnlen(text, bytes.size())};
+}
+
+}  // namespace thalia::container

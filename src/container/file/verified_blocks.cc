@@ -1,0 +1,151 @@
+#include "container/file/verified_blocks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "integrity/block_tree.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+namespace {
+
+// A thread checks so many bytes at a time: for less it is not worth its start, and a kernel that
+// reads from a disk is asked for no less.
+constexpr std::uint64_t kCheckedTogether = 1 << 20;
+// Smaller blocks are in memory with their neighbours as soon as one byte is.
+constexpr unsigned kAdvisedLog2 = 16;
+
+}  // namespace
+
+void VerifiedBlocks::Free::operator()(void* memory) const noexcept {
+  std::free(memory);
+}
+
+VerifiedBlocks::VerifiedBlocks(const io::FileBytes& mapping, const format::Header& header,
+                               unsigned threads)
+    : mapping_(mapping),
+      file_(mapping.bytes().first(header.file_length)),
+      header_(header),
+      threads_(threads),
+      leaves_(file_.subspan(header.integrity_offset, header.integrity_length)),
+      blocks_(integrity::block_count(header.integrity_offset, header.integrity_block_log2)) {
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
+  bits_.reset(static_cast<std::atomic<std::uint64_t>*>(
+      std::calloc(blocks_ / 64 + 1, sizeof(std::uint64_t))));
+  if (!bits_) throw std::bad_alloc();
+}
+
+void VerifiedBlocks::ensure_leaves() {
+  std::call_once(leaves_once_, [&] {
+    mapping_.touch(header_.integrity_offset, header_.file_length - header_.integrity_offset);
+    const Digest256 expected = integrity::closing_checksum(header_, leaves_);
+    const ByteSpan stored = file_.subspan(header_.file_length - format::kChecksumLength);
+    if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) != 0) {
+      throw IntegrityError(
+          ErrorCode::checksum_mismatch,
+          "header and integrity table do not match the closing checksum, one of the three was "
+          "changed",
+          {.section = "integrity", .offset = std::uint64_t{header_.integrity_offset}});
+    }
+  });
+}
+
+bool VerifiedBlocks::is_done(std::uint64_t block) const noexcept {
+  return (bits_[block / 64].load(std::memory_order_acquire) >> (block % 64)) & 1;
+}
+
+std::uint64_t VerifiedBlocks::end_of(std::uint64_t block) const noexcept {
+  return std::min<std::uint64_t>((block + 1) << header_.integrity_block_log2,
+                                 header_.integrity_offset);
+}
+
+void fail_block(const format::Header& header, std::uint64_t block) {
+  const std::uint64_t begin = block << header.integrity_block_log2;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + (1ull << header.integrity_block_log2),
+                                                    header.integrity_offset);
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch,
+      fmt::format("bytes [{}, {}) are not the ones that were written; verify tells which part of "
+                  "them is damaged",
+                  begin, end),
+      {.offset = begin});
+}
+
+void VerifiedBlocks::check(std::uint64_t block) {
+  const std::uint64_t begin = block << header_.integrity_block_log2;
+  const ByteSpan bytes = mapping_.touched(begin, end_of(block) - begin);
+  if (!integrity::leaf_matches(bytes, block, header_, leaves_)) fail_block(header_, block);
+  note(block);
+}
+
+void VerifiedBlocks::read(std::uint64_t offset, MutableByteSpan out) {
+  while (!out.empty()) {
+    const std::uint64_t block = offset >> header_.integrity_block_log2;
+    const std::uint64_t length = std::min<std::uint64_t>(end_of(block) - offset, out.size());
+    const bool whole =
+        offset == block << header_.integrity_block_log2 && offset + length == end_of(block);
+    if (whole && !is_done(block)) {
+      ensure_leaves();
+      mapping_.read(offset, out.first(length));
+      if (!integrity::leaf_matches(out.first(length), block, header_, leaves_))
+        fail_block(header_, block);
+    } else {
+      ensure(offset, length);
+      std::memcpy(out.data(), file_.data() + offset, length);
+    }
+    out = out.subspan(length);
+    offset += length;
+  }
+}
+
+void VerifiedBlocks::note(std::uint64_t block) noexcept {
+  bits_[block / 64].fetch_or(1ull << (block % 64), std::memory_order_release);
+}
+
+ByteSpan VerifiedBlocks::leaves(std::uint64_t first, std::uint64_t count) {
+  ensure_leaves();
+  const std::uint64_t length =
+      integrity::leaf_length(static_cast<format::LeafAlgorithm>(header_.leaf_algorithm));
+  return leaves_.subspan(first * length, count * length);
+}
+
+void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
+  if (length == 0) return;
+  const std::uint64_t first = offset >> header_.integrity_block_log2;
+  const std::uint64_t last = (offset + length - 1) >> header_.integrity_block_log2;
+  if (first == last) {  // the common look-up: no allocation, no threads
+    if (is_done(first)) return;
+    ensure_leaves();
+    if (header_.integrity_block_log2 >= kAdvisedLog2)
+      mapping_.advise(first << header_.integrity_block_log2, 1ull << header_.integrity_block_log2,
+                      io::Advice::will_need);
+    return check(first);
+  }
+  std::vector<std::uint64_t> open;
+  for (std::uint64_t block = first; block <= last; ++block) {
+    if (!is_done(block)) open.push_back(block);
+  }
+  if (open.empty()) return;
+  ensure_leaves();
+  const std::uint64_t block_bytes = 1ull << header_.integrity_block_log2;
+  const std::uint64_t end = (last + 1) * block_bytes;
+  const std::uint64_t together = std::max<std::uint64_t>(kCheckedTogether / block_bytes, 1);
+  mapping_.advise(open.front() * block_bytes,
+                  std::min(kReadAheadBytes, end - open.front() * block_bytes),
+                  io::Advice::will_need);
+  parallel_for((open.size() + together - 1) / together, threads_, [&](std::size_t i) {
+    const std::size_t begin = i * together;
+    const std::size_t behind = std::min<std::size_t>(begin + together, open.size());
+    const std::uint64_t ahead = open[begin] * block_bytes + kReadAheadBytes;
+    if (ahead < end) mapping_.advise(ahead, together * block_bytes, io::Advice::will_need);
+    for (std::size_t at = begin; at < behind; ++at) check(open[at]);
+  });
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,151 @@
+// What an open file hands out, checked as the options say.
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "container/file/closing_checksum.h"
+#include "container/file/fail_payload.h"
+#include "container/file/open_file.h"
+#include "integrity/content_hash.h"
+
+namespace thalia::detail {
+namespace {
+
+constexpr std::uint64_t kPart = 4 << 20;  // hashed between two looks at the stop token
+
+bool has_digests(const integrity::ContentDigest& digest, const format::TensorEntry& entry) {
+  return digest.crc32 == entry.crc32 &&
+         std::memcmp(digest.hash.bytes, entry.content_hash, sizeof entry.content_hash) == 0;
+}
+
+}  // namespace
+
+ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
+  stop_if_cancelled(options_.cancel);
+  // Blocks are smaller than frames: several threads would wait for one that decodes.
+  if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
+  if (checks_blocks()) {
+    named([&] { blocks_->ensure(offset, length); });
+  } else {
+    touch(offset, length);
+  }
+  return bytes_.subspan(offset, length);
+}
+
+ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
+                                 std::vector<std::byte>& buffer) const {
+  if (options_.access == Access::mapped || options_.verification != Verification::off)
+    return verified(offset, length);
+  stop_if_cancelled(options_.cancel);
+  buffer.resize(length);
+  named([&] { mapping_->read(offset, buffer); });
+  return buffer;
+}
+
+void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
+  stop_if_cancelled(options_.cancel);
+  if (options_.access == Access::copied) {
+    if (options_.verification == Verification::off)
+      return named([&] { mapping_->read(offset, out); });
+    if (checks_blocks()) return named([&] { blocks_->read(offset, out); });
+  }
+  std::memcpy(out.data(), verified(offset, out.size()).data(), out.size());
+}
+
+ByteSpan OpenFile::verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
+                                    std::uint64_t length) const {
+  const bool first_touch = options_.verification == Verification::on_first_touch;
+  if (options_.verification == Verification::by_tensor || (first_touch && !blocks_))
+    named([&] { verify_tensor_once(entry); });
+  try {
+    return verified(offset, length);
+  } catch (const IntegrityError&) {
+    if (!is_sound(entry)) throw;
+  }
+  return unverified(offset, length);
+}
+
+// Whether the entry vouches for a raw tensor whose block is damaged: somewhere else, then. Entries
+// are verified themselves when they are fetched.
+bool OpenFile::is_sound(const format::TensorEntry& entry) const {
+  if (!may_do_without_blocks() || entry.chunk_count != 0) return false;
+  try {
+    verify_tensor_once(entry);
+    return true;
+  } catch (const IntegrityError&) {
+    return false;
+  }
+}
+
+bool OpenFile::read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const {
+  if (!may_do_without_blocks() || entry.chunk_count != 0) return false;
+  named([&] { mapping_->read(entry.stored_offset, out); });
+  return has_digests(integrity::content_digest(out, options_.threads), entry);
+}
+
+ByteSpan OpenFile::chunk_bytes(const format::ChunkEntry& chunk,
+                               std::vector<std::byte>& buffer) const {
+  try {
+    return verified_once(chunk.offset, chunk.stored_length, buffer);
+  } catch (const IntegrityError&) {
+    if (!may_do_without_blocks()) throw;
+  }
+  return unverified(chunk.offset, chunk.stored_length);
+}
+
+// Without leaves, or in spite of them: the directory's CRC-32 of the tensor, or of its chunks, is
+// what there is to check against.
+void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
+  if (entry.chunk_count != 0) return;  // each chunk is checked when it is decoded
+  std::call_once(tensors_once_, [&] {
+    tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count);
+  });
+  const auto* table = reinterpret_cast<const format::TensorEntry*>(
+      bytes_.data() + header_.directory_offset + directory_->tensors_offset);
+  std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
+  if (done.load(std::memory_order_acquire)) return;
+  const integrity::ContentDigest digest = integrity::content_digest(
+      unverified(entry.stored_offset, entry.stored_length), options_.threads);
+  if (digest.crc32 != entry.crc32)
+    container::fail_payload_crc(entry.stored_offset, digest.crc32, entry.crc32);
+  if (!has_digests(digest, entry)) {
+    throw IntegrityError(ErrorCode::checksum_mismatch, "the payload does not have its content hash",
+                         {.section = "payload",
+                          .field = "content_hash",
+                          .offset = std::uint64_t{entry.stored_offset}});
+  }
+  done.store(true, std::memory_order_release);
+}
+
+void OpenFile::verify_all() const {
+  return named([&] {
+    if (blocks_) {
+      blocks_->ensure(0, header_.integrity_offset);
+    } else {
+      verify_whole_checksum();
+    }
+  });
+}
+
+void OpenFile::verify_for_append() const {
+  return named([&]() -> void {
+    if (!blocks_) return verify_whole_checksum();
+    blocks_->ensure_leaves();
+    const std::uint64_t end = header_.integrity_offset;
+    const std::uint64_t last = end >> header_.integrity_block_log2 << header_.integrity_block_log2;
+    blocks_->ensure(last, end - last);
+  });
+}
+
+void OpenFile::verify_whole_checksum() const {
+  const std::uint64_t covered = header_.file_length - format::kChecksumLength;
+  const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
+  container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) {
+    for (std::uint64_t at = 0; at < rest.size(); at += kPart) {
+      stop_if_cancelled(options_.cancel);
+      visit(rest.subspan(at, std::min<std::uint64_t>(kPart, rest.size() - at)));
+    }
+  });
+}
+
+}  // namespace thalia::detail

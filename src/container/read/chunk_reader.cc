@@ -1,0 +1,88 @@
+#include "container/read/chunk_reader.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "codec/chunk/codec.h"
+#include "format/validate_directory.h"
+#include "integrity/crc32.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::container {
+
+ChunkReader::ChunkReader(const detail::OpenFile& file, const format::TensorEntry& entry)
+    : file_(file), entry_(entry) {
+  chunk_bytes_ = file.chunk_entry(entry.first_chunk).raw_length;
+  // All chunks but the last have this many bytes, and the last has at least one.
+  const std::uint64_t before_last = entry.chunk_count - 1ull;
+  std::uint64_t begin_of_last;
+  if (chunk_bytes_ == 0 || __builtin_mul_overflow(before_last, chunk_bytes_, &begin_of_last) ||
+      begin_of_last >= entry.logical_length ||
+      entry.logical_length - begin_of_last > chunk_bytes_) {
+    fail_field(
+        ErrorCode::bad_value, "directory", "raw_length", file.chunk_entry_offset(entry.first_chunk),
+        fmt::format("{} for each of {} chunks", chunk_bytes_, std::uint32_t{entry.chunk_count}),
+        fmt::format("logical_length {}", std::uint64_t{entry.logical_length}));
+  }
+}
+
+std::uint64_t ChunkReader::raw_length(std::uint32_t i) const {
+  return std::min(chunk_bytes_, entry_.logical_length - i * chunk_bytes_);
+}
+
+const format::ChunkEntry& ChunkReader::checked_entry(std::uint32_t i) const {
+  const format::ChunkEntry& chunk = file_.chunk_entry(entry_.first_chunk + i);
+  std::uint64_t expected = entry_.stored_offset;
+  if (i > 0) {
+    const format::ChunkEntry& before = file_.chunk_entry(entry_.first_chunk + i - 1);
+    expected = before.offset + before.stored_length;  // a sum that wraps meets no valid offset
+  }
+  format::validate_chunk_entry(chunk, i, entry_, expected, entry_.logical_length - i * chunk_bytes_,
+                               static_cast<std::uint32_t>(chunk_bytes_),
+                               file_.chunk_entry_offset(entry_.first_chunk + i));
+  const std::uint64_t end = entry_.stored_offset + entry_.stored_length;
+  if (i + 1 == entry_.chunk_count && chunk.offset + chunk.stored_length != end) {
+    fail_field(ErrorCode::bad_value, "directory", "stored_length",
+               file_.chunk_entry_offset(entry_.first_chunk + i),
+               fmt::format("a last chunk that ends at {}", chunk.offset + chunk.stored_length),
+               std::to_string(end));
+  }
+  return chunk;
+}
+
+void ChunkReader::check_entries() const {
+  for (std::uint32_t i = 0; i < entry_.chunk_count; ++i) checked_entry(i);
+}
+
+void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
+  const format::ChunkEntry& chunk = checked_entry(i);
+  if (file_.options().access == Access::copied)
+    io::check_allocation("payload", chunk.stored_length, file_.options().limits,
+                         chunk.stored_length);
+  std::vector<std::byte> buffer;
+  decode_stored(chunk, file_.chunk_bytes(chunk, buffer), out);
+}
+
+void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out) {
+  if (const std::uint32_t crc = integrity::crc32(stored); crc != chunk.crc32) {
+    throw IntegrityError(ErrorCode::checksum_mismatch, "the chunk is not the one that was written",
+                         {.section = "payload",
+                          .field = "crc32",
+                          .offset = std::uint64_t{chunk.offset},
+                          .value = fmt::format("{:#010x}", crc),
+                          .bound = fmt::format("{:#010x}", std::uint32_t{chunk.crc32})});
+  }
+  codec::decode_chunk(static_cast<format::Codec>(chunk.codec),
+                      static_cast<format::Filter>(chunk.filter), stored, out);
+}
+
+void ChunkReader::decode_all(MutableByteSpan out) const {
+  parallel_for(entry_.chunk_count, file_.options().threads, [&](std::size_t i) {
+    const auto number = static_cast<std::uint32_t>(i);
+    decode(number, out.subspan(i * chunk_bytes_, raw_length(number)));
+  });
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,131 @@
+#include "container/read/low_rank_arrays.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/fail.h"
+#include "codec/lossy/code_packing.h"
+#include "codec/lossy/quantize.h"
+#include "format/extent.h"
+
+namespace thalia::container {
+namespace {
+
+class Reading {
+ public:
+  Reading(const format::TensorEntry& entry, ByteSpan logical)
+      : offset_(entry.stored_offset), logical_(logical) {
+    factors_.rows = entry.shape[0];
+    factors_.columns = entry.shape[1];
+  }
+
+  codec::LowRankFactors run(std::uint64_t max_bytes) {
+    if (logical_.size() < sizeof header_)
+      fail("logical_length", logical_.size(), fmt::format("{} or more", sizeof header_));
+    std::memcpy(&header_, logical_.data(), sizeof header_);
+    check_header();
+    const std::uint64_t parameters = format::align_up(sizeof header_ + factors_.rank, 8);
+    const std::uint64_t codes = parameters + factors_.rank * format::kLowRankParameterLength;
+    if (codes > logical_.size() || logical_.size() - codes != header_.code_length)
+      fail("code_length", header_.code_length,
+           fmt::format("what is left of {} bytes", logical_.size()));
+    check_codes();
+    for (std::uint64_t at = sizeof header_ + factors_.rank; at < parameters; ++at) {
+      if (logical_[at] != std::byte{0}) fail("padding", at, "zero");
+    }
+    const std::uint64_t numbers = factors_.rank * (factors_.rows + factors_.columns);
+    if (numbers > max_bytes / sizeof(double))
+      fail_limit("payload", "max_allocation_bytes", numbers * sizeof(double), max_bytes);
+    factors_.left.resize(factors_.rank * factors_.rows);
+    factors_.right.resize(factors_.rank * factors_.columns);
+    ByteSpan rest = logical_.subspan(codes);
+    for (std::uint64_t k = 0; k < factors_.rank; ++k) {
+      double four[4];
+      std::memcpy(four, logical_.data() + parameters + k * sizeof four, sizeof four);
+      for (const double parameter : four) {
+        if (!std::isfinite(parameter)) fail("parameters", k, "finite numbers");
+      }
+      if (four[1] < 0 || four[3] < 0) fail("parameters", k, "scales of 0 or more");
+      restore(width(k), {four[0], four[1]}, rest,
+              std::span(factors_.left).subspan(k * factors_.rows, factors_.rows));
+      restore(width(k), {four[2], four[3]}, rest,
+              std::span(factors_.right).subspan(k * factors_.columns, factors_.columns));
+    }
+    return std::move(factors_);
+  }
+
+ private:
+  void check_header() {
+    factors_.rank = header_.rank;
+    const std::uint64_t most = std::min(factors_.rows, factors_.columns);
+    if (factors_.rank > most) fail("rank", factors_.rank, fmt::format("at most {}", most));
+    if (header_.lossy_generation == 0 || header_.lossy_generation > header_.max_lossy_generations)
+      fail("lossy_generation", header_.lossy_generation,
+           fmt::format("1 to {}", std::uint16_t{header_.max_lossy_generations}));
+    const auto check_error = [&](const char* field, std::uint64_t bits) {
+      const double error = std::bit_cast<double>(bits);
+      if (!(std::isfinite(error) && error >= 0)) fail(field, bits, "0 or more, and finite");
+    };
+    check_error("max_error", header_.max_error);
+    check_error("rms_error", header_.rms_error);
+    check_error("relative_error", header_.relative_error);
+    if (std::any_of(std::begin(header_.zero_28), std::end(header_.zero_28),
+                    [](std::uint8_t byte) { return byte != 0; }))
+      fail("zero_28", 1, "zero");
+  }
+
+  unsigned width(std::uint64_t k) const {
+    return std::to_integer<unsigned>(logical_[sizeof header_ + k]);
+  }
+
+  // Before anything is allocated: widths, and the bytes that they take together.
+  void check_codes() const {
+    if (logical_.size() < sizeof header_ + factors_.rank)
+      fail("logical_length", logical_.size(), "room for the widths");
+    std::uint64_t left = header_.code_length;
+    for (std::uint64_t k = 0; k < factors_.rank; ++k) {
+      if (width(k) == 0 || width(k) > codec::kMaxQuantizedBits) fail("widths", width(k), "1 to 8");
+      for (const std::uint64_t count : {factors_.rows, factors_.columns}) {
+        // Rank is at least 1, so that both extents are, and shapes have less than 2^64 bytes.
+        const std::uint64_t bytes = codec::packed_bytes(count, width(k));
+        if (bytes > left) fail("code_length", header_.code_length, "what the widths ask for");
+        left -= bytes;
+      }
+    }
+    if (left != 0) fail("code_length", header_.code_length, "what the widths ask for");
+  }
+
+  void restore(unsigned bits, codec::UniformScale scale, ByteSpan& rest,
+               std::span<double> out) const {
+    std::vector<std::uint8_t> codes(out.size());
+    const std::uint64_t bytes = codec::packed_bytes(out.size(), bits);
+    const unsigned used = static_cast<unsigned>(out.size() % 8 * bits % 8);
+    if (const auto last = std::to_integer<unsigned>(rest[bytes - 1]);
+        used != 0 && last >> used != 0)
+      fail("codes", last, fmt::format("{} bits in use, the others zero", used));
+    codec::unpack_codes(bits, rest.first(bytes), codes);
+    codec::dequantize(DType::f64, codes, scale, std::as_writable_bytes(out));
+    rest = rest.subspan(bytes);
+  }
+
+  [[noreturn]] void fail(const char* field, std::uint64_t value, std::string bound) const {
+    fail_field(ErrorCode::bad_value, "payload", field, offset_, std::to_string(value),
+               std::move(bound));
+  }
+
+  std::uint64_t offset_;
+  ByteSpan logical_;
+  format::LowRankHeader header_{};
+  codec::LowRankFactors factors_;
+};
+
+}  // namespace
+
+codec::LowRankFactors read_low_rank(const format::TensorEntry& entry, ByteSpan logical,
+                                    std::uint64_t max_bytes) {
+  return Reading(entry, logical).run(max_bytes);
+}
+
+}  // namespace thalia::container

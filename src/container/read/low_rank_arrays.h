@@ -1,0 +1,17 @@
+// The payload of a low_rank_delta. docs/deltas.md, "low_rank_delta".
+#pragma once
+
+#include "codec/lossy/low_rank.h"
+#include "thalia/bytes.h"
+#include "thalia/format/low_rank.h"
+#include "thalia/format/tensor.h"
+
+namespace thalia::container {
+
+/// The factors that the logical bytes of a tensor hold, which is of rank 2. Every field, width and
+/// parameter is looked at before it is used; what is allocated is at most `max_bytes`. @throws
+/// FormatError.
+codec::LowRankFactors read_low_rank(const format::TensorEntry& entry, ByteSpan logical,
+                                    std::uint64_t max_bytes);
+
+}  // namespace thalia::container

@@ -1,0 +1,58 @@
+// The arrays of a quantized tensor, checked, and the elements that come out of them.
+// docs/format.md, "quantized".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codec/lossy/quantize.h"
+#include "format/payload.h"
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
+#include "thalia/format/quantized.h"
+#include "thalia/format/tensor.h"
+
+namespace thalia::container {
+
+class QuantizedArrays {
+ public:
+  /// Elements that restore() makes at a time, for a thread each.
+  static constexpr std::uint64_t kPieceElements = 65536;
+
+  /// `side` and `entry` are ones that validate_quantized_tensor() accepted; `logical` is the
+  /// tensor's logical bytes, which have to stay. Looks at every width and parameter. @throws
+  /// FormatError naming the array and the group.
+  QuantizedArrays(const format::TensorEntry& entry, const format::QuantizedTensor& side,
+                  ByteSpan logical);
+
+  std::uint64_t elements() const noexcept { return elements_; }
+  std::uint64_t pieces() const noexcept { return starts_.size(); }
+  /// Elements of piece i: kPieceElements but for the last one.
+  std::uint64_t piece_elements(std::uint64_t i) const noexcept;
+  /// The elements of piece i in their own type. Any thread may call this and the next.
+  void restore(std::uint64_t i, MutableByteSpan out) const;
+  /// All elements.
+  void restore_all(MutableByteSpan out, unsigned threads) const;
+
+  /// What a verifier asks besides: padding, and what the last byte of a group's codes has behind
+  /// them. @throws FormatError.
+  void check_unused_bits() const;
+
+ private:
+  std::uint64_t group_elements(std::uint64_t group) const noexcept;
+  unsigned width(std::uint64_t group) const noexcept;
+  codec::UniformScale parameters(std::uint64_t group) const noexcept;
+  [[noreturn]] void fail(const char* array, std::uint64_t group, std::string value,
+                         std::string bound) const;
+
+  std::uint64_t offset_;  ///< of the payload in the file, for messages
+  DType dtype_;
+  unsigned bits_;
+  std::uint64_t elements_;
+  std::uint64_t group_size_;  ///< of all elements where they are one group
+  format::QuantizedParts parts_;
+  ByteSpan logical_;
+  std::vector<std::uint64_t> starts_;  ///< of the codes of the group that piece i begins in
+};
+
+}  // namespace thalia::container

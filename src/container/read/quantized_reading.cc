@@ -1,0 +1,57 @@
+// Quantized tensors of an open file: what their side data says, and their elements.
+#include <vector>
+
+#include "base/fail.h"
+#include "container/file/open_file.h"
+#include "container/read/chunk_reader.h"
+#include "container/read/quantized_arrays.h"
+#include "container/read/tensor_reading.h"
+#include "format/validate_quantized.h"
+#include "io/allocation_limit.h"
+
+namespace thalia {
+
+const format::QuantizedTensor& detail::OpenFile::quantized_tensor(
+    const format::TensorEntry& entry) const {
+  // Entries are handed out where they lie.
+  const auto entry_offset =
+      static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&entry) - bytes_.data());
+  return named([&]() -> const format::QuantizedTensor& {
+    if (entry.side_data_length != format::kQuantizedTensorLength) {
+      fail_field(ErrorCode::bad_value, "directory", "side_data_length",
+                 entry_offset + offsetof(format::TensorEntry, side_data_length),
+                 std::to_string(entry.side_data_length),
+                 std::to_string(format::kQuantizedTensorLength));
+    }
+    const auto& side = *reinterpret_cast<const format::QuantizedTensor*>(side_data(entry).data());
+    format::validate_quantized_tensor(
+        side, header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
+        entry, entry_offset);
+    return side;
+  });
+}
+
+const format::QuantizedTensor* detail::OpenFile::quantization_of(const TensorView& view) {
+  if (view.encoding() != Encoding::quantized) return nullptr;
+  return container::with_names(*view.file_, view.region_, view.name_,
+                               [&] { return &view.file_->quantized_tensor(*view.entry_); });
+}
+
+void container::read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
+                               MutableByteSpan out) {
+  const format::QuantizedTensor& side = file.quantized_tensor(entry);
+  std::vector<std::byte> decoded;
+  ByteSpan logical;
+  if (entry.chunk_count == 0) {
+    logical = file.verified_payload(entry, entry.stored_offset, entry.stored_length);
+  } else {
+    io::check_allocation("payload", entry.logical_length, file.options().limits,
+                         entry.stored_length);
+    decoded.resize(entry.logical_length);
+    ChunkReader(file, entry).decode_all(decoded);
+    logical = decoded;
+  }
+  QuantizedArrays(entry, side, logical).restore_all(out, file.options().threads);
+}
+
+}  // namespace thalia

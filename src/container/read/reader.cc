@@ -1,0 +1,189 @@
+#include "thalia/reader.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/file/dead_bytes.h"
+#include "container/file/delta_prefix.h"
+#include "container/file/open_file.h"
+#include "container/file/short_name.h"
+#include "container/read/stored_connection.h"
+#include "thalia/format/constants.h"
+
+namespace thalia {
+
+Reader Reader::open(const std::filesystem::path& path, const ReadOptions& options) {
+  return Reader(detail::OpenFile::open(path, options));
+}
+
+const std::filesystem::path& Reader::path() const noexcept {
+  return file_->mapping().path();
+}
+const format::Header& Reader::header() const noexcept {
+  return file_->header();
+}
+std::uint64_t Reader::file_bytes() const noexcept {
+  return file_->header().file_length;
+}
+
+std::string_view Reader::metadata_json() const {
+  return file_->named([&]() -> std::string_view {
+    const format::Header& header = file_->header();
+    if (header.metadata_length == 0) return {};
+    return file_->json({header.metadata_offset, header.metadata_length}, "metadata");
+  });
+}
+
+Digest256 Reader::closing_checksum() const noexcept {
+  Digest256 out;
+  std::memcpy(out.bytes, file_->closing_checksum().data(), sizeof out.bytes);
+  return out;
+}
+
+std::optional<DeltaBase> Reader::delta_base() const {
+  return file_->named([&]() -> std::optional<DeltaBase> {
+    const ByteSpan prefix = file_->mapping().before();
+    if (prefix.empty()) return std::nullopt;
+    const auto [header, reference, path] = container::checked_delta_prefix(prefix);
+    DeltaBase base{.path = std::string(path),
+                   .checksum = {},
+                   .uuid = {},
+                   .generation = reference.base_generation,
+                   .file_bytes = reference.base_length,
+                   .step = header.base_step,
+                   .depth = reference.depth};
+    std::memcpy(base.checksum.bytes, header.base_checkpoint_hash, sizeof base.checksum.bytes);
+    std::memcpy(base.uuid.data(), reference.base_uuid, base.uuid.size());
+    return base;
+  });
+}
+
+std::uint32_t Reader::region_count() const noexcept {
+  return file_->region_count();
+}
+std::uint32_t Reader::tensor_count() const noexcept {
+  return file_->directory().tensor_count;
+}
+
+std::uint64_t Reader::logical_bytes() const {
+  return file_->named([&] {
+    std::uint64_t sum = 0;
+    for (std::uint32_t r = 0; r < file_->directory().region_count; ++r)
+      sum += file_->directory_region(r).logical_bytes;
+    return sum;
+  });
+}
+
+std::uint64_t Reader::debris_bytes() const noexcept {
+  // Of a side file they stayed with its source.
+  if (file_->mapping().backing() == io::Backing::partial) return 0;
+  return file_->mapping().bytes().size() - header().file_length;
+}
+
+std::uint64_t Reader::dead_bytes() const {
+  return file_->named([&] {
+    std::vector<format::Extent> regions;
+    for (std::uint32_t r = 0; r < region_count(); ++r) regions.push_back(file_->owner_extent(r));
+    return container::dead_bytes(header(), std::move(regions));
+  });
+}
+
+RegionView Reader::region(std::uint32_t i) const {
+  return file_->named([&] {
+    if (i >= region_count()) {
+      fail_argument(ErrorCode::not_found, "region", std::to_string(i),
+                    fmt::format("below {}", region_count()));
+    }
+    return file_->region_view(i);
+  });
+}
+
+std::optional<RegionView> Reader::find_region(std::string_view name) const {
+  return file_->named([&]() -> std::optional<RegionView> {
+    const auto region = file_->find_region(name);
+    if (!region) return std::nullopt;
+    return file_->region_view(*region);
+  });
+}
+
+RegionView Reader::region(std::string_view name) const {
+  return file_->named([&]() -> RegionView {
+    if (auto found = find_region(name)) return *std::move(found);
+    throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
+  });
+}
+
+TensorView Reader::tensor(std::string_view name) const {
+  return file_->named([&]() -> TensorView {
+    std::optional<TensorView> found;
+    for (std::uint32_t r = 0; r < file_->directory().region_count; ++r) {
+      const auto number = file_->find_tensor(r, name);
+      if (!number) continue;
+      if (found) {
+        fail_argument(
+            ErrorCode::bad_argument, "tensor",
+            fmt::format("'{}', which several regions have", printable(name)),
+            fmt::format("'{}/{}' or another region", printable(found->region_), printable(name)));
+      }
+      found = file_->tensor_view(r, *number);
+    }
+    if (found) return *std::move(found);
+    // A slash may stand in either name, so every split is tried.
+    for (std::size_t slash = name.find('/'); slash != std::string_view::npos;
+         slash = name.find('/', slash + 1)) {
+      const auto region = file_->find_region(name.substr(0, slash));
+      if (!region) continue;
+      if (const auto number = file_->find_tensor(*region, name.substr(slash + 1))) {
+        return file_->tensor_view(*region, *number);
+      }
+    }
+    throw UsageError(ErrorCode::not_found, "no such tensor", {.tensor = printable(name)});
+  });
+}
+
+std::string_view Reader::region_name(const TensorView& tensor) noexcept {
+  return tensor.region_;
+}
+
+std::uint32_t Reader::connection_count() const {
+  return file_->named([&] { return file_->connection_count(); });
+}
+
+ConnectionView Reader::connection(std::uint32_t i) const {
+  return file_->named([&] {
+    if (i >= connection_count()) {
+      fail_argument(ErrorCode::not_found, "connection", std::to_string(i),
+                    fmt::format("below {}", connection_count()));
+    }
+    container::StoredConnection stored = container::stored_connection(*file_, i);
+    const std::uint32_t matrices = region_count();  // the directory's last region holds them
+    ConnectionView view{.source = std::move(stored.source),
+                        .target = std::move(stored.target),
+                        .weights = file_->tensor_view(matrices, stored.weights),
+                        .delays = std::nullopt};
+    if (stored.delays) view.delays = file_->tensor_view(matrices, *stored.delays);
+    return view;
+  });
+}
+
+std::optional<ConnectionView> Reader::find_connection(std::string_view source,
+                                                      std::string_view target) const {
+  return file_->named([&]() -> std::optional<ConnectionView> {
+    const auto found =
+        file_->find_connection(container::short_name(source), container::short_name(target));
+    return found ? std::optional(connection(*found)) : std::nullopt;
+  });
+}
+
+void Reader::verify_all() const {
+  file_->named([&] { file_->verify_all(); });
+}
+
+std::uint64_t Reader::resident_bytes() const {
+  return file_->named([&] { return file_->mapping().resident_bytes(); });
+}
+
+}  // namespace thalia

@@ -1,0 +1,21 @@
+// A connection as a file holds it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "container/file/open_file.h"
+
+namespace thalia::container {
+
+/// The pair of names and matrices of a connection, from the file's stored form.
+struct StoredConnection {
+  std::string source;  ///< short names
+  std::string target;
+  std::uint32_t weights;  ///< numbers of tensors
+  std::optional<std::uint32_t> delays;
+};
+StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i);
+
+}  // namespace thalia::container

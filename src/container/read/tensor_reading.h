@@ -1,0 +1,49 @@
+// What the parts of TensorView share.
+#pragma once
+
+#include <string_view>
+
+#include "base/utf8.h"
+#include "container/file/open_file.h"
+#include "thalia/tensor.h"
+
+namespace thalia::container {
+
+/// True where the stored bytes, decompressed, are the logical bytes: no base, no quantization.
+inline bool is_plain(Encoding encoding) {
+  return encoding == Encoding::dense || encoding == Encoding::csr || encoding == Encoding::coo;
+}
+
+/// True where a base is needed, as only a delta has one.
+inline bool needs_base(Encoding encoding) {
+  return encoding >= Encoding::same_as_base && encoding <= Encoding::low_rank_delta;
+}
+
+/// @throws UnsupportedError naming the encoding.
+[[noreturn]] void fail_unresolved(Encoding encoding);
+
+/// Restores a quantized tensor: out.size() must be its dense_bytes(). @throws FormatError for
+/// arrays that break the rules; IntegrityError.
+void read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
+                    MutableByteSpan out);
+
+/// Checks every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind
+/// them. @return the values. @throws FormatError.
+ByteSpan check_sparse_payload(const TensorView& tensor, ByteSpan payload);
+
+/// Runs `action`; an error that passes gets the names of file, region and tensor.
+template <typename Action>
+auto with_names(const detail::OpenFile& file, std::string_view region, std::string_view tensor,
+                Action action) {
+  return file.named([&] {
+    try {
+      return action();
+    } catch (Error& error) {
+      error.add_region(printable(region));
+      error.add_tensor(printable(tensor));
+      throw;
+    }
+  });
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,209 @@
+#include "thalia/tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/file/open_file.h"
+#include "container/read/chunk_reader.h"
+#include "container/read/tensor_reading.h"
+#include "format/validate_directory.h"
+
+namespace thalia {
+
+TensorView detail::OpenFile::tensor_view(std::uint32_t region, std::uint32_t number) const {
+  const format::DirectoryRegion& record = directory_region(region);
+  const format::TensorEntry& entry = tensor_entry(number);
+  named([&] {
+    format::validate_tensor_entry(entry, tensor_entry_offset(number), *directory_,
+                                  owner_extent(region));
+  });
+  return TensorView(shared_from_this(), name(record.name_offset, record.name_length), &entry);
+}
+
+TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
+                       const format::TensorEntry* entry)
+    : file_(std::move(file)), entry_(entry), region_(region) {
+  name_ = file_->name(entry_->name_offset, entry_->name_length);
+  std::uint64_t extents[Shape::kMaxRank];
+  for (unsigned i = 0; i < entry_->ndim; ++i) extents[i] = entry_->shape[i];
+  shape_ = Shape(std::span<const std::uint64_t>(extents, entry_->ndim));
+  element_count_ = shape_.element_count().value_or(0);  // validated: it does not overflow
+}
+
+Digest128 TensorView::content_hash() const noexcept {
+  Digest128 out;
+  std::memcpy(out.bytes, entry_->content_hash, sizeof out.bytes);
+  return out;
+}
+
+std::vector<format::Codec> TensorView::codecs() const {
+  return container::with_names(*file_, region_, name_, [&] {
+    std::array<bool, format::kCodecCount> found{};
+    if (is_raw()) found[static_cast<std::size_t>(format::Codec::store)] = true;
+    for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
+      const std::uint32_t number = entry_->first_chunk + i;
+      const std::uint8_t code = file_->chunk_entry(number).codec;
+      if (code >= found.size()) {
+        fail_field(ErrorCode::bad_value, "directory", "codec",
+                   file_->chunk_entry_offset(number) + offsetof(format::ChunkEntry, codec),
+                   std::to_string(code), fmt::format("at most {}", found.size() - 1));
+      }
+      found[code] = true;
+    }
+    std::vector<format::Codec> out;
+    for (std::size_t code = 0; code < found.size(); ++code) {
+      if (found[code]) out.push_back(static_cast<format::Codec>(code));
+    }
+    return out;
+  });
+}
+
+namespace container {
+
+void fail_unresolved(Encoding encoding) {
+  const char* why = "this version cannot resolve the encoding";
+  if (needs_base(encoding)) {
+    why = "the tensor is not in this file alone, but a change of its base's; resolve the delta";
+  } else if (encoding == Encoding::quantized) {
+    why = "the tensor is quantized: its elements are nowhere in the file; read_dense() restores it";
+  }
+  throw UnsupportedError(ErrorCode::unsupported_feature, why,
+                         {.field = "encoding",
+                          .value = std::string(encoding_name(encoding)),
+                          .bound = "dense, csr or coo"});
+}
+
+namespace {
+
+// Below this, a thread takes longer to start than to copy.
+constexpr std::uint64_t kSharedCopy = 4 << 20;
+// What a thread copies at a time, where the tree's blocks are no larger: fits into a cache.
+constexpr unsigned kCopyLog2 = 20;
+// How far the kernel is asked to read ahead of the copy.
+constexpr std::uint64_t kReadAhead = 16 << 20;
+
+// Extents hold whole blocks of the tree, so that each is hashed by one thread and copied while it
+// is in that core's cache.
+void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry,
+                  MutableByteSpan out) {
+  const std::uint64_t begin = entry.stored_offset;
+  const std::uint64_t end = begin + entry.stored_length;
+  file.verified_payload(entry, begin, 0);  // without a tree, tensors are checked whole
+  const unsigned log2 = std::max<unsigned>(kCopyLog2, file.header().integrity_block_log2);
+  const std::uint64_t first = begin >> log2;
+  const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().threads;
+  file.mapping().advise(begin, std::min(end - begin, kReadAhead), io::Advice::will_need);
+  parallel_for(((end - 1) >> log2) - first + 1, threads, [&](std::size_t i) {
+    const std::uint64_t from = std::max(begin, (first + i) << log2);
+    const std::uint64_t to = std::min(end, (first + i + 1) << log2);
+    if (from + kReadAhead < end)
+      file.mapping().advise(from + kReadAhead, std::min(to - from, end - from - kReadAhead),
+                            io::Advice::will_need);
+    file.read_verified(from, out.subspan(from - begin, to - from));
+  });
+}
+
+}  // namespace
+
+}  // namespace container
+
+ByteSpan TensorView::bytes() const {
+  return container::with_names(*file_, region_, name_, [&] {
+    if (!is_raw()) {
+      fail_argument(ErrorCode::wrong_state, "tensor",
+                    fmt::format("{} compressed chunks", chunk_count()),
+                    "a tensor that is stored raw; read() decompresses");
+    }
+    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
+    return file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
+  });
+}
+
+void TensorView::prefetch() const {
+  file_->mapping().advise(stored_offset(), stored_bytes(), io::Advice::will_need);
+}
+
+void TensorView::populate() const {
+  file_->populate(stored_offset(), stored_bytes());  // no names: they may be cut off with the bytes
+}
+
+void TensorView::release() const {
+  file_->mapping().advise(stored_offset(), stored_bytes(), io::Advice::dont_need);
+}
+
+void TensorView::check_typed(DType wanted) const {
+  container::with_names(*file_, region_, name_, [&] {
+    if (dtype() != wanted) {
+      fail_argument(ErrorCode::dtype_mismatch, "dtype", std::string(dtype_name(wanted)),
+                    std::string(dtype_name(dtype())));
+    }
+    if (encoding() != Encoding::dense) {
+      fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(encoding())),
+                    encoding() == Encoding::quantized
+                        ? "dense; read_dense() restores quantized tensors"
+                        : "dense; csr() and coo() view sparse tensors");
+    }
+  });
+}
+
+void TensorView::check_booleans(ByteSpan raw) const {
+  const auto bad =
+      std::find_if(raw.begin(), raw.end(), [](std::byte b) { return b > std::byte{1}; });
+  if (bad == raw.end()) return;
+  container::with_names(*file_, region_, name_, [&] {
+    fail_field(ErrorCode::bad_value, "payload", "bool",
+               stored_offset() + static_cast<std::uint64_t>(bad - raw.begin()),
+               std::to_string(std::to_integer<int>(*bad)), "0 or 1");
+  });
+}
+
+ByteSpan TensorView::rows(std::uint64_t begin, std::uint64_t end) const {
+  return container::with_names(*file_, region_, name_, [&] {
+    if (!is_raw() || encoding() != Encoding::dense) {
+      fail_argument(ErrorCode::wrong_state, "tensor",
+                    fmt::format("{}, {} chunks", encoding_name(encoding()), chunk_count()),
+                    "dense and stored raw; read_slice() reads others");
+    }
+    if (shape_.rank() == 0 || begin > end || end > shape_[0]) {
+      fail_argument(ErrorCode::bad_argument, "rows", fmt::format("[{}, {})", begin, end),
+                    shape_.rank() == 0 ? "a tensor of rank 1 or more"
+                                       : fmt::format("within [0, {})", shape_[0]));
+    }
+    if (begin == end || element_count_ == 0) return ByteSpan();
+    const std::uint64_t row_bits = element_count_ / shape_[0] * dtype_bits(dtype());
+    if (row_bits % 8 != 0) {
+      fail_argument(ErrorCode::bad_argument, "rows", fmt::format("rows of {} bits", row_bits),
+                    "rows that start on a byte; read_slice() unpacks");
+    }
+    const std::uint64_t row_bytes = row_bits / 8;
+    return file_->verified_payload(*entry_, entry_->stored_offset + begin * row_bytes,
+                                   (end - begin) * row_bytes);
+  });
+}
+
+void TensorView::read(MutableByteSpan out) const {
+  container::with_names(*file_, region_, name_, [&] {
+    if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
+    if (out.size() != logical_bytes()) {
+      fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
+                    std::to_string(logical_bytes()));
+    }
+    if (out.empty()) return;
+    if (is_raw()) {
+      try {
+        container::copy_payload(*file_, *entry_, out);
+      } catch (const IntegrityError&) {
+        if (!file_->read_despite_blocks(*entry_, out)) throw;
+      }
+    } else {
+      container::ChunkReader(*file_, *entry_).decode_all(out);
+    }
+  });
+}
+
+}  // namespace thalia

@@ -1,0 +1,155 @@
+#include "container/stream/plan.h"
+
+#include <algorithm>
+
+#include "container/read/chunk_reader.h"
+#include "container/read/tensor_reading.h"
+#include "format/extent.h"
+#include "io/aligned_buffer.h"
+#include "thalia/reader.h"
+
+namespace thalia::container {
+namespace {
+
+// Gaps of this size are read through: a disk that has to start anew loses as much time.
+constexpr std::uint64_t kGap = 256 << 10;
+// Tensors asked for within this many bytes of each other are read in the file's order.
+constexpr std::uint64_t kWindow = 32 << 20;
+
+class Planner {
+ public:
+  Planner(const detail::OpenFile& file, StreamOrder order) : file_(file), order_(order) {
+    const bool verifies = file.options().verification != Verification::off;
+    plan_.verifies_blocks = verifies && file.blocks() != nullptr;
+    plan_.verifies_tensors = verifies && file.blocks() == nullptr;
+    const format::Header& header = file.header();
+    const std::uint64_t block = plan_.verifies_blocks ? 1ull << header.integrity_block_log2 : 0;
+    grain_ = std::max<std::uint64_t>(block, io::kDirectAlignment);
+    step_ = std::max(block, kStreamExtent);
+    limit_ = plan_.verifies_blocks ? header.integrity_offset : header.file_length;
+  }
+
+  StreamPlan run(const std::vector<StreamSource>& asked) {
+    plan_.tensors.reserve(asked.size());
+    for (const StreamSource& source : asked) add(source);
+    sort();
+    plan_units();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(const StreamSource& source) {
+    const TensorView& view = source.view;
+    const std::string_view region = Reader::region_name(view);
+    with_names(file_, region, view.name(), [&] {
+      if (!is_plain(view.encoding())) fail_unresolved(view.encoding());
+      // What stands in the file for no bytes is not read.
+      const bool empty = view.logical_bytes() == 0;
+      if (plan_.regions.empty() || plan_.regions.back() != region)
+        plan_.regions.emplace_back(region);
+      plan_.tensors.push_back({.view = view,
+                               .index = plan_.tensors.size(),
+                               .offset = view.stored_offset(),
+                               .stored_bytes = empty ? 0 : view.stored_bytes(),
+                               .logical_bytes = view.logical_bytes(),
+                               .crc32 = view.crc32(),
+                               .content_hash = view.content_hash(),
+                               .chunk_count = empty ? 0 : view.chunk_count(),
+                               .first_chunk = plan_.chunks.size(),
+                               .region = static_cast<std::uint32_t>(plan_.regions.size() - 1),
+                               .name_begin = plan_.names.size(),
+                               .name_length = view.name().size()});
+      plan_.names += view.name();
+      if (empty || view.is_raw()) return;
+      ChunkReader(file_, *source.entry).check_entries();
+      for (std::uint32_t i = 0; i < view.chunk_count(); ++i)
+        plan_.chunks.push_back(file_.chunk_entry(source.entry->first_chunk + i));
+    });
+  }
+
+  void sort() {
+    auto& tensors = plan_.tensors;
+    const auto by_offset = [](const StreamTensor& a, const StreamTensor& b) {
+      return a.offset < b.offset;
+    };
+    const auto first = std::stable_partition(
+        tensors.begin(), tensors.end(), [](const StreamTensor& t) { return t.stored_bytes == 0; });
+    if (order_ != StreamOrder::as_asked) return std::stable_sort(first, tensors.end(), by_offset);
+    for (auto begin = first; begin != tensors.end();) {
+      auto end = begin;
+      for (std::uint64_t bytes = 0; end != tensors.end() && (end == begin || bytes < kWindow);
+           ++end) {
+        bytes += std::min(end->stored_bytes, kWindow);
+      }
+      std::stable_sort(begin, end, by_offset);
+      begin = end;
+    }
+  }
+
+  // Neighbours become one range; where the file's order ends or a gap is too wide, the next begins.
+  void plan_units() {
+    const auto& tensors = plan_.tensors;
+    std::size_t first = 0;
+    while (first < tensors.size() && tensors[first].stored_bytes == 0) ++first;
+    while (first < tensors.size()) {
+      format::Extent range = rounded(tensors[first]);
+      std::uint64_t end = range.offset + range.length;
+      std::size_t last = first + 1;
+      for (; last < tensors.size(); ++last) {
+        const format::Extent next = rounded(tensors[last]);
+        if (tensors[last].offset < tensors[last - 1].end() || next.offset > end + kGap) break;
+        end = std::max(end, next.offset + next.length);
+      }
+      cut(range.offset, end, first, last);
+      first = last;
+    }
+  }
+
+  format::Extent rounded(const StreamTensor& tensor) const {
+    const std::uint64_t begin = tensor.offset & ~(grain_ - 1);
+    const std::uint64_t end = std::min(format::align_up(tensor.end(), grain_), limit_);
+    return {begin, end - begin};
+  }
+
+  void cut(std::uint64_t begin, std::uint64_t end, std::size_t first, std::size_t last) {
+    std::size_t at = first;
+    std::size_t behind = first;
+    while (begin < end) {
+      const std::uint64_t next = std::min(end, (begin / step_ + 1) * step_);
+      while (at < last && plan_.tensors[at].end() <= begin) ++at;
+      behind = std::max(behind, at);
+      while (behind < last && plan_.tensors[behind].offset < next) ++behind;
+      if (at < behind) add_unit(begin, next, at, behind);
+      begin = next;
+    }
+  }
+
+  void add_unit(std::uint64_t begin, std::uint64_t end, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) ++plan_.tensors[i].units;
+    plan_.units.push_back({begin, end, first, last, plan_.leaves.size()});
+    plan_.total_bytes += end - begin;
+    if (!plan_.verifies_blocks) return;
+    const format::Header& header = file_.header();
+    const std::uint64_t first_block = begin >> header.integrity_block_log2;
+    const std::uint64_t blocks = ((end - 1) >> header.integrity_block_log2) - first_block + 1;
+    const ByteSpan leaves =
+        file_.named([&] { return file_.blocks()->leaves(first_block, blocks); });
+    plan_.leaves.insert(plan_.leaves.end(), leaves.begin(), leaves.end());
+  }
+
+  const detail::OpenFile& file_;
+  const StreamOrder order_;
+  std::uint64_t grain_;  ///< what units begin and end on
+  std::uint64_t step_;   ///< what units are cut at
+  std::uint64_t limit_;
+  StreamPlan plan_;
+};
+
+}  // namespace
+
+StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamSource>& asked,
+                       StreamOrder order) {
+  return Planner(file, order).run(asked);
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,211 @@
+#include "container/stream/session.h"
+
+#include <algorithm>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "format/extent.h"
+#include "io/aligned_buffer.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::container {
+namespace {
+
+// More than any machine has, and far from where sums wrap.
+constexpr std::uint64_t kLargestAllocation = 1ull << 62;
+
+// What a tensor takes of the stream's own memory.
+std::uint64_t memory_of(std::uint64_t logical_bytes) {
+  return format::align_up(logical_bytes, io::kDirectAlignment);
+}
+
+// Memory of the stream's own, which counts until the caller lets go of it.
+class StreamMemory {
+ public:
+  StreamMemory(std::shared_ptr<StreamScheduler> scheduler, std::uint64_t bytes)
+      : scheduler_(std::move(scheduler)), buffer_(bytes) {}
+  ~StreamMemory() { scheduler_->release(buffer_.bytes().size()); }
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+
+  std::byte* data() const noexcept { return buffer_.bytes().data(); }
+
+ private:
+  std::shared_ptr<StreamScheduler> scheduler_;
+  io::AlignedBuffer buffer_;
+};
+
+// The order in which tensors are handed out, by their numbers in the plan; empty tensors have
+// nothing to wait for. Empty: as they are completed.
+std::vector<std::size_t> delivery_order(const StreamPlan& plan, StreamOrder order) {
+  if (order == StreamOrder::as_completed) return {};
+  std::vector<std::size_t> delivery(plan.tensors.size());
+  std::iota(delivery.begin(), delivery.end(), std::size_t{0});
+  const auto before = [&](std::size_t a, std::size_t b) {
+    const StreamTensor& first = plan.tensors[a];
+    const StreamTensor& second = plan.tensors[b];
+    return order == StreamOrder::file ? first.offset < second.offset : first.index < second.index;
+  };
+  std::stable_sort(delivery.begin(), delivery.end(), before);
+  return delivery;
+}
+
+}  // namespace
+
+StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                             const StreamOptions& options)
+    : file_(std::move(file)),
+      plan_(std::move(plan)),
+      options_(options),
+      strategy_(*file_, plan_, options_),
+      scheduler_(std::make_shared<StreamScheduler>(
+          options_.memory_bytes - std::min(options_.memory_bytes, strategy_.buffer_bytes()),
+          std::max(options_.queue_depth, strategy_.workers()),
+          delivery_order(plan_, options_.order), plan_.tensors.size())),
+      payloads_(plan_.tensors.size()),
+      work_{*file_,
+            plan_,
+            strategy_,
+            *scheduler_,
+            payloads_,
+            options_.progress,
+            static_cast<bool>(options_.damaged)},
+      begun_(std::chrono::steady_clock::now()) {
+  for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
+    scheduler_->complete_tensor(i);
+  on_cancel_.emplace(options_.cancel, [this] { cancel(); });
+  start_threads();
+}
+
+StreamSession::~StreamSession() {
+  stop();
+}
+
+void StreamSession::stop() noexcept {
+  scheduler_->stop();
+  threads_.clear();
+}
+
+void StreamSession::cancel() noexcept {
+  try {
+    file_->named([&] { stop_if_cancelled(options_.cancel); });
+  } catch (...) {
+    scheduler_->fail(std::current_exception());
+  }
+}
+
+void StreamSession::start_threads() {
+  try {
+    threads_.emplace_back([this] { feed(); });
+    for (unsigned i = 0; i < strategy_.workers(); ++i)
+      threads_.emplace_back([this] { run_stream_worker(work_); });
+  } catch (const std::system_error& error) {
+    // One to feed and one to work are enough.
+    if (threads_.size() > 1) return;
+    stop();
+    throw IoError("pthread_create", error.code().value(),
+                  {.path = strategy_.source().path.string()});
+  }
+}
+
+// Hands out units in the plan's order, each once its tensors have memory.
+void StreamSession::feed() noexcept {
+  try {
+    std::size_t begun = 0;
+    for (std::size_t i = 0; i < plan_.units.size(); ++i) {
+      const StreamUnit& unit = plan_.units[i];
+      for (begun = std::max(begun, unit.first_tensor); begun < unit.last_tensor; ++begun)
+        if (!work_.named(begun, [&] { return begin(begun); })) return;
+      if (!scheduler_->push(i)) return;
+    }
+    scheduler_->close();
+  } catch (...) {
+    scheduler_->fail(std::current_exception());
+  }
+}
+
+bool StreamSession::begin(std::size_t tensor) {
+  const StreamTensor& facts = plan_.tensors[tensor];
+  MutableByteSpan out = caller_memory(facts);
+  std::shared_ptr<StreamMemory> memory;
+  if (out.empty()) {
+    const std::uint64_t most = std::min(
+        io::allocation_limit(file_->options().limits, facts.stored_bytes), kLargestAllocation);
+    if (facts.logical_bytes > most)
+      fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
+    const std::uint64_t bytes = memory_of(facts.logical_bytes);
+    if (!scheduler_->admit(bytes)) return false;
+    memory = std::make_shared<StreamMemory>(scheduler_, bytes);
+    out = {memory->data(), facts.logical_bytes};
+  }
+  payloads_[tensor] = std::make_unique<StreamPayload>(plan_, facts, out, std::move(memory));
+  return true;
+}
+
+MutableByteSpan StreamSession::caller_memory(const StreamTensor& tensor) const {
+  if (!options_.destination) return {};
+  const MutableByteSpan out = options_.destination(tensor.view);
+  if (!out.empty() && out.size() != tensor.logical_bytes) {
+    fail_argument(ErrorCode::size_mismatch, "destination", fmt::format("{} bytes", out.size()),
+                  std::to_string(tensor.logical_bytes));
+  }
+  return out;
+}
+
+std::optional<StreamedTensor> StreamSession::next() {
+  while (true) {
+    const auto number = next_number();
+    if (!number) return std::nullopt;
+    const auto payload = std::move(payloads_[*number]);
+    const StreamTensor& facts = plan_.tensors[*number];
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    if (payload && payload->error()) {
+      ++result_.damaged;
+      pass_over(facts, payload->error());
+      continue;
+    }
+    ++result_.tensors;
+    StreamedTensor item{.tensor = facts.view, .index = facts.index};
+    if (payload) {
+      item.bytes = payload->out();
+      item.memory = payload->memory();
+    }
+    return item;
+  }
+}
+
+void StreamSession::pass_over(const StreamTensor& tensor, const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& damage) {
+    options_.damaged(tensor.view, damage);
+  }
+}
+
+std::optional<std::size_t> StreamSession::next_number() {
+  const bool all = result_.tensors + result_.damaged == plan_.tensors.size();
+  const auto admitted = [&](std::size_t tensor) {
+    const auto& payload = payloads_[tensor];
+    return payload && payload->memory() ? memory_of(payload->out().size()) : 0;
+  };
+  if (!all) {
+    if (const auto number = scheduler_->wait_next(admitted)) return number;
+  }
+  stop();
+  if (all) return std::nullopt;
+  if (const std::exception_ptr error = scheduler_->error()) std::rethrow_exception(error);
+  throw UsageError(ErrorCode::wrong_state, "the stream was ended before");
+}
+
+StreamResult StreamSession::result() const {
+  StreamResult result = result_;
+  result.bytes_read = work_.bytes_read.load();
+  result.io = work_.read_directly.load() ? IoMode::direct : IoMode::buffered;
+  result.io_fallback = strategy_.fallback();
+  return result;
+}
+
+}  // namespace thalia::container

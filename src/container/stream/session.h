@@ -1,0 +1,62 @@
+// A stream at work: the threads, what they share, and what the caller takes from them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "container/file/open_file.h"
+#include "container/stream/payload.h"
+#include "container/stream/plan.h"
+#include "container/stream/scheduler.h"
+#include "container/stream/strategy.h"
+#include "container/stream/worker.h"
+#include "thalia/stream.h"
+
+namespace thalia::container {
+
+/// Externally synchronised. Destroyed, it ends the threads and waits for them.
+class StreamSession {
+ public:
+  /// Starts reading. @throws IoError where no thread is to be had.
+  StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                const StreamOptions& options);
+  ~StreamSession();
+  StreamSession(const StreamSession&) = delete;
+  StreamSession& operator=(const StreamSession&) = delete;
+
+  std::optional<StreamedTensor> next();
+  /// Ends the threads and waits for them: no memory is written to afterwards.
+  void stop() noexcept;
+  StreamResult result() const;
+
+ private:
+  void start_threads();
+  void feed() noexcept;
+  bool begin(std::size_t tensor);
+  bool place(std::size_t tensor);
+  MutableByteSpan caller_memory(const StreamTensor& tensor) const;
+  void cancel() noexcept;
+  std::optional<std::size_t> next_number();
+  void pass_over(const StreamTensor& tensor, const std::exception_ptr& error) const;
+
+  const std::shared_ptr<const detail::OpenFile> file_;
+  const StreamPlan plan_;
+  const StreamOptions options_;
+  const ReadStrategy strategy_;
+  const std::shared_ptr<StreamScheduler> scheduler_;
+  std::vector<std::unique_ptr<StreamPayload>> payloads_;
+  StreamWork work_;
+  const std::chrono::steady_clock::time_point begun_;
+  StreamResult result_;
+  std::optional<std::stop_callback<std::function<void()>>> on_cancel_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace thalia::container

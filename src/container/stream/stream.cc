@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <optional>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/file/open_file.h"
+#include "container/stream/plan.h"
+#include "container/stream/session.h"
+#include "io/posix_file.h"
+#include "thalia/stream.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::uint64_t kLeastMemory = 4 << 20;
+
+void check_options(const StreamOptions& options) {
+  check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
+  check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
+  check_option("memory_bytes", options.memory_bytes, kLeastMemory, UINT64_MAX);
+  check_option("queue_depth", options.queue_depth, 1, 1024);
+}
+
+// The tables are about to be read where they were when the file was opened.
+void check_length(const detail::OpenFile& file) {
+  const io::FileBytes& mapping = file.mapping();
+  if (mapping.begin() != 0) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "a delta cannot be streamed",
+                           {.path = mapping.path().string()});
+  }
+  const std::uint64_t size = io::file_size(mapping.fd(), mapping.path());
+  if (size >= file.header().file_length) return;
+  file.named([&] {
+    fail_field(ErrorCode::truncated, "header", "file_length", offsetof(format::Header, file_length),
+               std::to_string(std::uint64_t{file.header().file_length}),
+               fmt::format("{} bytes that the file has now", size));
+  });
+}
+
+[[noreturn]] void fail_foreign(const detail::OpenFile& file, std::string_view region,
+                               std::string_view tensor) {
+  throw UsageError(ErrorCode::bad_argument, "it belongs to another Reader",
+                   {.path = file.mapping().path().string(),
+                    .region = printable(region),
+                    .tensor = printable(tensor)});
+}
+
+}  // namespace
+
+class StreamReader::Impl {
+ public:
+  using Sources = std::vector<container::StreamSource>;
+
+  template <typename Collect>
+  Impl(const Reader& reader, const StreamOptions& options, Collect collect) {
+    check_options(options);
+    check_length(*reader.file_);
+    Sources sources;
+    collect(*reader.file_, sources);
+    container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options.order);
+    settle(*reader.file_, plan);
+    session_.emplace(reader.file_, std::move(plan), options);
+  }
+
+  // The tensors of a region of the directory, as they lie in the file.
+  static void add_region(const detail::OpenFile& file, std::uint32_t region, Sources& sources) {
+    const std::size_t first = sources.size();
+    const format::DirectoryRegion& record = file.directory_region(region);
+    for (std::uint32_t i = 0; i < record.tensor_count; ++i)
+      add(file, file.tensor_view(region, record.first_tensor + i), sources);
+    std::sort(sources.begin() + static_cast<std::ptrdiff_t>(first), sources.end(),
+              [](const container::StreamSource& a, const container::StreamSource& b) {
+                return a.view.stored_offset() < b.view.stored_offset();
+              });
+  }
+  static void add(const detail::OpenFile& file, TensorView view, Sources& sources) {
+    if (view.file_.get() != &file) fail_foreign(file, view.region_, view.name_);
+    const format::TensorEntry* const entry = view.entry_;
+    sources.push_back({std::move(view), entry});
+  }
+  static std::uint32_t number_of(const detail::OpenFile& file, const RegionView& region) {
+    if (region.file_.get() != &file) fail_foreign(file, region.name(), {});
+    return region.index();
+  }
+
+  // Of a wrapped file, what is asked for is decoded, on all threads, before it is read.
+  static void settle(const detail::OpenFile& file, const container::StreamPlan& plan) {
+    if (file.mapping().backing() == io::Backing::file) return;
+    file.named([&] {
+      parallel_for(plan.units.size(), file.options().threads, [&](std::size_t i) {
+        const container::StreamUnit& unit = plan.units[i];
+        file.mapping().settle(unit.begin, unit.end - unit.begin);
+      });
+    });
+  }
+
+  container::StreamSession& session() { return *session_; }
+
+ private:
+  std::optional<container::StreamSession> session_;
+};
+
+StreamReader::StreamReader(const Reader& reader, const StreamOptions& options)
+    : impl_(std::make_unique<Impl>(
+          reader, options, [](const detail::OpenFile& file, Impl::Sources& sources) {
+            for (std::uint32_t region = 0; region < file.directory().region_count; ++region)
+              Impl::add_region(file, region, sources);
+          })) {}
+
+StreamReader::StreamReader(const Reader& reader, std::span<const RegionView> regions,
+                           const StreamOptions& options)
+    : impl_(std::make_unique<Impl>(
+          reader, options, [&](const detail::OpenFile& file, Impl::Sources& sources) {
+            for (const RegionView& region : regions)
+              Impl::add_region(file, Impl::number_of(file, region), sources);
+          })) {}
+
+StreamReader::StreamReader(const Reader& reader, std::span<const TensorView> tensors,
+                           const StreamOptions& options)
+    : impl_(std::make_unique<Impl>(reader, options,
+                                   [&](const detail::OpenFile& file, Impl::Sources& sources) {
+                                     for (const TensorView& tensor : tensors)
+                                       Impl::add(file, tensor, sources);
+                                   })) {}
+
+StreamReader::~StreamReader() = default;
+StreamReader::StreamReader(StreamReader&&) noexcept = default;
+StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;
+
+std::optional<StreamedTensor> StreamReader::next() {
+  return impl_->session().next();
+}
+
+void StreamReader::for_each(const std::function<void(StreamedTensor)>& callback) {
+  try {
+    while (auto tensor = next()) callback(*std::move(tensor));
+  } catch (...) {
+    impl_->session().stop();
+    throw;
+  }
+}
+
+StreamResult StreamReader::result() const {
+  return impl_->session().result();
+}
+
+}  // namespace thalia

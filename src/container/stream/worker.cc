@@ -1,0 +1,229 @@
+#include "container/stream/worker.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <optional>
+
+#include "base/fail.h"
+#include "integrity/block_tree.h"
+#include "io/direct_reader.h"
+
+namespace thalia::container {
+namespace {
+
+using Source = io::DirectReader::Source;
+
+class Worker {
+ public:
+  explicit Worker(StreamWork& work)
+      : work_(work),
+        plan_(work.plan),
+        header_(work.file.header()),
+        block_log2_(header_.integrity_block_log2),
+        leaf_algorithm_(static_cast<format::LeafAlgorithm>(header_.leaf_algorithm)),
+        reader_(make_reader(work.strategy.waits())) {
+    // The ring that was there when the strategy was chosen may be one too many now.
+    if (!reader_) reader_ = make_reader(io::ReadMethod::threads);
+  }
+
+  void run() {
+    while (true) {
+      while (!reader_->full() && start_next()) {
+      }
+      if (in_flight_.empty() || work_.scheduler.has_ended()) return;
+      process(in_flight_.front());
+      in_flight_.pop_front();
+      reader_->release();
+    }
+  }
+
+ private:
+  // A unit, or a part of one whose block is larger than an extent. A worker reads all parts of a
+  // unit, one behind the other.
+  struct Part {
+    std::size_t unit;
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+
+  std::unique_ptr<io::DirectReader> make_reader(io::ReadMethod waits) const {
+    return io::DirectReader::create(work_.strategy.source(), waits, work_.strategy.depth(),
+                                    kStreamExtent);
+  }
+
+  bool start_next() {
+    if (!part_) {
+      const auto unit = work_.scheduler.take(in_flight_.empty());
+      if (!unit) return false;
+      part_ = Part{*unit, plan_.units[*unit].begin, 0};
+    }
+    const StreamUnit& unit = plan_.units[part_->unit];
+    part_->end = std::min(part_->begin + kStreamExtent, unit.end);
+    work_.named(unit.first_tensor, [&] { start(*part_); });
+    in_flight_.push_back(*part_);
+    if (part_->end == unit.end) {
+      part_.reset();
+    } else {
+      part_->begin = part_->end;
+    }
+    return true;
+  }
+
+  void start(const Part& part) {
+    const std::uint64_t length = part.end - part.begin;
+    const bool cached = work_.strategy.is_cached(part.begin, length);
+    const Source source = cached ? Source::page_cache : Source::disk;
+    const bool direct = !cached && work_.strategy.is_direct();
+    if (direct) work_.read_directly.store(true, std::memory_order_relaxed);
+    const MutableByteSpan place = place_of(part);
+    if (!place.empty() && (!direct || is_aligned(place))) {
+      reader_->start_into(part.begin, place, source);
+    } else {
+      reader_->start(part.begin, length, source);
+    }
+  }
+
+  // Memory that takes all of the part as it is.
+  MutableByteSpan place_of(const Part& part) const {
+    const StreamUnit& unit = plan_.units[part.unit];
+    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
+      const StreamTensor& tensor = plan_.tensors[i];
+      if (tensor.offset <= part.begin && part.end <= tensor.end())
+        return work_.payloads[i]->place_of(part.begin, part.end);
+    }
+    return {};
+  }
+
+  bool is_aligned(MutableByteSpan place) const {
+    return place.size() % io::kDirectAlignment == 0 &&
+           reinterpret_cast<std::uintptr_t>(place.data()) % work_.strategy.memory_alignment() == 0;
+  }
+
+  void process(const Part& part) {
+    const StreamUnit& unit = plan_.units[part.unit];
+    const ByteSpan bytes =
+        work_.named(unit.first_tensor, [&]() -> ByteSpan { return reader_->oldest(); });
+    if (plan_.verifies_blocks) verify(part, unit, bytes);
+    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i)
+      attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
+    work_.bytes_read.fetch_add(bytes.size(), std::memory_order_relaxed);
+    if (part.end == unit.end) finish(unit);
+    report(bytes.size());
+  }
+
+  void finish(const StreamUnit& unit) {
+    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
+      if (!work_.payloads[i]->finish_unit()) continue;
+      attempt(i, [&] { check(*work_.payloads[i]); });
+      work_.scheduler.complete_tensor(i);
+    }
+    work_.scheduler.complete_unit();
+  }
+
+  void check(StreamPayload& payload) const {
+    payload.check_crc();
+    if (const auto block = payload.doubted_block(); block && !payload.has_digests())
+      fail_block(header_, *block);
+  }
+
+  // What is wrong with a tensor ends the stream, or waits until the tensor is handed out.
+  template <typename Action>
+  void attempt(std::size_t tensor, Action action) const {
+    try {
+      work_.named(tensor, action);
+    } catch (const Error& error) {
+      const bool damage = dynamic_cast<const FormatError*>(&error) != nullptr ||
+                          dynamic_cast<const IntegrityError*>(&error) != nullptr;
+      if (!damage || !work_.passes_over_damage) throw;
+      work_.payloads[tensor]->fail(std::current_exception());
+    }
+  }
+
+  void verify(const Part& part, const StreamUnit& unit, ByteSpan bytes) {
+    if (unit.end - unit.begin > kStreamExtent) return verify_large(part, unit, bytes);
+    std::size_t tensor = unit.first_tensor;
+    for (std::uint64_t begin = part.begin, next; begin < part.end; begin = next) {
+      const std::uint64_t block = begin >> block_log2_;
+      next = std::min((block + 1) << block_log2_, part.end);
+      // Damage in a gap that was read through is none of the caller's concern.
+      while (tensor < unit.last_tensor && plan_.tensors[tensor].end() <= begin) ++tensor;
+      if (tensor == unit.last_tensor || plan_.tensors[tensor].offset >= next) continue;
+      const bool sound = integrity::bytes_match(bytes.subspan(begin - part.begin, next - begin),
+                                                block, header_, leaf_of(unit, block));
+      conclude(sound, block, unit, {begin, next - begin});
+    }
+  }
+
+  // The parts of a block come in order.
+  void verify_large(const Part& part, const StreamUnit& unit, ByteSpan bytes) {
+    if (part.begin == unit.begin) hasher_.emplace(leaf_algorithm_);
+    if (part.begin == 0) {
+      hasher_->update(kNoHeader);
+      bytes = bytes.subspan(kNoHeader.size());
+    }
+    hasher_->update(bytes);
+    if (part.end != unit.end) return;
+    const std::uint64_t block = unit.begin >> block_log2_;
+    const ByteSpan expected = leaf_of(unit, block);
+    std::array<std::byte, sizeof(Digest256)> leaf;
+    hasher_->finish(MutableByteSpan(leaf).first(expected.size()));
+    conclude(std::equal(expected.begin(), expected.end(), leaf.begin()), block, unit,
+             {unit.begin, unit.end - unit.begin});
+  }
+
+  ByteSpan leaf_of(const StreamUnit& unit, std::uint64_t block) const {
+    const std::uint64_t length = integrity::leaf_length(leaf_algorithm_);
+    const std::uint64_t number = block - (unit.begin >> block_log2_);
+    return ByteSpan(plan_.leaves).subspan(unit.first_leaf + number * length, length);
+  }
+
+  void conclude(bool sound, std::uint64_t block, const StreamUnit& unit,
+                format::Extent extent) const {
+    // A copied file would read these bytes once more before it hands them out.
+    if (sound && work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
+    for (std::size_t i = unit.first_tensor; !sound && i < unit.last_tensor; ++i) {
+      const StreamTensor& tensor = plan_.tensors[i];
+      if (tensor.offset < extent.offset + extent.length && tensor.end() > extent.offset)
+        doubt(i, block);
+    }
+  }
+
+  // Who can forge a content hash must not get past leaves of SHA-256.
+  void doubt(std::size_t tensor, std::uint64_t block) const {
+    if (leaf_algorithm_ == format::LeafAlgorithm::xxh3_128)
+      return work_.payloads[tensor]->doubt(block);
+    attempt(tensor, [&] { fail_block(header_, block); });
+  }
+
+  void report(std::uint64_t bytes) {
+    if (!work_.progress) return;
+    const std::lock_guard lock(work_.progress_mutex);
+    work_.progress_bytes += bytes;
+    work_.progress(work_.progress_bytes, plan_.total_bytes);
+  }
+
+  static constexpr std::array<std::byte, sizeof(format::Header)> kNoHeader{};
+
+  StreamWork& work_;
+  const StreamPlan& plan_;
+  const format::Header& header_;
+  const unsigned block_log2_;
+  const format::LeafAlgorithm leaf_algorithm_;
+  std::optional<Part> part_;  ///< to be started next
+  std::deque<Part> in_flight_;
+  std::optional<integrity::LeafHasher> hasher_;
+  std::unique_ptr<io::DirectReader> reader_;
+};
+
+}  // namespace
+
+void run_stream_worker(StreamWork& work) noexcept {
+  try {
+    Worker(work).run();
+  } catch (...) {
+    work.scheduler.fail(std::current_exception());
+  }
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,49 @@
+#include "container/verify/elements.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+
+namespace thalia::container {
+namespace {
+
+// Four ternary elements: one whose higher bit is set and whose lower is not is none.
+bool has_minus_two(std::byte four) {
+  return ((four >> 1) & ~four & std::byte{0x55}) != std::byte{0};
+}
+
+}  // namespace
+
+bool has_illegal_codes(DType dtype) noexcept {
+  return dtype == DType::boolean || dtype == DType::ternary;
+}
+
+void check_elements(const format::TensorEntry& entry, ByteSpan elements) {
+  const auto dtype = static_cast<DType>(entry.dtype);
+  if (!has_illegal_codes(dtype)) return;
+  const bool boolean = dtype == DType::boolean;
+  const auto bad = std::find_if(elements.begin(), elements.end(), [&](std::byte b) {
+    return boolean ? b > std::byte{1} : has_minus_two(b);
+  });
+  if (bad == elements.end()) return;
+  fail_field(ErrorCode::bad_value, "payload", "elements", entry.stored_offset,
+             fmt::format("byte {:#04x} of {} elements", std::to_integer<unsigned>(*bad),
+                         dtype_name(dtype)),
+             boolean ? "0 or 1" : "codes 00, 01 and 11");
+}
+
+void check_unused_bits(const format::TensorEntry& entry, ByteSpan tail) {
+  const auto dtype = static_cast<DType>(entry.dtype);
+  if (!dtype_is_packed(dtype) || tail.empty()) return;
+  std::uint64_t elements = 1;
+  for (unsigned d = 0; d < entry.ndim; ++d) elements *= entry.shape[d];
+  const unsigned used = static_cast<unsigned>(elements % 8 * dtype_bits(dtype) % 8);
+  const auto last = std::to_integer<unsigned>(tail.back());
+  if (used == 0 || last >> used == 0) return;
+  fail_field(ErrorCode::bad_value, "payload", "elements",
+             entry.stored_offset + entry.stored_length - 1,
+             fmt::format("{:#04x} in the last byte", last),
+             fmt::format("{} bits in use, the others zero", used));
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,56 @@
+#include "container/verify/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "thalia/text.h"
+
+namespace thalia {
+
+bool VerifyReport::ok() const noexcept {
+  return suppressed == 0 &&
+         std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return finding.severity == Severity::error; });
+}
+
+namespace container {
+
+void Findings::add(Finding finding) {
+  finding.message = printable(finding.message, std::string_view::npos);
+  std::string said = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", finding.offset, finding.section,
+                                 finding.field, finding.region, finding.tensor, finding.message);
+  const std::lock_guard lock(mutex_);
+  if (said_.contains(said)) return;
+  if (findings_.size() < most_) {
+    said_.insert(std::move(said));
+    findings_.push_back(std::move(finding));
+  } else {
+    ++suppressed_;
+  }
+}
+
+void Findings::add(const Error& error, std::string_view region, std::string_view tensor) {
+  const ErrorContext& context = error.context();
+  std::string message = error.message();
+  if (!context.field.empty()) message = context.field + (message.empty() ? "" : ": " + message);
+  const std::string details = error.details();
+  if (!details.empty()) message += (message.empty() ? "" : ": ") + details;
+  add({.code = error.code(),
+       .section = context.section,
+       .field = context.field,
+       .region = context.region.empty() ? printable(region) : context.region,
+       .tensor = context.tensor.empty() ? printable(tensor) : context.tensor,
+       .offset = context.offset.value_or(0),
+       .message = std::move(message)});
+}
+
+void Findings::deliver(VerifyReport& report) {
+  std::stable_sort(findings_.begin(), findings_.end(),
+                   [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
+  report.findings = std::move(findings_);
+  report.suppressed = suppressed_;
+}
+
+}  // namespace container
+}  // namespace thalia

@@ -1,0 +1,14 @@
+// What reading a wrapped file leaves unchecked. docs/format.md, "Wrappers".
+#pragma once
+
+#include "container/verify/findings.h"
+#include "io/file_bytes.h"
+#include "thalia/verify.h"
+
+namespace thalia::container {
+
+/// The checksums of the seek table, where it has them: of every frame that decodes. Does nothing to
+/// a file that is not wrapped.
+void verify_frames(const io::FileBytes& file, const VerifyOptions& options, Findings& findings);
+
+}  // namespace thalia::container

@@ -1,0 +1,66 @@
+#include "container/verify/payload_header.h"
+
+#include <bit>
+
+#include "base/fail.h"
+#include "container/verify/region_facts.h"
+#include "container/write/directory_builder.h"
+#include "container/write/draft.h"
+
+namespace thalia::container {
+namespace {
+
+// Field and offset of a struct's member, for messages.
+#define AT(Type, field) #field, offsetof(format::Type, field)
+
+format::TensorHeader header_of(const format::TensorEntry& entry) {
+  DraftTensor tensor;
+  std::uint64_t extents[Shape::kMaxRank];
+  for (unsigned d = 0; d < entry.ndim; ++d) extents[d] = entry.shape[d];
+  tensor.spec.shape = Shape(std::span<const std::uint64_t>(extents, entry.ndim));
+  tensor.spec.dtype = static_cast<DType>(entry.dtype);
+  tensor.spec.encoding = static_cast<Encoding>(entry.encoding);
+  tensor.spec.nnz = entry.nnz;
+  tensor.digest.crc32 = entry.crc32;
+  return payload_header(tensor);
+}
+
+void compare(const Place& place, const format::CsrHeader& found,
+             const format::CsrHeader& expected) {
+  place.equal(AT(CsrHeader, dtype), found.dtype, expected.dtype);
+  place.zero(AT(CsrHeader, reserved), found.reserved);
+  place.equal(AT(CsrHeader, n_rows), found.n_rows, expected.n_rows);
+  place.equal(AT(CsrHeader, n_cols), found.n_cols, expected.n_cols);
+  place.equal(AT(CsrHeader, nnz), found.nnz, expected.nnz);
+  place.equal(AT(CsrHeader, checksum), found.checksum, expected.checksum);
+}
+
+void compare(const Place& place, const format::TensorHeader& found,
+             const format::TensorHeader& expected) {
+  place.equal(AT(TensorHeader, dtype), found.dtype, expected.dtype);
+  place.equal(AT(TensorHeader, ndim), found.ndim, expected.ndim);
+  place.equal(AT(TensorHeader, reserved), found.reserved, expected.reserved);
+  for (unsigned d = 0; d < 3; ++d)
+    place.equal("shape", offsetof(format::TensorHeader, shape) + 8 * d, found.shape[d],
+                expected.shape[d]);
+  place.equal(AT(TensorHeader, checksum), found.checksum, expected.checksum);
+}
+
+#undef AT
+
+}  // namespace
+
+void verify_payload_header(const detail::OpenFile& file, const format::TensorEntry& entry,
+                           std::uint64_t offset) {
+  const auto& found = file.structure<format::TensorHeader>(offset, "payload");
+  const format::TensorHeader expected = header_of(entry);
+  const Place place("payload", offset);
+  if (entry.encoding == static_cast<std::uint8_t>(Encoding::csr)) {
+    compare(place, std::bit_cast<format::CsrHeader>(found),
+            std::bit_cast<format::CsrHeader>(expected));
+  } else {
+    compare(place, found, expected);
+  }
+}
+
+}  // namespace thalia::container

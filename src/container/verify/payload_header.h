@@ -1,0 +1,12 @@
+// The 32 bytes in front of a payload, which repeat what the directory says.
+#pragma once
+
+#include "container/file/open_file.h"
+
+namespace thalia::container {
+
+/// @throws FormatError naming the first field that differs.
+void verify_payload_header(const detail::OpenFile& file, const format::TensorEntry& entry,
+                           std::uint64_t offset);
+
+}  // namespace thalia::container

@@ -1,0 +1,19 @@
+// The reading half of verify: blocks against their leaves, tensors against their digests.
+#pragma once
+
+#include "container/file/open_file.h"
+#include "container/verify/findings.h"
+#include "container/verify/structure.h"
+#include "thalia/verify.h"
+
+namespace thalia::container {
+
+/// Checks the closing checksum, whatever its type, the leaves of all blocks, and CRC-32, content
+/// hash, sparse indices and padding bits of every sound tensor; reports the bad blocks that no
+/// damaged tensor explains. Raw bytes are read once, but for those of files whose checksum is one
+/// sequence, and those of tensors whose values have rules. Of a copied file no more is in memory
+/// than a buffer a thread and the compressed and sparse tensors that are being checked.
+void verify_payloads(const detail::OpenFile& file, const Structure& structure,
+                     const VerifyOptions& options, Findings& findings);
+
+}  // namespace thalia::container

@@ -1,0 +1,31 @@
+#include "container/verify/side_file.h"
+
+#include <string>
+
+#include "base/fail.h"
+#include "container/write/meta_extents.h"
+#include "thalia/format/meta.h"
+
+namespace thalia::container {
+
+void verify_side_file(const detail::OpenFile& file, Findings& findings) {
+  const std::uint64_t length = file.mapping().bytes().size();
+  findings.check([&] {
+    if (length == file.header().file_length) return;
+    fail_field(
+        ErrorCode::inconsistent, "side_file", "source_length",
+        offsetof(format::MetaHeader, source_length), std::to_string(length),
+        fmt::format("file_length {} of the source", std::uint64_t{file.header().file_length}));
+  });
+  findings.check([&] {
+    try {
+      for (const format::Extent& extent : meta_extents(file))
+        file.mapping().touch(extent.offset, extent.length);
+    } catch (const UnsupportedError& error) {
+      fail_field(ErrorCode::inconsistent, "side_file", "extent", sizeof(format::MetaHeader),
+                 error.context().value, "in an extent: the texts and tables of the source");
+    }
+  });
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,277 @@
+#include "container/verify/structure.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/file/short_name.h"
+#include "container/read/chunk_reader.h"
+#include "container/read/tensor_reading.h"
+#include "container/verify/payload_header.h"
+#include "container/write/draft.h"
+#include "format/fixed_name.h"
+#include "format/validate_directory.h"
+#include "json/reader.h"
+#include "thalia/format/constants.h"
+#include "thalia/format/state.h"
+
+namespace thalia::container {
+namespace {
+
+class StructureCheck {
+ public:
+  StructureCheck(const detail::OpenFile& file, Findings& findings)
+      : file_(file), findings_(findings) {}
+
+  Structure run() {
+    const format::Header& header = file_.header();
+    cover(0, sizeof header, "header");
+    add_section(header.metadata_offset, header.metadata_length, "metadata");
+    add_section(header.connectivity_offset, header.connectivity_length, "connectivity");
+    cover(header.metadata_offset, header.metadata_length, "metadata");
+    if (header.metadata_length != 0)
+      check_json("metadata", "", {header.metadata_offset, header.metadata_length}, kNoRegion);
+    check_runs();
+    check_region_order();
+    for (std::uint32_t r = 0; r < file_.region_count(); ++r) check_region(r);
+    check_connectivity();
+    cover(header.directory_offset, header.directory_length, "directory");
+    cover(header.region_index_offset, header.region_index_length, "region_index");
+    check_commit_record();
+    add_section(header.directory_offset, header.file_length - header.directory_offset, "directory");
+    for (std::vector<Covered>* list : {&out_.covered, &out_.sections}) {
+      std::sort(list->begin(), list->end(), [](const Covered& a, const Covered& b) {
+        return a.extent.offset < b.extent.offset;
+      });
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::uint32_t kNoRegion = kConnectivity;
+
+  void cover(std::uint64_t offset, std::uint64_t length, const char* section,
+             std::uint32_t region = kNoRegion) {
+    if (length != 0) out_.covered.push_back({{offset, length}, section, region});
+  }
+
+  void add_section(std::uint64_t offset, std::uint64_t length, const char* name,
+                   std::uint32_t region = kNoRegion) {
+    if (length != 0) out_.sections.push_back({{offset, length}, name, region});
+  }
+
+  void check_json(const char* section, const char* field, format::Extent extent,
+                  std::uint32_t region) {
+    findings_.check([&] { file_.json(extent, section, field); },
+                    region == kNoRegion ? std::string_view() : region_name(region));
+  }
+
+  std::string_view region_name(std::uint32_t r) const {
+    try {
+      const format::DirectoryRegion& record = file_.directory_region(r);
+      return file_.name(record.name_offset, record.name_length);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  // Runs of tensors follow each other and are complete.
+  void check_runs() {
+    std::uint64_t expected = 0;
+    for (std::uint32_t r = 0; r < file_.directory().region_count; ++r) {
+      const bool sound = findings_.check([&] {
+        const format::DirectoryRegion& record = file_.directory_region(r);
+        const std::uint64_t at = file_.header().directory_offset +
+                                 file_.directory().regions_offset +
+                                 r * sizeof(format::DirectoryRegion);
+        if (record.first_tensor != expected) {
+          fail_field(ErrorCode::inconsistent, "directory", "first_tensor", at,
+                     std::to_string(record.first_tensor), std::to_string(expected));
+        }
+        expected += record.tensor_count;
+      });
+      if (!sound) return;
+    }
+    if (expected != file_.directory().tensor_count) {
+      findings_.add(
+          {.code = ErrorCode::inconsistent,
+           .section = "directory",
+           .field = "tensor_count",
+           .offset = file_.header().directory_offset,
+           .message = fmt::format("tensor_count: got {}, expected {} as the regions have",
+                                  std::uint32_t{file_.directory().tensor_count}, expected)});
+    }
+  }
+
+  // Every region once, by ascending name.
+  void check_region_order() {
+    findings_.check([&] {
+      const std::uint64_t at =
+          file_.header().directory_offset + file_.directory().region_order_offset;
+      const auto order =
+          file_.structures<format::le32>(at, file_.directory().region_count, "directory");
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        if (order[i] >= order.size() ||
+            (i > 0 && !(region_name(order[i - 1]) < region_name(order[i])))) {
+          fail_field(ErrorCode::inconsistent, "directory", "region_order", at + 4 * i,
+                     std::to_string(order[i]), "regions by ascending name, each once");
+        }
+      }
+    });
+  }
+
+  void check_region(std::uint32_t r) {
+    const std::string_view name = region_name(r);
+    const bool sound = findings_.check(
+        [&] {
+          const format::RegionIndexEntry& entry = file_.region_index_entry(r);
+          const std::uint64_t at = file_.header().region_index_offset + r * sizeof entry;
+          if (!is_valid_utf8(name) || name.find('\0') != std::string_view::npos) {
+            fail_field(ErrorCode::bad_name, "directory", "name_offset", at,
+                       "'" + printable(name) + "'", "UTF-8 without NUL");
+          }
+          const ShortName expected = short_name(name);
+          if (std::memcmp(entry.region_name, expected.data(), expected.size()) != 0) {
+            fail_field(ErrorCode::inconsistent, "region_index", "region_name", at,
+                       "'" + printable(format::fixed_name(entry.region_name)) + "'",
+                       "'" + printable({reinterpret_cast<const char*>(expected.data()), 31}) + "'");
+          }
+        },
+        name);
+    if (!sound) return;
+    findings_.check([&] { check_region_sections(r); }, name);
+    check_tensors(r, name);
+  }
+
+  void check_region_sections(std::uint32_t r) {
+    const auto [header, extension, start] = file_.region_headers(r);
+    add_section(start, file_.region_index_entry(r).data_length, "region", r);
+    cover(start, sizeof header + sizeof extension, "region", r);
+    if (header.config_length != 0) {
+      cover(start + header.config_offset, header.config_length, "region", r);
+      check_json("region", "config", {start + header.config_offset, header.config_length}, r);
+    }
+    if (header.homeostatic_length != 0) {
+      cover(start + header.homeostatic_offset, sizeof(format::HomeostaticHeader), "region", r);
+    }
+    if (extension.dynamic_state_length != 0) {
+      cover(start + extension.dynamic_state_offset, sizeof(format::DynamicStateHeader), "region",
+            r);
+    }
+    if (extension.region_metadata_length != 0) {
+      const format::Extent json{start + extension.region_metadata_offset,
+                                extension.region_metadata_length};
+      cover(json.offset, json.length, "region", r);
+      check_json("region", "metadata", json, r);
+    }
+  }
+
+  void check_tensors(std::uint32_t r, std::string_view region) {
+    std::string_view before;
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    if (!findings_.check([&] {
+          first = file_.directory_region(r).first_tensor;
+          count = file_.directory_region(r).tensor_count;
+        }))
+      return;
+    for (std::uint32_t number = first; number < first + count; ++number) {
+      // The name first, so that whatever else is wrong with the tensor is reported under it.
+      std::string_view name;
+      const auto read_name = [&] {
+        const format::TensorEntry& entry = file_.tensor_entry(number);
+        name = file_.name(entry.name_offset, entry.name_length);
+      };
+      const bool sound =
+          findings_.check(read_name, region) &&
+          findings_.check(
+              [&] {
+                check_tensor_name(number, name, before, number == first);
+                before = name;
+                check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
+                check_side_data(number);
+              },
+              region, name);
+      if (sound) out_.tensors.push_back({r, number});
+    }
+  }
+
+  void check_tensor_name(std::uint32_t number, std::string_view name, std::string_view before,
+                         bool first) {
+    const std::uint64_t at = file_.tensor_entry_offset(number);
+    if (!is_valid_utf8(name)) {
+      fail_field(ErrorCode::bad_name, "directory", "name_offset", at, "'" + printable(name) + "'",
+                 "valid UTF-8");
+    }
+    if (!first && !(before < name)) {
+      fail_field(ErrorCode::inconsistent, "directory", "name_offset", at,
+                 "'" + printable(name) + "'", "behind '" + printable(before) + "' in byte order");
+    }
+  }
+
+  void check_tensor(std::uint32_t r, const format::TensorEntry& entry, std::uint64_t at) {
+    const format::Extent owner = file_.owner_extent(r);
+    format::validate_tensor_entry(entry, at, file_.directory(), owner);
+    const std::uint64_t header_at = entry.stored_offset - sizeof(format::TensorHeader);
+    if (entry.stored_offset < owner.offset + sizeof(format::TensorHeader)) {
+      fail_field(ErrorCode::out_of_bounds, "directory", "stored_offset", at,
+                 std::to_string(entry.stored_offset), "room for a tensor header before it");
+    }
+    cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
+    if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
+    verify_payload_header(file_, entry, header_at);
+  }
+
+  // In a file that is no delta the encoding itself is a finding.
+  void check_side_data(std::uint32_t number) {
+    const auto encoding = static_cast<Encoding>(file_.tensor_entry(number).encoding);
+    if (encoding == Encoding::quantized) file_.quantized_tensor(file_.tensor_entry(number));
+    if ((file_.header().flags & format::kFlagDelta) != 0 && needs_base(encoding))
+      file_.delta_tensor(number);
+  }
+
+  void check_connectivity() {
+    findings_.check([&] {
+      const format::Header& header = file_.header();
+      const std::uint32_t count = file_.connection_count();
+      const bool has_matrices = file_.directory().region_count > file_.region_count();
+      if ((count != 0) != has_matrices) {
+        fail_field(ErrorCode::inconsistent, "connectivity", "num_connections",
+                   header.connectivity_offset, std::to_string(count),
+                   has_matrices ? "1 or more" : "0, without matrices in the directory");
+      }
+      if (count == 0) return;
+      cover(header.connectivity_offset,
+            sizeof(format::ConnectivityHeader) + count * sizeof(format::ConnectionEntry),
+            "connectivity");
+      check_tensors(file_.region_count(), "");
+    });
+  }
+
+  void check_commit_record() {
+    const format::Header& header = file_.header();
+    const std::uint64_t at = header.integrity_offset - sizeof header;
+    cover(at, sizeof header, "commit_record");
+    const auto& record = file_.structure<format::Header>(at, "commit_record");
+    if (std::memcmp(&record, &header, sizeof header) != 0) {
+      findings_.add({.code = ErrorCode::checksum_mismatch,
+                     .section = "commit_record",
+                     .offset = at,
+                     .length = sizeof header,
+                     .message = "the commit record differs from the header"});
+    }
+  }
+
+  const detail::OpenFile& file_;
+  Findings& findings_;
+  Structure out_;
+};
+
+}  // namespace
+
+Structure verify_structure(const detail::OpenFile& file, Findings& findings) {
+  return StructureCheck(file, findings).run();
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/ordered_pool.h"
+#include "codec/chunk/codec.h"
+#include "codec/frame/frame.h"
+#include "container/wrap/frame_memory.h"
+#include "container/wrap/seek_table.h"
+#include "io/posix_file.h"
+#include "thalia/output_file.h"
+#include "thalia/wrap.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using format::Codec;
+
+Codec algorithm_of(const std::filesystem::path& target, const CompressOptions& options) {
+  if (options.algorithm) {
+    if (*options.algorithm == Codec::zstd || *options.algorithm == Codec::lz4)
+      return *options.algorithm;
+    fail_argument(ErrorCode::bad_argument, "algorithm",
+                  std::to_string(static_cast<int>(*options.algorithm)), "1 (zstd) or 2 (lz4)");
+  }
+  const std::string ending = target.extension().string();
+  if (ending == ".zst") return Codec::zstd;
+  if (ending == ".lz4") return Codec::lz4;
+  throw UsageError(ErrorCode::bad_argument, "the target's name tells no algorithm, name one",
+                   {.path = target.string(), .field = "algorithm", .bound = ".zst, .lz4"});
+}
+
+int checked_level(Codec codec, int level) {
+  const codec::LevelRange range = codec::level_range(codec);
+  if (level == 0) return range.standard;
+  if (level < range.lowest || level > range.highest) {
+    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
+                  fmt::format("{} to {}", range.lowest, range.highest));
+  }
+  return level;
+}
+
+struct ChunkJob {
+  std::uint64_t offset = 0;
+  std::size_t length = 0;
+  std::vector<std::byte> raw;
+  std::vector<std::byte> frame;
+};
+
+class Compression {
+ public:
+  Compression(const std::filesystem::path& source, const std::filesystem::path& target,
+              const CompressOptions& options)
+      : options_(options),
+        codec_(algorithm_of(target, options)),
+        level_(checked_level(codec_, options.level)),
+        path_(source),
+        fd_(io::open_for_reading(source)),
+        size_(io::file_size(fd_.get(), source)) {
+    check_option("frame_bytes", options.frame_bytes, 4096, 1 << 30);
+    container::check_not_the_source(source, target);
+  }
+
+  WrapResult run(const std::filesystem::path& target) {
+    const auto start = Clock::now();
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
+    const container::FrameMemory memory(2 * options_.frame_bytes, options_.threads);
+    OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
+    std::uint64_t submitted = 0;
+    bool any = false;  // an empty file is one frame, too
+    while (true) {
+      while (!pool.full() && (submitted < size_ || !any)) {
+        any = true;
+        ChunkJob& job = pool.next();
+        job.offset = submitted;
+        job.length = static_cast<std::size_t>(std::min(options_.frame_bytes, size_ - submitted));
+        submitted += job.length;
+        pool.submit();
+      }
+      if (pool.empty()) break;
+      stop_if_cancelled(options_.cancel);
+      take(pool.front(), out);
+      pool.pop();
+    }
+    out.write(container::seek_table_bytes(codec_, entries_));
+    stop_if_cancelled(options_.cancel);
+    out.commit();
+    return {.algorithm = codec_,
+            .frames = entries_.size(),
+            .input_bytes = size_,
+            .output_bytes = out.size(),
+            .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+  }
+
+ private:
+  void work(ChunkJob& job) const {
+    job.raw.resize(job.length);
+    io::pread_all(fd_.get(), job.offset, job.raw, path_);
+    codec::encode_frame(codec_, level_, job.raw, job.frame);
+  }
+
+  void take(const ChunkJob& job, OutputFile& out) {
+    if (entries_.size() == format::kMaxSeekFrames) {
+      fail_argument(ErrorCode::bad_argument, "frame_bytes", std::to_string(options_.frame_bytes),
+                    fmt::format("at most {} frames", format::kMaxSeekFrames));
+    }
+    format::SeekEntry entry;
+    entry.stored_length = static_cast<std::uint32_t>(job.frame.size());  // 1 GiB and a little
+    entry.content_length = static_cast<std::uint32_t>(job.length);
+    entries_.push_back(entry);
+    out.write(job.frame);
+    if (options_.progress) options_.progress(job.offset + job.length, size_);
+  }
+
+  const CompressOptions& options_;
+  Codec codec_;
+  int level_;
+  const std::filesystem::path& path_;
+  io::UniqueFd fd_;
+  std::uint64_t size_;
+  std::vector<format::SeekEntry> entries_;
+};
+
+}  // namespace
+
+WrapResult compress_checkpoint(const std::filesystem::path& source,
+                               const std::filesystem::path& target,
+                               const CompressOptions& options) {
+  return Compression(source, target, options).run(target);
+}
+
+}  // namespace thalia

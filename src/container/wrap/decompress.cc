@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/ordered_pool.h"
+#include "container/wrap/frame_memory.h"
+#include "container/wrap/frame_stream.h"
+#include "container/wrap/seek_table.h"
+#include "io/posix_file.h"
+#include "thalia/output_file.h"
+#include "thalia/wrap.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using container::FrameStream;
+using container::SeekTable;
+using container::WrappedSource;
+
+// Larger frames pass piece by piece: two of each thread's would be in memory.
+constexpr std::uint64_t kLargestWhole = 64 << 20;
+constexpr std::size_t kPiece = 256 << 10;
+
+format::Codec require_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
+  if (const auto codec = container::find_wrapper(fd, path, size)) return *codec;
+  throw FormatError(ErrorCode::bad_magic, "neither a zstd nor an lz4 file",
+                    {.path = path.string(), .section = "wrapper", .offset = 0});
+}
+
+struct FrameJob {
+  SeekTable::Frame frame{};
+  std::vector<std::byte> stored;
+  std::vector<std::byte> content;
+};
+
+class Decompression {
+ public:
+  Decompression(const std::filesystem::path& source, const std::filesystem::path& target,
+                const DecompressOptions& options)
+      : options_(options), fd_(io::open_for_reading(source)) {
+    const std::uint64_t size = io::file_size(fd_.get(), source);
+    source_.emplace(
+        WrappedSource{fd_.get(), source, size, require_wrapper(fd_.get(), source, size)});
+    container::check_not_the_source(source, target);
+  }
+
+  WrapResult run(const std::filesystem::path& target) {
+    const auto start = Clock::now();
+    const auto table = SeekTable::read(*source_, options_.limits);
+    if (table) check_size(table->content_bytes());
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
+    std::uint64_t frames = 0;
+    if (table && table->longest_content() <= kLargestWhole) {
+      restore_frames(*table, out);
+      frames = table->size();
+    } else {
+      frames = restore_in_order(out);
+    }
+    stop_if_cancelled(options_.cancel);
+    out.commit();
+    return {.algorithm = source_->codec,
+            .frames = frames,
+            .input_bytes = source_->size,
+            .output_bytes = out.size(),
+            .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+  }
+
+ private:
+  void check_size(std::uint64_t bytes) const {
+    const std::uint64_t most = options_.limits.max_file_bytes;
+    if (most != 0 && bytes > most) fail_limit("wrapper", "max_file_bytes", bytes, most);
+  }
+
+  void restore_frames(const SeekTable& table, OutputFile& out) {
+    const container::FrameMemory memory(2 * table.longest_content(), options_.threads);
+    OrderedPool<FrameJob> pool(memory.threads, memory.jobs, [this](FrameJob& job) {
+      job.content.resize(job.frame.content_length);
+      container::decode_frame(*source_, job.frame, job.stored, job.content);
+    });
+    std::size_t submitted = 0;
+    while (true) {
+      while (!pool.full() && submitted < table.size()) {
+        pool.next().frame = table.frame(submitted++);
+        pool.submit();
+      }
+      if (pool.empty()) break;
+      stop_if_cancelled(options_.cancel);
+      const FrameJob& job = pool.front();
+      out.write(job.content);
+      report(job.frame.stored_offset + job.frame.stored_length);
+      pool.pop();
+    }
+  }
+
+  std::uint64_t restore_in_order(OutputFile& out) {
+    FrameStream stream(*source_);
+    std::vector<std::byte> piece(kPiece);
+    while (const std::size_t length = stream.read(piece)) {
+      stop_if_cancelled(options_.cancel);
+      check_size(out.size() + length);
+      out.write(ByteSpan(piece).first(length));
+      report(stream.consumed());
+    }
+    return stream.frames();
+  }
+
+  void report(std::uint64_t done) const {
+    if (options_.progress) options_.progress(done, source_->size);
+  }
+
+  const DecompressOptions& options_;
+  io::UniqueFd fd_;
+  std::optional<WrappedSource> source_;
+};
+
+}  // namespace
+
+WrapResult decompress_checkpoint(const std::filesystem::path& source,
+                                 const std::filesystem::path& target,
+                                 const DecompressOptions& options) {
+  try {
+    return Decompression(source, target, options).run(target);
+  } catch (Error& error) {
+    error.add_path(source.string());
+    throw;
+  }
+}
+
+std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
+                                        const ReadLimits& limits) {
+  const io::UniqueFd fd = io::open_for_reading(path);
+  const std::uint64_t size = io::file_size(fd.get(), path);
+  const auto codec = container::find_wrapper(fd.get(), path, size);
+  if (!codec) return std::nullopt;
+  try {
+    WrapperInfo info{.algorithm = *codec};
+    if (const auto table = SeekTable::read({fd.get(), path, size, *codec}, limits)) {
+      info.has_seek_table = true;
+      info.frames = table->size();
+      info.content_bytes = table->content_bytes();
+    }
+    return info;
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+}  // namespace thalia

@@ -1,0 +1,90 @@
+#include "container/wrap/unwrap.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "codec/frame/frame.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::container {
+namespace {
+
+constexpr std::uint64_t kFirstRoom = 64 << 10;  // where the frame does not say what it holds
+
+// Room for what the frame says that it holds: a lie is known before memory is asked for.
+std::uint64_t first_room(ByteSpan file, std::uint64_t most) {
+  const auto size = codec::content_size(file.first(std::min(file.size(), codec::kFrameStart)));
+  if (!size) return std::min(kFirstRoom, most);
+  const std::uint64_t possible = codec::most_content(codec::frame_kind(file), file.size());
+  if (*size > possible) {
+    fail_field(ErrorCode::bad_value, "wrapper", "content_size", 0, std::to_string(*size),
+               fmt::format("at most {} from {} bytes", possible, file.size()));
+  }
+  if (*size > most) fail_limit("wrapper", "max_allocation_bytes", *size, most);
+  return *size;
+}
+
+}  // namespace
+
+std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept {
+  switch (codec::frame_kind(start)) {
+    case codec::FrameKind::zstd:
+      return format::Codec::zstd;
+    case codec::FrameKind::lz4:
+      return format::Codec::lz4;
+    case codec::FrameKind::skippable:
+    case codec::FrameKind::none:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::byte> start_of_front_frame(ByteSpan file, format::Codec codec, std::size_t most) {
+  std::vector<std::byte> start(most);
+  const auto decoder = codec::FrameDecoder::create(codec);
+  std::size_t written = 0;
+  while (written < start.size()) {
+    const auto step = decoder->decode(file, MutableByteSpan(start).subspan(written));
+    file = file.subspan(step.consumed);
+    written += step.written;
+    if (step.frame_ended || (step.consumed == 0 && step.written == 0)) break;
+  }
+  start.resize(written);
+  return start;
+}
+
+Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
+  const auto codec = wrapper_codec(file);
+  if (!codec) {
+    throw FormatError(ErrorCode::bad_magic, "no zstd or lz4 frame",
+                      {.section = "wrapper", .field = "magic", .offset = 0});
+  }
+  const std::uint64_t most = io::allocation_limit(limits, file.size());
+  const auto decoder = codec::FrameDecoder::create(*codec);
+  Unwrapped out{.codec = *codec, .bytes = {}, .frame = {}, .trailing = file};
+  std::uint64_t written = 0;
+  try {
+    out.bytes.resize(first_room(file, most));
+    while (true) {
+      const auto step = decoder->decode(out.trailing, MutableByteSpan(out.bytes).subspan(written));
+      out.trailing = out.trailing.subspan(step.consumed);
+      written += step.written;
+      if (step.frame_ended) break;
+      if (step.consumed != 0 || step.written != 0) continue;
+      if (written < out.bytes.size()) {
+        throw FormatError(ErrorCode::truncated, "the frame does not end",
+                          {.offset = std::uint64_t{file.size()}});
+      }
+      if (written == most) fail_limit("wrapper", "max_allocation_bytes", written + 1, most);
+      out.bytes.resize(std::min(std::max(2 * written, kFirstRoom), most));
+    }
+  } catch (Error& error) {
+    error.add_section("wrapper");
+    throw;
+  }
+  out.bytes.resize(written);
+  out.frame = file.first(file.size() - out.trailing.size());
+  return out;
+}
+
+}  // namespace thalia::container

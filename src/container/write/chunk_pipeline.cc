@@ -1,0 +1,143 @@
+#include "container/write/chunk_pipeline.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "container/write/chunk_encoder.h"
+#include "container/write/chunk_layout.h"
+
+namespace thalia::container {
+namespace {
+
+// What a thread takes at a time, at least.
+constexpr std::uint64_t kJobBytes = 256 * 1024;
+
+}  // namespace
+
+ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
+                             const SaveOptions& options, SaveProgress& progress)
+    : draft_(draft),
+      layout_(layout),
+      options_(options),
+      digest_(draft, layout.file_order()),
+      sink_(sink),
+      progress_(progress),
+      pool_(options.threads, capacity(options), [this](Job& job) { encode(job); }) {}
+
+// Each job holds what was streamed and what came out of it; half of the memory is the queue's.
+std::size_t ChunkPipeline::capacity(const SaveOptions& options) {
+  const std::uint64_t job_bytes = 2 * std::max<std::uint64_t>(options.chunk_bytes, 2 * kJobBytes);
+  const std::uint64_t affordable = std::max<std::uint64_t>(options.memory_bytes / 2 / job_bytes, 1);
+  return std::min<std::size_t>(affordable, 3 * std::size_t{resolve_threads(options.threads)});
+}
+
+ChunkPipeline::Job& ChunkPipeline::open_job() {
+  if (!job_open_) {
+    if (pool_.full()) store_oldest();
+    Job& job = pool_.next();
+    job.count = 0;
+    job.raw_bytes = 0;
+    job.streamed.clear();
+    job_open_ = true;
+  }
+  return pool_.next();
+}
+
+void ChunkPipeline::submit() {
+  if (!job_open_) return;
+  job_open_ = false;
+  pool_.submit();
+}
+
+void ChunkPipeline::add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begin) {
+  if (job.count == job.chunks.size()) job.chunks.emplace_back();
+  Chunk& chunk = job.chunks[job.count++];
+  chunk.tensor = tensor;
+  chunk.begin = begin;
+  chunk.length = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options_.chunk_bytes, draft_.tensors[tensor].logical_length - begin));
+  job.raw_bytes += chunk.length;
+}
+
+void ChunkPipeline::add(std::uint32_t tensor) {
+  std::uint64_t begin = 0;
+  do {  // a tensor without bytes is a chunk too, so that it gets its place in order
+    Job& job = open_job();
+    add_chunk(job, tensor, begin);
+    begin += options_.chunk_bytes;
+    if (job.raw_bytes >= kJobBytes) submit();
+  } while (begin < draft_.tensors[tensor].logical_length);
+}
+
+void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
+  const std::uint64_t length = draft_.tensors[tensor].logical_length;
+  while (!piece.empty()) {
+    const std::uint64_t begin = streamed_ - streamed_ % options_.chunk_bytes;
+    if (streamed_ == begin) {
+      submit();  // its job holds nothing else
+      add_chunk(open_job(), tensor, begin);
+    }
+    const std::uint64_t end = std::min(begin + options_.chunk_bytes, length);
+    const ByteSpan part = piece.first(std::min<std::uint64_t>(piece.size(), end - streamed_));
+    std::vector<std::byte>& bytes = pool_.next().streamed;
+    bytes.insert(bytes.end(), part.begin(), part.end());
+    piece = piece.subspan(part.size());
+    streamed_ += part.size();
+    if (streamed_ == end) submit();
+  }
+  if (streamed_ == length) streamed_ = 0;
+}
+
+void ChunkPipeline::finish() {
+  submit();
+  while (!pool_.empty()) store_oldest();
+}
+
+// On a thread of the pool.
+void ChunkPipeline::encode(Job& job) {
+  integrity::Xxh3 hasher;
+  std::vector<std::byte> joined;
+  for (std::size_t i = 0; i < job.count; ++i) {
+    Chunk& chunk = job.chunks[i];
+    const DraftTensor& tensor = draft_.tensors[chunk.tensor];
+    ByteSpan raw = job.streamed;
+    if (!tensor.streamed) {
+      digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
+      raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
+    }
+    const format::Codec codec = tensor.codec.value_or(*options_.compression);
+    const int level = codec == options_.compression ? options_.compression_level : 0;
+    chunk.entry =
+        encode_entry(codec, level, chunk_layout(tensor, chunk.begin, chunk.begin + chunk.length),
+                     raw, chunk.stored);
+  }
+}
+
+void ChunkPipeline::store_oldest() {
+  stop_if_cancelled(options_.cancel);
+  const Job& job = pool_.front();
+  for (std::size_t i = 0; i < job.count; ++i) store(job.chunks[i]);
+  pool_.pop();
+}
+
+void ChunkPipeline::store(const Chunk& chunk) {
+  DraftTensor& tensor = draft_.tensors[chunk.tensor];
+  if (chunk.begin == 0) {
+    tensor.stored_offset = layout_.begin_tensor(chunk.tensor);
+    tensor.stored_length = 0;
+    sink_.begin(tensor.stored_offset);
+  }
+  if (chunk.length != 0) {
+    tensor.chunks.push_back(chunk.entry);
+    tensor.chunks.back().offset = tensor.stored_offset + tensor.stored_length;
+    tensor.stored_length += chunk.stored.size();
+    sink_.append(chunk.stored);
+  }
+  if (!tensor.streamed) progress_.add(chunk.length);
+  if (chunk.begin + chunk.length < tensor.logical_length) return;
+  sink_.finish();
+  layout_.end_tensor(tensor.stored_length);
+  if (all_stored(tensor.chunks)) tensor.chunks.clear();
+}
+
+}  // namespace thalia::container

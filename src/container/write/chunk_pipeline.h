@@ -1,0 +1,70 @@
+// Payloads in, compressed chunks out: chunks are digested and compressed by a pool of threads while
+// those before them are on their way to the disk. docs/format.md, "Chunks".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/ordered_pool.h"
+#include "container/write/draft.h"
+#include "container/write/layout.h"
+#include "container/write/payload_digest.h"
+#include "container/write/payload_sink.h"
+#include "container/write/progress.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// Stores the payloads of a draft in file order, one behind the other. Holds a bounded number of
+/// chunks. Externally synchronised.
+class ChunkPipeline {
+ public:
+  /// All are borrowed.
+  ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink, const SaveOptions& options,
+                SaveProgress& progress);
+
+  /// The next tensor in file order, whole, from borrowed memory that is not touched until finish().
+  /// @throws what storing an earlier one throws.
+  void add(std::uint32_t tensor);
+  /// The next tensor in file order, in pieces; the last one completes it.
+  void append(std::uint32_t tensor, ByteSpan piece);
+  /// Waits until everything is stored. @throws IoError, CancelledError.
+  void finish();
+
+ private:
+  struct Chunk {
+    std::uint32_t tensor;
+    std::uint64_t begin;  ///< of its logical bytes
+    std::uint32_t length;
+    format::ChunkEntry entry;
+    std::vector<std::byte> stored;
+  };
+  /// Neighbouring chunks, so that small tensors are not a hand-over each.
+  struct Job {
+    std::size_t count = 0;  ///< of `chunks` that are in use: the others keep their memory
+    std::vector<Chunk> chunks;
+    std::uint64_t raw_bytes = 0;
+    std::vector<std::byte> streamed;  ///< logical bytes of the one chunk that was streamed
+  };
+
+  static std::size_t capacity(const SaveOptions& options);
+  Job& open_job();
+  void add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begin);
+  void submit();
+  void encode(Job& job);
+  void store_oldest();
+  void store(const Chunk& chunk);
+
+  Draft& draft_;
+  Layout& layout_;
+  const SaveOptions& options_;
+  PayloadDigest digest_;
+  PayloadSink& sink_;
+  SaveProgress& progress_;
+  std::uint64_t streamed_ = 0;  ///< bytes given of the tensor that is being streamed
+  bool job_open_ = false;
+  OrderedPool<Job> pool_;  ///< destroyed first: its threads use the rest
+};
+
+}  // namespace thalia::container

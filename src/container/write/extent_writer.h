@@ -1,0 +1,100 @@
+// Brings a file's image to the disk extent by extent: gathered, hashed while in the cache, written.
+// docs/design.md, "Two ways to the disk".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/write/file_image.h"
+#include "io/direct_writer.h"
+#include "io/unique_fd.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// What one thread writes with: its own queue, or none where extents go through the page cache.
+using WriteQueue = std::unique_ptr<io::DirectWriter>;
+
+/// First, where payloads come one after the other, put() whole extents of them; then set_end(),
+/// and the other extents of the image with write(), by several threads, each with a queue of its
+/// own.
+class ExtentWriter {
+ public:
+  /// The image and the options are borrowed. The bytes of the image's runs may change where their
+  /// extent is not written yet, and in the first 256 until finish(). @param expected_bytes about as
+  /// long as the file will be.
+  ExtentWriter(const FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
+
+  std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
+
+  /// False where extents are too large to be gathered in memory: the blocks of the tree are.
+  bool can_put() const noexcept;
+  /// Hashes and writes one extent that is whole in `bytes`, which are free again on return.
+  /// Externally synchronised. @throws IoError.
+  void put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue);
+  /// Ends the first part: what write() writes is [0, end) without the extents that were put.
+  /// @param block_log2 of the tree, where there is one: what the options or the size say.
+  /// @throws IoError.
+  void set_end(std::uint64_t end, unsigned block_log2);
+
+  std::uint64_t end() const noexcept { return end_; }
+  std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
+
+  /// @param queues of all threads together share the queue depth and the memory.
+  WriteQueue make_queue(unsigned queues) const;
+  /// Hashes and writes one extent, once, unless it was put. Direct writes may be in flight until
+  /// the queue is drained.
+  /// @throws IoError.
+  void write(std::uint64_t extent, WriteQueue& queue);
+
+  /// Of the block tree; complete when all extents are written. Empty where the options want none.
+  ByteSpan leaves() const noexcept { return trees_.empty() ? ByteSpan() : trees_.front().leaves; }
+  IoMode io() const noexcept { return direct_fd_ ? IoMode::direct : IoMode::buffered; }
+  /// Why io() is not what was asked for.
+  const std::string& io_fallback() const noexcept { return io_fallback_; }
+
+  /// When all extents are written: what the image has behind `end`, up to `length`, which is the
+  /// file's length then; then the first page, with the header; then the sync that the options ask
+  /// for, linked behind it. @return seconds of the sync, nullopt where it is still to be done.
+  /// @throws IoError.
+  std::optional<double> finish(std::uint64_t length);
+
+ private:
+  void open_direct();
+  bool direct_pays() const;
+  void reserve(std::uint64_t end);
+  void reserve_ahead(std::uint64_t end);
+  void write_buffered(std::uint64_t begin, std::uint64_t end);
+  void write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& queue);
+  bool is_direct(ByteSpan memory) const noexcept;
+  std::uint64_t fill(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
+  void hash(std::uint64_t begin, ByteSpan bytes);
+
+  // The leaves of blocks of one size.
+  struct Tree {
+    std::uint64_t block_bytes;
+    std::vector<std::byte> leaves{};
+  };
+  static std::vector<Tree> possible_trees(const SaveOptions& options);
+  bool is_possible(const Tree& tree, std::uint64_t end) const noexcept;
+  MutableByteSpan leaf(Tree& tree, std::uint64_t offset) const;
+
+  const FileImage& image_;
+  const std::uint64_t expected_bytes_;
+  const SaveOptions& options_;
+  std::vector<Tree> trees_;  ///< of all sizes that the file may come to; one from set_end() on
+  const std::uint64_t extent_bytes_;
+  const std::uint64_t leaf_bytes_;
+  std::uint64_t end_ = 0;
+  std::uint64_t reserved_ = 0;
+  std::vector<bool> put_;  ///< by extent
+  io::UniqueFd direct_fd_;
+  std::size_t memory_alignment_ = io::kDirectAlignment;
+  std::string io_fallback_;
+};
+
+}  // namespace thalia::container

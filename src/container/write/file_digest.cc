@@ -1,0 +1,102 @@
+#include "container/write/file_digest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <system_error>
+
+#include "io/temporary_file.h"
+#include "thalia/output_file.h"
+
+namespace thalia::container {
+
+FileDigest::FileDigest(const FileImage& image, ByteSpan header, std::uint64_t end,
+                       std::uint64_t extent_bytes)
+    : image_(image),
+      header_(header),
+      end_(end),
+      extent_bytes_(extent_bytes),
+      extents_((end + extent_bytes - 1) / extent_bytes),
+      final_(std::make_unique<std::atomic<bool>[]>(extents_)) {
+  try {
+    thread_ = std::jthread([this] { follow(); });
+  } catch (const std::system_error&) {
+    // No more threads to be had: finish() does it.
+  }
+}
+
+FileDigest::~FileDigest() {
+  stopped_ = true;
+  for (std::uint64_t extent = 0; extent < extents_; ++extent) extent_is_final(extent);
+}
+
+void FileDigest::extent_is_final(std::uint64_t extent) noexcept {
+  final_[extent].store(true, std::memory_order_release);
+  final_[extent].notify_one();
+}
+
+void FileDigest::follow() {
+  try {
+    for (std::uint64_t extent = 0; extent < extents_; ++extent) {
+      final_[extent].wait(false, std::memory_order_acquire);
+      if (stopped_) return;
+      hash(extent * extent_bytes_, std::min((extent + 1) * extent_bytes_, end_));
+    }
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+}
+
+void FileDigest::hash(std::uint64_t begin, std::uint64_t end) {
+  if (begin == 0) {
+    hasher_.update(header_);
+    begin = header_.size();
+  }
+  image_.for_each(begin, end, [&](ByteSpan piece) { hasher_.update(piece); });
+}
+
+Digest256 FileDigest::finish(std::uint64_t length) {
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    follow();
+  }
+  if (error_) std::rethrow_exception(error_);
+  hash(end_, length);
+  return hasher_.finish();
+}
+
+namespace {
+
+std::filesystem::path sha256_path(std::filesystem::path path) {
+  path += ".sha256";
+  return path;
+}
+
+}  // namespace
+
+void check_sha256_name(const std::filesystem::path& path) {
+  io::check_name(sha256_path(path));
+}
+
+void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
+                       Durability durability) {
+  std::string line;
+  for (const std::uint8_t byte : digest.bytes) line += fmt::format("{:02x}", byte);
+  line += "  ";
+  // As sha256sum writes names that would break the line.
+  std::string name;
+  for (const char c : path.filename().string()) {
+    name += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  }
+  if (name != path.filename()) line.insert(0, "\\");
+  line += name + "\n";
+
+  OutputFile out(sha256_path(path), {.durability = durability});
+  out.write(as_byte_span(line));
+  out.commit();
+}
+
+}  // namespace thalia::container

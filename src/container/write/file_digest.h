@@ -1,0 +1,58 @@
+// SHA-256 of a whole file while it is written, and the line that sha256sum checks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "container/write/file_image.h"
+#include "integrity/sha256.h"
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// A thread follows the save in file order, as SHA-256 has to: one more pass over memory. What lies
+/// in the file already is read back.
+class FileDigest {
+ public:
+  /// @param image,header borrowed; the header's bytes are final, whatever the image has in their
+  /// place. @param end of the extents.
+  FileDigest(const FileImage& image, ByteSpan header, std::uint64_t end,
+             std::uint64_t extent_bytes);
+  ~FileDigest();
+  FileDigest(const FileDigest&) = delete;
+  FileDigest& operator=(const FileDigest&) = delete;
+
+  /// The image's bytes of that extent are final. Any thread, once an extent.
+  void extent_is_final(std::uint64_t extent) noexcept;
+  /// When all extents are final, and the image has what is behind them up to `length`.
+  /// @throws IoError.
+  Digest256 finish(std::uint64_t length);
+
+ private:
+  void follow();
+  void hash(std::uint64_t begin, std::uint64_t end);
+
+  const FileImage& image_;
+  const ByteSpan header_;
+  const std::uint64_t end_;
+  const std::uint64_t extent_bytes_;
+  const std::uint64_t extents_;
+  const std::unique_ptr<std::atomic<bool>[]> final_;  ///< by extent
+  std::atomic<bool> stopped_ = false;
+  std::exception_ptr error_;
+  integrity::Sha256 hasher_;
+  std::jthread thread_;  ///< destroyed first
+};
+
+/// @throws IoError (ENAMETOOLONG) where PATH.sha256 is no name: before a save, not after it.
+void check_sha256_name(const std::filesystem::path& path);
+
+/// Writes PATH.sha256 beside a file, which `sha256sum -c` takes in its folder. @throws IoError.
+void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
+                       Durability durability);
+
+}  // namespace thalia::container

@@ -1,0 +1,132 @@
+#include "container/write/file_image.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "container/write/draft.h"
+#include "io/posix_file.h"
+
+namespace thalia::container {
+namespace {
+
+// Enough to read back with few calls, small enough for a cache.
+constexpr std::uint64_t kReadBackBytes = 256 * 1024;
+
+}  // namespace
+
+void FileImage::add(std::uint64_t offset, ByteSpan bytes) {
+  if (!bytes.empty()) runs_.push_back({offset, bytes.size(), bytes.data()});
+}
+
+void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
+  for (const ByteSpan piece : pieces) {
+    add(offset, piece);
+    offset += piece.size();
+  }
+}
+
+void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
+  if (length != 0) runs_.push_back({offset, length, nullptr});
+}
+
+void FileImage::sort() {
+  std::sort(runs_.begin(), runs_.end(),
+            [](const Run& a, const Run& b) { return a.offset < b.offset; });
+}
+
+std::vector<FileImage::Run>::const_iterator FileImage::first_run(std::uint64_t offset) const {
+  return std::partition_point(runs_.begin(), runs_.end(),
+                              [&](const Run& run) { return run.offset + run.length <= offset; });
+}
+
+template <typename Visit>
+void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+  auto run = first_run(begin);
+  std::uint64_t at = begin;
+  while (at < end) {
+    const bool in_run = run != runs_.end() && run->offset <= at;
+    if (in_run) {
+      const std::uint64_t skip = at - run->offset;
+      const std::uint64_t length = std::min(run->length - skip, end - at);
+      visit(at, ByteSpan(run->bytes == nullptr ? nullptr : run->bytes + skip, length));
+      at += length;
+      ++run;
+    } else {
+      const std::uint64_t gap_end = run == runs_.end() ? end : std::min(end, run->offset);
+      const std::uint64_t length = std::min<std::uint64_t>(gap_end - at, zero_bytes().size());
+      visit(at, zero_bytes().first(length));
+      at += length;
+    }
+  }
+}
+
+void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
+                         const std::function<void(ByteSpan)>& visit) const {
+  std::vector<std::byte> buffer;
+  walk(begin, end, [&](std::uint64_t at, ByteSpan piece) {
+    if (piece.data() != nullptr) return visit(piece);
+    buffer.resize(std::min<std::uint64_t>(piece.size(), kReadBackBytes));
+    for (std::uint64_t done = 0; done < piece.size();) {
+      const MutableByteSpan part = MutableByteSpan(buffer).first(
+          std::min<std::uint64_t>(piece.size() - done, buffer.size()));
+      io::pread_all(fd_, begin_ + at + done, part, path_);
+      visit(part);
+      done += part.size();
+    }
+  });
+}
+
+void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const {
+  for_each(begin, end, [&](ByteSpan piece) {
+    std::memcpy(out.data(), piece.data(), piece.size());
+    out = out.subspan(piece.size());
+  });
+}
+
+ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
+  const auto run = first_run(begin);
+  if (run == runs_.end() || run->bytes == nullptr || run->offset > begin ||
+      run->offset + run->length < end)
+    return {};
+  return {run->bytes + (begin - run->offset), end - begin};
+}
+
+bool FileImage::has_written(std::uint64_t begin, std::uint64_t end) const {
+  for (auto run = first_run(begin); run != runs_.end() && run->offset < end; ++run) {
+    if (run->bytes == nullptr) return true;
+  }
+  return false;
+}
+
+void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
+  // Neighbouring pieces go out in one call; what is in the file already ends a batch.
+  std::vector<ByteSpan> batch;
+  std::uint64_t batch_begin = begin;
+  const auto flush = [&](std::uint64_t next) {
+    if (!batch.empty()) io::pwritev_all(fd_, begin_ + batch_begin, batch, path_);
+    batch.clear();
+    batch_begin = next;
+  };
+  walk(begin, end, [&](std::uint64_t at, ByteSpan piece) {
+    if (piece.data() == nullptr) {
+      flush(at + piece.size());
+    } else {
+      batch.push_back(piece);
+    }
+  });
+  flush(end);
+}
+
+void FileImage::write_at(std::uint64_t offset, ByteSpan bytes) const {
+  io::pwrite_all(fd_, begin_ + offset, bytes, path_);
+}
+
+void FileImage::start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept {
+  io::start_writeback(fd_, begin_ + offset, length);
+}
+
+void FileImage::set_length(std::uint64_t length) const {
+  io::set_file_size(fd_, begin_ + length, path_);
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,187 @@
+#include "container/write/finalize.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "base/fail.h"
+#include "container/file/closing_checksum.h"
+#include "container/write/directory_builder.h"
+#include "container/write/extent_writer.h"
+#include "container/write/file_digest.h"
+#include "container/write/file_image.h"
+#include "container/write/header_builder.h"
+#include "container/write/image_writer.h"
+#include "container/write/payload_digest.h"
+#include "container/write/section_image.h"
+#include "format/overlay.h"
+
+namespace thalia::container {
+namespace {
+
+using format::struct_bytes;
+
+class Finalizer {
+ public:
+  /// @param file null where it has no name.
+  Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options)
+      : file_(file),
+        draft_(draft),
+        layout_(store.layout()),
+        options_(options),
+        image_(store.image()),
+        extents_(store.extents()),
+        progress_(store.progress()),
+        sections_(draft, layout_),
+        header_(draft_header(draft, layout_)) {}
+
+  SaveResult run() {
+    add_sections();
+    add_tables();
+    complete_header();
+    image_.set_length(header_.file_length);
+    image_.sort();
+    extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
+    if (options_.sha256) {
+      digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
+    }
+    PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
+    write_image(extents_, payloads, late_bytes(), options_, progress_);
+    checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
+      image_.for_each(sizeof header_, header_.integrity_offset, visit);
+    });
+    image_.add(header_.integrity_offset, extents_.leaves());
+    image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
+    std::optional<Digest256> sha256;
+    if (digest_) sha256 = digest_->finish(header_.file_length);
+    written_header_ = header_;
+    if (file_) file_->prepare();
+    const std::optional<double> synced = extents_.finish(header_.file_length);
+
+    SaveResult result;
+    result.sync_seconds = synced.value_or(0);
+    if (file_) result.sync_seconds += file_->commit(synced.has_value());
+    result.file_bytes = header_.file_length;
+    for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
+    result.regions = header_.num_regions;
+    result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
+    result.total_neurons = header_.total_neurons;
+    result.total_synapses = header_.total_synapses;
+    result.closing_checksum = checksum_;
+    result.identity = identity();
+    result.digests = digests();
+    result.sha256 = sha256;
+    result.compression = *options_.compression;
+    result.io = extents_.io();
+    result.io_fallback = extents_.io_fallback();
+    return result;
+  }
+
+ private:
+  bool raw() const { return options_.compression == format::Codec::store && !draft_.delta; }
+
+  FileIdentity identity() const {
+    FileIdentity out{.closing_checksum = checksum_,
+                     .file_uuid = {},
+                     .generation = header_.generation,
+                     .file_length = header_.file_length,
+                     .training_steps = header_.training_steps};
+    std::copy(std::begin(header_.file_uuid), std::end(header_.file_uuid), out.file_uuid.begin());
+    return out;
+  }
+
+  // Of what comes out, where a delta stores less.
+  std::vector<TensorDigest> digests() const {
+    std::vector<TensorDigest> out;
+    out.reserve(draft_.tensors.size());
+    for (const DraftTensor& tensor : draft_.tensors) {
+      TensorDigest& digest =
+          out.emplace_back(TensorDigest{tensor.digest.crc32, tensor.digest.hash});
+      if (!tensor.delta) continue;
+      digest.crc32 = tensor.delta->crc32;
+      std::copy(std::begin(tensor.delta->content_hash), std::end(tensor.delta->content_hash),
+                digest.content_hash.bytes);
+    }
+    return out;
+  }
+
+  static std::uint64_t header_offset(const DraftTensor& tensor) {
+    return tensor.stored_offset - sizeof(format::TensorHeader);
+  }
+
+  LateBytes late_bytes() {
+    LateBytes late{
+        .header_offset = [this](std::uint32_t i) { return header_offset(draft_.tensors[i]); },
+        .complete_header =
+            [this](std::uint32_t i) { payload_headers_[i] = payload_header(draft_.tensors[i]); },
+        .tables_offset = header_.directory_offset,
+        .complete_tables = [this] { directory_.set_digests(draft_); }};
+    if (digest_) late.written = [this](std::uint64_t e) { digest_->extent_is_final(e); };
+    return late;
+  }
+
+  void add_payload(std::uint32_t i) {
+    const DraftTensor& tensor = draft_.tensors[i];
+    payload_headers_[i] = payload_header(tensor);
+    image_.add(header_offset(tensor), struct_bytes(payload_headers_[i]));
+    if (tensor.streamed || !raw()) return;  // the store has them
+    image_.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
+  }
+
+  void add_sections() {
+    image_.add(0, struct_bytes(written_header_));
+    sections_.add_to(image_);
+    payload_headers_.resize(draft_.tensors.size());
+    for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) add_payload(i);
+  }
+
+  void add_tables() {
+    directory_ = build_directory(draft_);
+    place_tables(header_, layout_.end(), directory_.bytes.size(), options_.checksum,
+                 options_.leaves, options_.block_log2);
+    image_.add(header_.directory_offset, directory_.bytes);
+    image_.add(header_.region_index_offset, std::as_bytes(sections_.region_index()));
+  }
+
+  void complete_header() {
+    set_timestamp(header_, options_.timestamp);
+    if (options_.file_uuid) {
+      std::copy(options_.file_uuid->begin(), options_.file_uuid->end(), header_.file_uuid);
+    } else {
+      set_random_uuid(header_);
+    }
+    set_header_crc(header_);
+    image_.add(header_.integrity_offset - sizeof header_,
+               struct_bytes(header_));  // the commit record
+  }
+
+  io::AtomicFile* file_;
+  Draft& draft_;
+  const Layout& layout_;
+  const SaveOptions& options_;
+  FileImage& image_;
+  ExtentWriter& extents_;
+  SaveProgress& progress_;
+  SectionImage sections_;
+  format::Header header_;
+  // What the image borrows besides.
+  format::Header written_header_{};  ///< zero until everything else is written
+  Digest256 checksum_{};
+  std::vector<format::TensorHeader> payload_headers_;
+  Directory directory_;
+  std::optional<FileDigest> digest_;  ///< destroyed first: its thread reads the rest
+};
+
+}  // namespace
+
+SaveResult finalize_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
+                         const SaveOptions& options) {
+  return Finalizer(&file, draft, store, options).run();
+}
+
+SaveResult finalize_unnamed(Draft& draft, PayloadStore& store, const SaveOptions& options) {
+  return Finalizer(nullptr, draft, store, options).run();
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,33 @@
+// The header of a file that is being written. docs/format.md, "Header".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "container/write/draft.h"
+#include "container/write/layout.h"
+#include "thalia/format/header.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// What a draft and its layout tell: magic, versions, flags, totals, and where metadata and
+/// connectivity stand. generation is 1; what the functions below fill in is zero.
+format::Header draft_header(const Draft& draft, const Layout& layout);
+
+/// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
+/// checksum. @param block_log2 nullopt: by the file's size.
+void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
+                  format::ChecksumType checksum, format::LeafAlgorithm leaves,
+                  std::optional<unsigned> block_log2);
+
+/// Seconds since 1970; nullopt: now.
+void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds);
+
+/// RFC 9562: version 4, variant 1.
+void set_random_uuid(format::Header& header);
+
+/// The last field. Any change behind it needs it anew.
+void set_header_crc(format::Header& header);
+
+}  // namespace thalia::container

@@ -1,0 +1,114 @@
+#include "container/write/image_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "integrity/content_hash.h"
+
+namespace thalia::container {
+namespace {
+
+// Extents take turns in file order. In its turn an extent's pieces of payload are digested; it is
+// written when, besides, every tensor with a header in it is digested, at once or by the thread
+// that digests the last such tensor: soon after, since pieces follow each other as extents do.
+class ImageWriter {
+ public:
+  ImageWriter(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+              const SaveOptions& options, SaveProgress& progress)
+      : extents_(extents),
+        payloads_(payloads),
+        late_(late),
+        options_(options),
+        progress_(progress),
+        count_(extents.extent_count()),
+        waiting_(std::make_unique<std::atomic<std::uint32_t>[]>(count_)),
+        open_tensors_(payloads.tensors().size()) {
+    for (std::uint64_t extent = 0; extent < count_; ++extent) waiting_[extent] = 1;  // its turn
+    for (const std::uint32_t tensor : payloads.tensors()) ++waiting_[extent_of_header(tensor)];
+    if (open_tensors_ != 0) {
+      for (std::uint64_t extent = first_table_extent(); extent < count_; ++extent)
+        ++waiting_[extent];
+    } else {
+      late_.complete_tables();
+    }
+  }
+
+  void run() {
+    const unsigned workers = resolve_threads(options_.threads, count_);
+    std::atomic<std::uint64_t> next{0};
+    parallel_for(workers, workers, [&](std::size_t) {
+      Worker worker{extents_.make_queue(workers), {}};
+      for (std::uint64_t extent;
+           (extent = next.fetch_add(1, std::memory_order_relaxed)) < count_;) {
+        try {
+          take_turn(extent, worker);
+        } catch (...) {
+          next.store(count_, std::memory_order_relaxed);  // the other threads stop too
+          throw;
+        }
+      }
+      if (worker.queue) worker.queue->drain();
+    });
+  }
+
+ private:
+  struct Worker {
+    WriteQueue queue;
+    integrity::Xxh3 hasher;
+  };
+
+  std::uint64_t extent_of_header(std::uint32_t tensor) const {
+    return late_.header_offset(tensor) / extents_.extent_bytes();
+  }
+  std::uint64_t first_table_extent() const { return late_.tables_offset / extents_.extent_bytes(); }
+
+  void take_turn(std::uint64_t extent, Worker& worker) {
+    stop_if_cancelled(options_.cancel);
+    const std::uint64_t begin = extent * extents_.extent_bytes();
+    const std::size_t end = payloads_.first_piece(begin + extents_.extent_bytes());
+    std::uint64_t digested = 0;
+    for (std::size_t piece = payloads_.first_piece(begin); piece < end; ++piece) {
+      const auto tensor = payloads_.digest(piece, worker.hasher);
+      digested += payloads_.length(piece);
+      if (!tensor) continue;
+      late_.complete_header(*tensor);
+      release(extent_of_header(*tensor), worker);
+      if (open_tensors_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_tables(worker);
+    }
+    release(extent, worker);
+    progress_.add(digested);
+  }
+
+  void release_tables(Worker& worker) {
+    late_.complete_tables();
+    for (std::uint64_t extent = first_table_extent(); extent < count_; ++extent)
+      release(extent, worker);
+  }
+
+  void release(std::uint64_t extent, Worker& worker) {
+    if (waiting_[extent].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    extents_.write(extent, worker.queue);
+    if (late_.written) late_.written(extent);
+  }
+
+  ExtentWriter& extents_;
+  PayloadDigest& payloads_;
+  const LateBytes& late_;
+  const SaveOptions& options_;
+  SaveProgress& progress_;
+  const std::uint64_t count_;
+  const std::unique_ptr<std::atomic<std::uint32_t>[]> waiting_;  ///< by extent: what it lacks
+  std::atomic<std::size_t> open_tensors_;
+};
+
+}  // namespace
+
+void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+                 const SaveOptions& options, SaveProgress& progress) {
+  ImageWriter(extents, payloads, late, options, progress).run();
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,231 @@
+#include "container/write/layout.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "format/payload.h"
+#include "thalia/format/connectivity.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+
+using format::align_up;
+
+Layout::Section Layout::section_of(Role role) noexcept {
+  switch (role) {
+    case Role::weights:
+      return Section::weights;
+    case Role::homeostatic:
+      return Section::homeostatic;
+    case Role::region_state:
+    case Role::learning_state:
+    case Role::oscillator:
+    case Role::neuromodulator:
+      return Section::dynamic;
+    case Role::optimizer:
+    case Role::buffer:
+    case Role::other:
+      break;
+  }
+  return Section::other;
+}
+
+Layout::Layout(const Draft& draft, BlockGaps gaps)
+    : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin), gaps_(gaps) {
+  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
+    if (!draft.tensors[i].in_place) file_order_.push_back(i);
+  }
+  if (file_order_.empty()) gaps_ = {};  // no payload that damage could spread from
+  const auto key = [&](std::uint32_t i) {
+    const DraftTensor& tensor = draft.tensors[i];
+    if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
+    const Section section = section_of(tensor.spec.role);
+    const Role role = section == Section::dynamic ? tensor.spec.role : Role::weights;
+    return std::tuple(tensor.region, static_cast<int>(section), role, i);
+  };
+  std::sort(file_order_.begin(), file_order_.end(),
+            [&](auto a, auto b) { return key(a) < key(b); });
+
+  metadata_ = draft.base.metadata.value_or(format::Extent{at_, draft.metadata.size()});
+  if (!draft.base.metadata) at_ += draft.metadata.size();
+}
+
+void Layout::open_region(std::uint32_t region) {
+  opened_ = region + 1;
+  RegionPlace& place = regions_[region];
+  if (draft_.regions[region].kept) {
+    place.extent = *draft_.regions[region].kept;
+    return;
+  }
+  at_ = gaps_.behind(align_up(at_, format::kAlignment));
+  region_ = region;
+  region_open_ = true;
+  const RegionSpec& spec = draft_.regions[region].spec;
+  place.extent.offset = at_;
+  place.header.n_neurons = spec.n_neurons;
+  place.header.n_inputs = spec.n_inputs;
+  place.header.neuron_type = static_cast<std::uint32_t>(spec.neuron_type);
+  place.extension.extension_length = format::kRegionExtensionLength;
+  at_ += sizeof(format::RegionHeader) + sizeof(format::RegionExtension);
+  place.header.config_offset = relative(at_);
+  place.header.config_length = spec.config_json.size();
+  at_ += spec.config_json.size();
+}
+
+void Layout::close_region() {
+  if (!region_open_) return;
+  close_section();
+  RegionPlace& place = regions_[region_];
+  const std::string& metadata = draft_.regions[region_].spec.metadata_json;
+  if (!metadata.empty()) {
+    at_ = align_up(at_, format::kAlignment);
+    place.extension.region_metadata_offset = relative(at_);
+    place.extension.region_metadata_length = metadata.size();
+    at_ += metadata.size();
+  }
+  place.extent.length = at_ - place.extent.offset;
+  region_open_ = false;
+}
+
+// Those behind the last tensor have none.
+void Layout::open_remaining_regions() {
+  close_region();
+  while (opened_ < regions_.size()) {
+    open_region(opened_);
+    close_region();
+  }
+}
+
+void Layout::open_section(Section section) {
+  section_ = section;
+  section_start_ = 0;  // weights and other start at their first tensor's header
+  if (section == Section::homeostatic) {
+    // 16 bytes of header and 32 of tensor header end on a 64-byte boundary.
+    section_start_ = align_up(at_ + 48, format::kAlignment) - 48;
+    at_ = section_start_ + sizeof(format::HomeostaticHeader);
+  } else if (section == Section::dynamic) {
+    section_start_ = align_up(at_, format::kAlignment);
+    at_ = section_start_ + sizeof(format::DynamicStateHeader);
+  }
+}
+
+void Layout::close_section() {
+  if (section_ == Section::none) return;
+  RegionPlace& place = regions_[region_];
+  const std::uint64_t offset = relative(section_start_);
+  const std::uint64_t length = at_ - section_start_;
+  switch (section_) {
+    case Section::none:
+      break;
+    case Section::weights:
+      place.header.weights_offset = offset;
+      place.header.weights_length = length;
+      break;
+    case Section::homeostatic:
+      place.header.homeostatic_offset = offset;
+      place.header.homeostatic_length = length;
+      break;
+    case Section::dynamic:
+      place.extension.dynamic_state_offset = offset;
+      place.extension.dynamic_state_length = length;
+      break;
+    case Section::other:
+      place.extension.other_offset = offset;
+      place.extension.other_length = length;
+      break;
+  }
+  section_ = Section::none;
+}
+
+void Layout::open_connectivity() {
+  at_ = gaps_.behind(align_up(at_, format::kAlignment));
+  region_ = kConnectivity;
+  connectivity_.offset = at_;
+  at_ += sizeof(format::ConnectivityHeader) +
+         draft_.connections.size() * sizeof(format::ConnectionEntry);
+  // No matrix shares a block with the list of them all.
+  at_ = gaps_.behind(at_ + sizeof(format::TensorHeader)) - sizeof(format::TensorHeader);
+}
+
+// What the headers say of the first tensor of a kind.
+void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
+  RegionPlace& place = regions_[region_];
+  const std::uint64_t offset = relative(header_offset);
+  if (role == Role::region_state && place.dynamic.has_region_state == 0) {
+    place.dynamic.has_region_state = 1;
+    place.dynamic.region_state_offset = offset;
+  } else if (role == Role::learning_state && place.dynamic.has_learning_state == 0) {
+    place.dynamic.has_learning_state = 1;
+    place.dynamic.learning_state_offset = offset;
+  } else if (role == Role::oscillator && place.dynamic.has_oscillators == 0) {
+    place.dynamic.has_oscillators = 1;
+    place.extension.oscillator_offset = offset;
+  } else if (role == Role::neuromodulator && place.dynamic.has_neuromodulators == 0) {
+    place.dynamic.has_neuromodulators = 1;
+    place.extension.neuromodulator_offset = offset;
+  }
+}
+
+std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
+  const DraftTensor& draft = draft_.tensors[tensor];
+  if (draft.region == kConnectivity) {
+    if (connectivity_.offset == 0) {
+      open_remaining_regions();
+      open_connectivity();
+    }
+  } else {
+    if (region_ != draft.region) close_region();
+    while (opened_ <= draft.region) {
+      close_region();
+      open_region(opened_);
+    }
+    const Section section = section_of(draft.spec.role);
+    if (section != section_) {
+      close_section();
+      open_section(section);
+    }
+  }
+  const std::uint64_t payload =
+      align_up(at_ + sizeof(format::TensorHeader), format::payload_alignment(draft.logical_length));
+  const std::uint64_t header = payload - sizeof(format::TensorHeader);
+  if (draft.region != kConnectivity) {
+    if (section_start_ == 0) {
+      section_start_ = header;
+      if (section_ == Section::weights)
+        regions_[region_].header.encoding_type = draft.result_encoding() == Encoding::csr;
+    }
+    note_first_tensor(draft.spec.role, header);
+  }
+  at_ = payload;
+  return payload;
+}
+
+void Layout::end_tensor(std::uint64_t stored_length) {
+  at_ += stored_length;
+}
+
+void Layout::finish() {
+  open_remaining_regions();
+  if (draft_.base.connectivity) {
+    connectivity_ = *draft_.base.connectivity;
+  } else if (!draft_.connections.empty()) {
+    connectivity_.length = at_ - connectivity_.offset;
+  }
+  at_ = gaps_.behind(at_);  // the directory
+}
+
+void place_tensors(Draft& draft, Layout& layout) {
+  for (const std::uint32_t i : layout.file_order()) {
+    DraftTensor& tensor = draft.tensors[i];
+    tensor.stored_offset = layout.begin_tensor(i);
+    if (tensor.in_chunks) {
+      tensor.move_chunks(tensor.stored_offset);
+    } else {
+      tensor.stored_length = tensor.logical_length;
+    }
+    layout.end_tensor(tensor.stored_length);
+  }
+  layout.finish();
+}
+
+}  // namespace thalia::container

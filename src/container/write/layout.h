@@ -1,0 +1,82 @@
+// Where everything before the directory lies, from names, types, shapes and stored lengths alone.
+// Of an append: where what is new lies, from draft.base.begin on, beside what is kept.
+// docs/format.md, "Placement".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "container/file/block_choice.h"
+#include "container/write/draft.h"
+#include "format/extent.h"
+#include "thalia/format/region.h"
+#include "thalia/format/state.h"
+
+namespace thalia::container {
+
+/// One region's extent and headers; offsets inside the headers are relative to the region, as they
+/// are stored.
+struct RegionPlace {
+  format::Extent extent;
+  format::RegionHeader header{};
+  format::RegionExtension extension{};
+  format::DynamicStateHeader dynamic{};
+};
+
+/// Places tensors one after the other in file order, so that a writer may learn a stored length
+/// only when it has stored the payload: begin_tensor(), end_tensor() for each of file_order(), then
+/// finish().
+class Layout {
+ public:
+  explicit Layout(const Draft& draft, BlockGaps gaps = {});
+
+  /// Of tensors that are to be placed: by region; in a region weights, homeostatic, dynamic state
+  /// by role, the others; then as declared.
+  std::span<const std::uint32_t> file_order() const noexcept { return file_order_; }
+
+  /// @return absolute offset of the payload; its 32-byte header lies directly before.
+  std::uint64_t begin_tensor(std::uint32_t tensor);
+  void end_tensor(std::uint64_t stored_length);
+  void finish();
+
+  // Valid after finish():
+  format::Extent metadata() const noexcept { return metadata_; }
+  const std::vector<RegionPlace>& regions() const noexcept { return regions_; }
+  /// Header, entries and matrices; empty where there are no connections.
+  format::Extent connectivity() const noexcept { return connectivity_; }
+  /// The next free byte.
+  std::uint64_t end() const noexcept { return at_; }
+
+ private:
+  enum class Section { none, weights, homeostatic, dynamic, other };
+  static Section section_of(Role role) noexcept;
+  void open_region(std::uint32_t region);
+  void close_region();
+  void open_remaining_regions();
+  void open_section(Section section);
+  void close_section();
+  void open_connectivity();
+  void note_first_tensor(Role role, std::uint64_t header_offset);
+  std::uint64_t relative(std::uint64_t absolute) const {
+    return absolute - regions_[region_].extent.offset;
+  }
+
+  const Draft& draft_;
+  std::vector<std::uint32_t> file_order_;
+  std::vector<RegionPlace> regions_;
+  format::Extent metadata_;
+  format::Extent connectivity_;
+  std::uint64_t at_;
+  BlockGaps gaps_;
+  std::uint32_t region_ = 0;  ///< the one that is open, or kConnectivity
+  bool region_open_ = false;
+  std::uint32_t opened_ = 0;  ///< regions opened so far
+  Section section_ = Section::none;
+  std::uint64_t section_start_ = 0;
+};
+
+/// Places the payloads of layout.file_order() as they are borrowed, one behind the other.
+void place_tensors(Draft& draft, Layout& layout);
+
+}  // namespace thalia::container

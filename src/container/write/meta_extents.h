@@ -1,0 +1,15 @@
+// What a side file has to hold of its source. docs/format.md, "Side files".
+#pragma once
+
+#include <vector>
+
+#include "container/file/open_file.h"
+#include "format/extent.h"
+
+namespace thalia::container {
+
+/// The header, the texts, and all tables, in file order; without what only leads to payloads.
+/// @throws FormatError; of a side file that lacks a table also UnsupportedError.
+std::vector<format::Extent> meta_extents(const detail::OpenFile& file);
+
+}  // namespace thalia::container

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "base/fail.h"
+#include "container/file/meta_file.h"
+#include "container/file/open_file.h"
+#include "container/wrap/frame_memory.h"
+#include "container/write/meta_extents.h"
+#include "integrity/crc32.h"
+#include "integrity/sha256.h"
+#include "io/posix_file.h"
+#include "thalia/format/meta.h"
+#include "thalia/metadata_file.h"
+#include "thalia/output_file.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using format::Extent;
+using format::MetaExtent;
+using format::MetaHeader;
+
+// Bytes of the source, verified where the block tree covers them: behind it, it is what verifies.
+ByteSpan source_bytes(const detail::OpenFile& file, const Extent& extent) {
+  const std::uint64_t covered_end = file.header().integrity_offset;
+  const std::uint64_t end = extent.offset + extent.length;
+  file.verified(extent.offset, std::min(end, covered_end) - extent.offset);
+  return file.unverified(extent.offset, extent.length);
+}
+
+class HashedOutput {
+ public:
+  explicit HashedOutput(OutputFile& out) : out_(out) {}
+  void write(ByteSpan bytes) {
+    hasher_.update(bytes);
+    out_.write(bytes);
+  }
+  void write_checksum() {
+    const Digest256 digest = hasher_.finish();
+    out_.write(std::as_bytes(std::span(digest.bytes)));
+  }
+
+ private:
+  OutputFile& out_;
+  integrity::Sha256 hasher_;
+};
+
+void write_side_file(const detail::OpenFile& file, OutputFile& target) {
+  const std::vector<Extent> extents = container::meta_extents(file);
+  std::vector<MetaExtent> table;
+  std::uint64_t held = 0;
+  for (const Extent& extent : extents) {
+    MetaExtent& entry = table.emplace_back();
+    entry.offset = extent.offset;
+    entry.length = extent.length;
+    held += extent.length;
+  }
+  const ByteSpan table_bytes = std::as_bytes(std::span(table));
+  MetaHeader header{};
+  std::memcpy(header.magic, format::kMetaMagic, sizeof header.magic);
+  header.meta_version = format::kMetaVersion;
+  header.extent_count = static_cast<std::uint32_t>(table.size());
+  header.source_length = file.header().file_length;
+  header.meta_length = sizeof header + table_bytes.size() + held + format::kChecksumLength;
+  std::memcpy(header.source_checksum, file.closing_checksum().data(),
+              sizeof header.source_checksum);
+  header.meta_crc32 = integrity::crc32(table_bytes, integrity::crc32(format::struct_bytes(header)));
+
+  HashedOutput out(target);
+  out.write(format::struct_bytes(header));
+  out.write(table_bytes);
+  for (const Extent& extent : extents) {
+    ByteSpan bytes = source_bytes(file, extent);
+    if (extent.offset == 0) {  // as it was when the file was opened: an append may change it
+      out.write(format::struct_bytes(file.header()));
+      bytes = bytes.subspan(sizeof(format::Header));
+    }
+    out.write(bytes);
+  }
+  out.write_checksum();
+}
+
+}  // namespace
+
+MetadataFileResult write_metadata_file(const std::filesystem::path& source,
+                                       const std::filesystem::path& target,
+                                       const MetadataFileOptions& options) {
+  const auto start = Clock::now();
+  const auto file = detail::OpenFile::open(source, {.access = options.access,
+                                                    .limits = options.limits,
+                                                    .threads = options.threads,
+                                                    .cancel = options.cancel});
+  container::check_not_the_source(source, target);
+  if (file->mapping().begin() != 0) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "a delta has no side file",
+                           {.path = source.string()});
+  }
+  OutputFile out(target, {.durability = options.durability, .cancel = options.cancel});
+  file->named([&] { write_side_file(*file, out); });
+  out.commit();
+  return {.source_bytes = file->header().file_length,
+          .output_bytes = out.size(),
+          .regions = file->region_count(),
+          .tensors = file->directory().tensor_count,
+          .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+}
+
+bool is_metadata_file(const std::filesystem::path& path) {
+  const io::UniqueFd fd = io::open_for_reading(path);
+  std::byte start[sizeof format::kMetaMagic]{};
+  const std::uint64_t size = io::file_size(fd.get(), path);
+  if (size < sizeof start) return false;
+  io::pread_all(fd.get(), 0, start, path);
+  return container::begins_side_file(start);
+}
+
+}  // namespace thalia

@@ -1,0 +1,95 @@
+#include "container/write/payload_digest.h"
+
+#include <algorithm>
+
+#include "container/write/piece_range.h"
+#include "integrity/crc32.h"
+#include "thalia/format/constants.h"
+
+namespace thalia::container {
+namespace {
+
+// What both hashes pass over while it is in the first caches.
+constexpr std::size_t kDigestStride = 64 * 1024;
+
+}  // namespace
+
+PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order)
+    : draft_(draft), slots_(draft.tensors.size()) {
+  static_assert(format::kContentPiece <= UINT32_MAX);
+  for (const std::uint32_t i : file_order) {
+    if (draft.tensors[i].streamed || draft.tensors[i].digested) continue;
+    if (draft.tensors[i].logical_length == 0) {
+      complete(i, 0);
+      continue;
+    }
+    slots_[i] = static_cast<std::uint32_t>(tensors_.size());
+    tensors_.push_back(i);
+  }
+  progress_ = std::make_unique<Progress[]>(tensors_.size());
+  for (std::size_t slot = 0; slot < tensors_.size(); ++slot) {
+    const DraftTensor& tensor = draft.tensors[tensors_[slot]];
+    progress_[slot].first_piece = pieces_.size();
+    for (std::uint64_t at = 0; at < tensor.logical_length; at += format::kContentPiece) {
+      pieces_.push_back({at, tensors_[slot],
+                         static_cast<std::uint32_t>(
+                             std::min(format::kContentPiece, tensor.logical_length - at))});
+    }
+    progress_[slot].missing = pieces_.size() - progress_[slot].first_piece;
+  }
+}
+
+std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
+  const auto found = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return draft_.tensors[piece.tensor].stored_offset + piece.begin < offset;
+  });
+  return static_cast<std::size_t>(found - pieces_.begin());
+}
+
+std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity::Xxh3& hasher) {
+  Piece& piece = pieces_[number];
+  const DraftTensor& tensor = draft_.tensors[piece.tensor];
+  bool whole = false;
+  hasher.reset();
+  for_each_part(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
+    whole = part.size() == piece.length && part.size() <= kDigestStride;
+    if (whole) piece.digest = integrity::xxh3_128(part);
+    for (std::size_t at = 0; at < part.size(); at += kDigestStride) {
+      const ByteSpan stride = part.subspan(at, std::min(kDigestStride, part.size() - at));
+      piece.crc32 = integrity::crc32(stride, piece.crc32);
+      if (!whole) hasher.update(stride);
+    }
+  });
+  if (!whole) piece.digest = hasher.finish();
+  Progress& progress = progress_[slots_[piece.tensor]];
+  if (progress.missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return std::nullopt;
+  complete(piece.tensor, progress.first_piece);
+  return piece.tensor;
+}
+
+void PayloadDigest::digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
+                                integrity::Xxh3& hasher) {
+  if (begin == end) return;
+  const std::size_t first = progress_[slots_[tensor]].first_piece;
+  const auto pieces_before = [](std::uint64_t at) {
+    return (at + format::kContentPiece - 1) / format::kContentPiece;
+  };
+  for (std::uint64_t i = pieces_before(begin); i < pieces_before(end); ++i)
+    digest(first + i, hasher);
+}
+
+void PayloadDigest::complete(std::uint32_t id, std::size_t first) {
+  DraftTensor& tensor = draft_.tensors[id];
+  const std::size_t count =
+      (tensor.logical_length + format::kContentPiece - 1) / format::kContentPiece;
+  std::vector<Digest128> digests(count);
+  std::uint32_t crc = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Piece& piece = pieces_[first + i];
+    crc = integrity::crc32_combine(crc, piece.crc32, piece.length);
+    digests[i] = piece.digest;
+  }
+  tensor.digest = {crc, integrity::xxh3_128(as_byte_span(digests))};
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,56 @@
+#include "container/write/payload_sink.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace thalia::container {
+
+void TailBuffer::keep(std::uint64_t offset, ByteSpan bytes) {
+  if (bytes.empty()) return;
+  if (bytes.size() <= left_) {
+    left_ -= bytes.size();
+    image_.add(offset, bytes_.emplace_back(bytes.begin(), bytes.end()));
+    return;
+  }
+  image_.write_at(offset, bytes);
+  image_.add_written(offset, bytes.size());
+}
+
+void PayloadSink::append(ByteSpan bytes) {
+  const std::uint64_t extent_bytes = extents_.extent_bytes();
+  if (!extents_.can_put()) {
+    tail_.keep(at_, bytes);
+    at_ += bytes.size();
+    gathered_from_ = at_;
+    return;
+  }
+  while (!bytes.empty()) {
+    const std::uint64_t into = at_ % extent_bytes;
+    const ByteSpan part = bytes.first(std::min<std::uint64_t>(bytes.size(), extent_bytes - into));
+    at_ += part.size();
+    bytes = bytes.subspan(part.size());
+    if (part.size() == extent_bytes) {
+      extents_.put(at_ - extent_bytes, part, queue_);
+      gathered_from_ = at_;
+      continue;
+    }
+    if (!extent_) extent_ = std::make_unique<io::AlignedBuffer>(extent_bytes);
+    std::memcpy(extent_->bytes().data() + into, part.data(), part.size());
+    if (at_ % extent_bytes != 0) continue;
+    if (gathered_from_ + extent_bytes == at_) {
+      extents_.put(gathered_from_, extent_->bytes(), queue_);
+      gathered_from_ = at_;
+    } else {  // the extent began before the payload did
+      finish();
+    }
+  }
+}
+
+void PayloadSink::finish() {
+  if (gathered_from_ == at_) return;
+  const std::uint64_t into = gathered_from_ % extents_.extent_bytes();
+  tail_.keep(gathered_from_, extent_->bytes().subspan(into, at_ - gathered_from_));
+  gathered_from_ = at_;
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,54 @@
+// One payload whose bytes come in order, on its way to the file: whole extents go out at once, what
+// shares an extent with something else is kept for the file's image.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "container/write/extent_writer.h"
+#include "container/write/file_image.h"
+#include "io/aligned_buffer.h"
+#include "thalia/bytes.h"
+
+namespace thalia::container {
+
+/// Keeps the ends of payloads in memory, up to a bound; beyond it they go into the file through the
+/// page cache, and are read back when their extent is hashed. Externally synchronised.
+class TailBuffer {
+ public:
+  TailBuffer(FileImage& image, std::uint64_t bound) : image_(image), left_(bound) {}
+  /// @throws IoError.
+  void keep(std::uint64_t offset, ByteSpan bytes);
+
+ private:
+  FileImage& image_;
+  std::uint64_t left_;
+  std::deque<std::vector<std::byte>> bytes_;  ///< the image borrows them
+};
+
+/// For one payload after the other; several may be in use at once. Externally synchronised.
+class PayloadSink {
+ public:
+  /// All are borrowed.
+  PayloadSink(ExtentWriter& extents, WriteQueue& queue, TailBuffer& kept)
+      : extents_(extents), queue_(queue), tail_(kept) {}
+
+  /// A payload that lies at `offset` in the file. The one before is finished.
+  void begin(std::uint64_t offset) noexcept { at_ = gathered_from_ = offset; }
+  /// @throws IoError.
+  void append(ByteSpan bytes);
+  /// The payload is complete. @throws IoError.
+  void finish();
+
+ private:
+  ExtentWriter& extents_;
+  WriteQueue& queue_;
+  TailBuffer& tail_;
+  std::unique_ptr<io::AlignedBuffer> extent_;  ///< made when it is first needed
+  std::uint64_t gathered_from_ = 0;            ///< what the extent holds: from here
+  std::uint64_t at_ = 0;                       ///< to here
+};
+
+}  // namespace thalia::container

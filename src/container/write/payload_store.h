@@ -1,0 +1,82 @@
+// Brings payloads on their way to the file when the declarations have ended: streamed ones at
+// offsets known beforehand, compressed ones one behind the other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "container/write/chunk_pipeline.h"
+#include "container/write/draft.h"
+#include "container/write/extent_writer.h"
+#include "container/write/file_image.h"
+#include "container/write/layout.h"
+#include "container/write/payload_sink.h"
+#include "container/write/progress.h"
+#include "thalia/options.h"
+
+namespace thalia::container {
+
+/// Borrowed raw payloads are not touched: they are written with the file's image. Externally
+/// synchronised.
+class PayloadStore {
+ public:
+  /// The draft and the options are borrowed.
+  PayloadStore(Draft& draft, int fd, const std::filesystem::path& path, const SaveOptions& options);
+
+  /// Appends to a streamed payload. @throws UsageError (size_mismatch, wrong_state), IoError.
+  void write(std::uint32_t tensor, ByteSpan piece);
+  /// Stores what is borrowed where it has to be compressed, and ends the layout.
+  /// @throws UsageError (size_mismatch) naming a streamed tensor that is incomplete.
+  void finish();
+
+  /// Every streamed payload is complete. @throws UsageError (size_mismatch) naming one that is not.
+  void check_complete() const;
+  /// Waits until nothing that was given is on its way: what is borrowed may move, and another
+  /// thread may go on. After check_complete(). @throws IoError, CancelledError.
+  void settle();
+
+  const Layout& layout() const noexcept { return layout_; }
+  /// After finish(): what is kept of payloads, and those that lie in the file.
+  FileImage& image() noexcept { return image_; }
+  /// After finish(): with the extents that were put.
+  ExtentWriter& extents() noexcept { return extents_; }
+  SaveProgress& progress() noexcept { return progress_; }
+
+ private:
+  struct Stream {
+    std::uint64_t written = 0;
+    integrity::ContentHasher hasher;
+    std::unique_ptr<PayloadSink> sink;  ///< null where too many are in use
+  };
+
+  // What a delta stores is known only when its tensor is at hand, as with compression.
+  bool compressing() const noexcept {
+    return options_.compression != format::Codec::store || draft_.delta;
+  }
+  Stream& stream_of(std::uint32_t tensor);
+  void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);
+  void end_raw(const DraftTensor& tensor, Stream& stream);
+  void write_compressed(std::uint32_t tensor, ByteSpan piece);
+  void advance_to(std::uint32_t tensor);
+  [[noreturn]] void fail_incomplete(std::uint32_t tensor) const;
+
+  Draft& draft_;
+  const SaveOptions& options_;
+  SaveProgress progress_;
+  Layout layout_;
+  FileImage image_;
+  ExtentWriter extents_;
+  TailBuffer tail_;
+  WriteQueue queue_;
+  std::vector<std::unique_ptr<Stream>> streams_;  ///< by tensor; null until its first byte
+  std::vector<std::unique_ptr<PayloadSink>> idle_sinks_;
+  std::size_t sinks_left_;  ///< that may still be made
+  // When compressing:
+  std::unique_ptr<PayloadSink> sink_;
+  std::unique_ptr<ChunkPipeline> pipeline_;
+  std::size_t next_ = 0;  ///< position in the file order
+};
+
+}  // namespace thalia::container

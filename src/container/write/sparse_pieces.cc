@@ -1,0 +1,64 @@
+#include "container/write/sparse_pieces.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "base/fail.h"
+#include "container/write/draft.h"
+#include "format/payload.h"
+
+namespace thalia::container {
+namespace {
+
+// The arrays of a sparse payload with the padding that stands between them.
+std::vector<ByteSpan> with_padding(
+    std::initializer_list<std::pair<format::Extent, ByteSpan>> arrays) {
+  std::vector<ByteSpan> pieces;
+  std::uint64_t at = 0;
+  for (const auto& [extent, bytes] : arrays) {
+    if (bytes.size() != extent.length) {
+      fail_argument(ErrorCode::size_mismatch, "payload",
+                    fmt::format("an array of {} bytes", bytes.size()),
+                    std::to_string(extent.length));
+    }
+    pieces.push_back(zero_bytes().first(extent.offset - at));
+    pieces.push_back(bytes);
+    at = extent.offset + extent.length;
+  }
+  return pieces;
+}
+
+}  // namespace
+
+template <typename Index>
+std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CsrArrays<Index>& arrays) {
+  spec.encoding = Encoding::csr;
+  spec.nnz = arrays.column_indices.size();
+  spec.wide_indices = sizeof(Index) == 8;
+  check_codes(spec);
+  const auto parts = format::csr_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  if (!parts) return {};
+  return with_padding({{parts->row_pointers, as_byte_span(arrays.row_pointers)},
+                       {parts->indices, as_byte_span(arrays.column_indices)},
+                       {parts->values, arrays.values}});
+}
+
+template <typename Index>
+std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CooArrays<Index>& arrays) {
+  spec.encoding = Encoding::coo;
+  spec.nnz = spec.shape.rank() == 0 ? 0 : arrays.indices.size() / spec.shape.rank();
+  spec.wide_indices = sizeof(Index) == 8;
+  check_codes(spec);
+  const auto parts = format::coo_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  if (!parts) return {};
+  return with_padding(
+      {{parts->indices, as_byte_span(arrays.indices)}, {parts->values, arrays.values}});
+}
+
+template std::vector<ByteSpan> sparse_pieces(TensorSpec&, const CsrArrays<std::uint32_t>&);
+template std::vector<ByteSpan> sparse_pieces(TensorSpec&, const CsrArrays<std::uint64_t>&);
+template std::vector<ByteSpan> sparse_pieces(TensorSpec&, const CooArrays<std::uint32_t>&);
+template std::vector<ByteSpan> sparse_pieces(TensorSpec&, const CooArrays<std::uint64_t>&);
+
+}  // namespace thalia::container

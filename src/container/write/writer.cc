@@ -1,0 +1,232 @@
+#include "thalia/writer.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/steps.h"
+#include "container/write/borrowed_indices.h"
+#include "container/write/check_options.h"
+#include "container/write/compression_probe.h"
+#include "container/write/draft.h"
+#include "container/write/file_digest.h"
+#include "container/write/finalize.h"
+#include "container/write/payload_store.h"
+#include "container/write/sparse_pieces.h"
+#include "container/write/writer_access.h"
+#include "io/atomic_file.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+class Writer::Impl {
+ public:
+  Impl(const std::filesystem::path& path, const SaveOptions& options)
+      : options_(options),
+        file_(path, {.durability = options.durability, .cancel = options.cancel}),
+        steps_("the save", file_.path().string(), [this] { file_.discard(); }) {
+    if (options.sha256) container::check_sha256_name(file_.path());
+  }
+
+  /// @param call takes the draft, which changes nothing where it throws UsageError.
+  template <typename Call>
+  auto declare(const char* what, Call call) {
+    return steps_.check_and_run([&] {
+      if (store_) {
+        throw UsageError(ErrorCode::wrong_state,
+                         fmt::format("{} after a payload was streamed", what),
+                         {.path = file_.path().string()});
+      }
+      return call(draft_);
+    });
+  }
+
+  void write(std::uint32_t tensor, ByteSpan piece) {
+    steps_.run([&] {
+      end_declarations();
+      store_->write(tensor, piece);
+    });
+  }
+
+  SaveResult commit() {
+    return steps_.finish([&] {
+      stop_if_cancelled(options_.cancel);
+      const auto begun = started_.value_or(Clock::now());
+      end_declarations();
+      container::check_borrowed_indices(draft_, options_.threads);
+      store_->finish();
+      SaveResult result = container::finalize_file(file_, draft_, *store_, options_);
+      if (result.sha256)
+        container::write_sha256_file(file_.path(), *result.sha256, options_.durability);
+      result.seconds = seconds_since(begun);
+      return result;
+    });
+  }
+
+  container::Draft& settle() {
+    try {
+      steps_.check_and_run([&] {  // what is missing the caller may still give
+        draft_.check_complete();
+        if (store_) store_->check_complete();
+      });
+    } catch (Error& error) {
+      error.add_path(file_.path().string());
+      throw;
+    }
+    if (store_) steps_.run([&] { store_->settle(); });
+    return draft_;
+  }
+  const container::Draft& draft() const { return draft_; }
+  const SaveOptions& options() const { return options_; }
+
+  void set_work(container::BackgroundWork work) noexcept {
+    options_.threads = work.threads;
+    options_.progress = std::move(work.progress);
+    options_.cancel = std::move(work.cancel);
+  }
+
+ private:
+  void end_declarations() {
+    if (store_) return;
+    started_ = Clock::now();
+    draft_.check_complete();
+    container::settle_compression(options_, draft_, file_.fd(), file_.path());
+    store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
+  }
+
+  SaveOptions options_;
+  io::AtomicFile file_;
+  container::Draft draft_;
+  std::unique_ptr<container::PayloadStore> store_;  ///< from the end of the declarations on
+  std::optional<Clock::time_point> started_;
+  Steps steps_;
+};
+
+Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
+  container::check_options(options);
+  impl_ = std::make_unique<Impl>(path, options);
+}
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+void Writer::set_metadata(std::string json) {
+  impl_->declare("set_metadata",
+                 [&](container::Draft& draft) { draft.set_metadata(std::move(json)); });
+}
+
+void Writer::set_training_steps(std::uint64_t steps) {
+  impl_->declare("set_training_steps",
+                 [&](container::Draft& draft) { draft.training_steps = steps; });
+}
+
+RegionId Writer::add_region(RegionSpec spec) {
+  return {impl_->declare(
+      "add_region", [&](container::Draft& draft) { return draft.add_region(std::move(spec)); })};
+}
+
+TensorId Writer::add_tensor(RegionId region, TensorSpec spec) {
+  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), {}, true);
+  })};
+}
+
+TensorId Writer::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
+  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), payload, false);
+  })};
+}
+
+template <typename Index>
+TensorId Writer::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays) {
+  std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
+  return {impl_->declare("add_csr", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
+}
+
+template <typename Index>
+TensorId Writer::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays) {
+  std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
+  return {impl_->declare("add_coo", [&](container::Draft& draft) {
+    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  })};
+}
+
+template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);
+template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_t>);
+template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
+template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
+
+std::uint32_t Writer::add_connection(std::string_view source_region,
+                                     std::string_view target_region) {
+  return impl_->declare("add_connection", [&](container::Draft& draft) {
+    return draft.add_connection(source_region, target_region);
+  });
+}
+
+TensorId Writer::add_connection_weights(std::uint32_t connection, TensorSpec spec,
+                                        ByteSpan payload) {
+  return {impl_->declare("add_connection_weights", [&](container::Draft& draft) {
+    return draft.add_connection_weights(connection, std::move(spec), payload);
+  })};
+}
+
+TensorId Writer::add_connection_delays(std::uint32_t connection, TensorSpec spec,
+                                       ByteSpan payload) {
+  return {impl_->declare("add_connection_delays", [&](container::Draft& draft) {
+    return draft.add_connection_delays(connection, std::move(spec), payload);
+  })};
+}
+
+void Writer::write(TensorId tensor, ByteSpan piece) {
+  impl_->write(tensor.value, piece);
+}
+
+SaveResult Writer::commit() {
+  return impl_->commit();
+}
+
+namespace container {
+
+TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                                     const format::QuantizedTensor& side, ByteSpan payload) {
+  return {writer.impl_->declare("add_quantized", [&](container::Draft& draft) {
+    return draft.add_quantized(region.value, std::move(spec), side, payload);
+  })};
+}
+
+Writer::Impl& WriterAccess::impl(const Writer& writer) {
+  if (!writer.impl_)
+    throw UsageError(ErrorCode::wrong_state, "the writer was moved from or saved before");
+  return *writer.impl_;
+}
+
+Draft& WriterAccess::settle(Writer& writer) {
+  return impl(writer).settle();
+}
+
+const Draft& WriterAccess::declared(const Writer& writer) {
+  return impl(writer).draft();
+}
+
+const SaveOptions& WriterAccess::options(const Writer& writer) {
+  return writer.impl_->options();
+}
+
+void WriterAccess::set_work(Writer& writer, BackgroundWork work) noexcept {
+  writer.impl_->set_work(std::move(work));
+}
+
+}  // namespace container
+
+}  // namespace thalia

@@ -1,0 +1,39 @@
+// What a save in the background does with a writer besides committing it.
+#pragma once
+
+#include <stop_token>
+
+#include "container/write/draft.h"
+#include "thalia/options.h"
+#include "thalia/writer.h"
+
+namespace thalia::container {
+
+/// Takes the place of what the writer's options say.
+struct BackgroundWork {
+  unsigned threads;
+  Progress progress;
+  std::stop_token cancel;
+};
+
+struct WriterAccess {
+  /// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
+  static TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                                const format::QuantizedTensor& side, ByteSpan payload);
+  /// Ends what is on its way of streamed payloads, so that commit() can be left to another thread
+  /// and the draft may be made to borrow other memory.
+  /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
+  /// from; UsageError for one that is incomplete, which it leaves as it is; IoError.
+  static Draft& settle(Writer& writer);
+  /// What a writer has been told so far. @throws UsageError (wrong_state) for one that was moved
+  /// from.
+  static const Draft& declared(const Writer& writer);
+  /// Of a writer that settle() accepted.
+  static const SaveOptions& options(const Writer& writer);
+  static void set_work(Writer& writer, BackgroundWork work) noexcept;
+
+ private:
+  static Writer::Impl& impl(const Writer& writer);
+};
+
+}  // namespace thalia::container

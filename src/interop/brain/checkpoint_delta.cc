@@ -1,0 +1,167 @@
+// BrainCheckpoint::save_delta.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/brain/packing.h"
+#include "io/temporary_file.h"
+#include "thalia/brain_checkpoint.h"
+#include "thalia/delta.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+using std::filesystem::path;
+
+DeltaTensorSource source_of(const model::StoredTensor& stored) {
+  return {.spec = stored.spec, .load = [tensor = stored.tensor] { return tensor; }};
+}
+
+DeltaState state_of(const model::StoredBrain& brain) {
+  DeltaState state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
+  for (const model::StoredRegion& region : brain.regions) {
+    DeltaRegionSource& source = state.regions.emplace_back(DeltaRegionSource{.spec = region.spec});
+    for (const model::StoredTensor& tensor : region.tensors)
+      source.tensors.push_back(source_of(tensor));
+  }
+  for (const model::StoredConnectionTensors& connection : brain.connections) {
+    DeltaConnectionSource source{.source = connection.source,
+                                 .target = connection.target,
+                                 .weights = source_of(connection.weights)};
+    if (connection.delays) source.delays = source_of(*connection.delays);
+    state.connections.push_back(std::move(source));
+  }
+  return state;
+}
+
+DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Packing& packing) {
+  const SaveOptions& save = options.brain.save;
+  // A level is one of zstd's where nothing else was named. Frames around the file are told of
+  // theirs alone, and add nothing to chunks that are compressed: differences that no codec has been
+  // at would not be stored as such.
+  const format::Codec usual =
+      options.brain.compression_level == 0 ? DeltaOptions{}.compression : format::Codec::zstd;
+  const format::Codec codec = packing.wrapper ? DeltaOptions{}.compression
+                              : options.brain.compression == BrainCompression::by_name
+                                  ? usual
+                                  : packing.chunks.value_or(usual);
+  return {.threshold = options.threshold,
+          .low_rank = options.low_rank,
+          .compression = codec,
+          .compression_level = packing.wrapper ? 0 : options.brain.compression_level,
+          .chunk_bytes = save.chunk_bytes,
+          .checksum = save.checksum,
+          .leaves = save.leaves,
+          .timestamp = save.timestamp,
+          .file_uuid = save.file_uuid,
+          .durability = packing.wrapper ? Durability::none : save.durability,
+          .threads = save.threads,
+          .memory_bytes = save.memory_bytes,
+          .progress = save.progress,
+          .cancel = save.cancel};
+}
+
+// The temporary file that frames go around is not the target, so write_delta() cannot know.
+void refuse_base(const path& target, const std::vector<path>& base) {
+  for (const path& file : base) {
+    if (!is_same_file(file, target)) continue;
+    throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
+                     {.path = target.string(), .field = "path"});
+  }
+}
+
+void check(const BrainDeltaOptions& options) {
+  if (options.brain.save.sha256)
+    fail_argument(ErrorCode::bad_argument, "sha256", "true", "false for a delta");
+  if (options.brain.quantization)
+    fail_argument(ErrorCode::bad_argument, "quantization", "options", "none for a delta");
+}
+
+BrainDeltaOptions with_policy(const BrainDeltaOptions& options, const PrecisionPolicy& base) {
+  BrainDeltaOptions out = options;
+  if (options.keep_policy && options.brain.precision_policy.keeps_all())
+    out.brain.precision_policy = base;
+  return out;
+}
+
+// A text that is no policy of ours is somebody's own word.
+PrecisionPolicy policy_of(const Reader& base) {
+  if (base.metadata_json().empty()) return {};
+  const Value metadata = model::read_metadata(base.metadata_json(), {});
+  const Value* const text = metadata.find("precision_policy");
+  if (text == nullptr || text->kind() != Value::Kind::string) return {};
+  try {
+    return parse_precision_policy(text->as_string());
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+/// @param base a ChainReader or a SavedState.
+template <typename Base>
+BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
+                             const BrainDeltaOptions& options, const interop::Packing& packing) {
+  const DeltaOptions delta = delta_options(options, packing);
+  DeltaResult written;
+  std::uint64_t file_bytes = 0;
+  if (packing.wrapper) {
+    const io::TemporaryFile plain(target);
+    written = write_delta(state, base, plain.path(), delta);
+    file_bytes = interop::wrap(plain.path(), target, *packing.wrapper, options.brain);
+  } else {
+    written = write_delta(state, base, target, delta);
+    file_bytes = written.file_bytes;
+  }
+  return {.path = target,
+          .file_bytes = file_bytes,
+          .base_bytes = written.base_bytes,
+          .depth = written.depth,
+          .tensors = written.tensors,
+          .unchanged_tensors = written.same,
+          .converted_tensors = written.converted,
+          .precision_policy = to_string(options.brain.precision_policy),
+          .changed_regions = std::move(written.changed_regions),
+          .removed_regions = std::move(written.removed_regions),
+          .identity = written.identity,
+          .digests = std::move(written.digests),
+          .low_rank = std::move(written.low_rank),
+          .seconds = written.seconds};
+}
+
+}  // namespace
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const path& base_checkpoint,
+                                             const BrainDeltaOptions& given) {
+  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  check(given);
+  ChainOptions chain;
+  chain.read.threads = given.brain.save.threads;
+  chain.search = given.search;
+  chain.bases = given.bases;
+  const ChainReader base = ChainReader::open(base_checkpoint, chain);
+  refuse_base(target, base.paths());
+  const BrainDeltaOptions options = with_policy(given, policy_of(base.reader()));
+  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
+                     packing);
+}
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const SavedBrain& base,
+                                             const BrainDeltaOptions& given) {
+  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  check(given);
+  refuse_base(target, {base.path});
+  const BrainDeltaOptions options = with_policy(given, base.options.precision_policy);
+  const SavedState saved{.path = base.path,
+                         .identity = base.identity,
+                         .state = state_of(interop::stored_brain(base.state, base.options)),
+                         .digests = base.digests};
+  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), saved, target, options,
+                     packing);
+}
+
+}  // namespace thalia

@@ -1,0 +1,131 @@
+#include "interop/brain/checkpoint_v01.h"
+
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "io/allocation_limit.h"
+#include "model/brain/stored_region.h"
+#include "model/brain/stored_tensor.h"
+#include "model/tensor/conversion.h"
+#include "thalia/checkpoint_metadata.h"
+#include "thalia/error.h"
+#include "thalia/format_version.h"
+#include "thalia/v01.h"
+#include "thalia/v01_state.h"
+
+namespace thalia::interop {
+namespace {
+
+using std::filesystem::path;
+
+using Names = std::unordered_set<std::string>;
+
+void keep_only(RegionSet& set, std::string_view prefix, const Names& wanted) {
+  RegionSet kept;
+  for (const std::string& name : set.names()) {
+    if (wanted.contains(std::string(prefix) + name)) kept.add(name, std::move(set.at(name)));
+  }
+  set = std::move(kept);
+}
+
+// Connections whose ends were left out go too.
+void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLoadReport& report) {
+  const Names wanted(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const bool known = name.starts_with(model::kPathwayPrefix)
+                           ? brain.pathways.contains(name.substr(model::kPathwayPrefix.size()))
+                           : brain.regions.contains(name);
+    if (!known)
+      throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
+  }
+  keep_only(brain.regions, "", wanted);
+  keep_only(brain.pathways, model::kPathwayPrefix, wanted);
+  std::erase_if(brain.connectivity.all(), [&](const BrainConnection& connection) {
+    const bool is_whole = wanted.contains(connection.source) && wanted.contains(connection.target);
+    if (!is_whole)
+      report.connections_left_out.push_back(connection.source + "->" + connection.target);
+    return !is_whole;
+  });
+}
+
+std::uint64_t dense_bytes(const Tensor& tensor) {
+  return tensor.shape().byte_length(tensor.dtype()).value_or(~std::uint64_t{0});
+}
+
+// As the original program does: sparse tensors become dense, and under a precision policy halves
+// and doubles become floats.
+void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
+  const unsigned threads = context.options.threads;
+  for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
+    if (!tensor.is_dense()) context.allocate(dense_bytes(tensor));
+    tensor = tensor.to_dense();
+    if (to_f32 && (tensor.dtype() == DType::f16 || tensor.dtype() == DType::f64))
+      tensor = model::convert_tensor(tensor, DType::f32, threads);
+  });
+}
+
+bool has_policy(const Value& metadata) {
+  const Value* policy = metadata.find("precision_policy");
+  return policy != nullptr && policy->kind() == Value::Kind::string &&
+         policy->as_string() != "fp32";
+}
+
+void restore(BrainState& brain, const model::LoadContext& context) {
+  const bool to_f32 = has_policy(brain.metadata);
+  for (RegionSet* set : {&brain.regions, &brain.pathways}) {
+    for (const std::string& name : set->names()) restore(set->at(name).state, to_f32, context);
+  }
+  restore(brain.state, to_f32, context);
+}
+
+}  // namespace
+
+bool is_v01(const path& source) {
+  const auto version = read_format_version(source);
+  return version && version->major == 0;
+}
+
+BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
+                          BrainLoadReport& report) {
+  const V01File file = read_v01(source, options.read);
+  if (options.on_warning) {
+    for (const std::string& warning : file.warnings) options.on_warning(warning);
+  }
+  BrainState brain = from_v01(file.document);
+  if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
+  if (options.restore) {
+    restore(brain, {.options = {.limits = options.read.limits, .threads = options.read.threads},
+                    .stored_bytes = file.file_bytes});
+  }
+  return brain;
+}
+
+BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
+  const V01File file = read_v01(source, options);
+  const format::V01Header& header = file.document.header;
+  BrainInfo info{
+      .path = source,
+      .file_bytes = file.file_bytes,
+      .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
+                     .to_string(),
+      .timestamp = header.timestamp,
+      .total_neurons = header.total_neurons,
+      .total_synapses = header.total_synapses,
+      .training_steps = header.training_steps};
+  const BrainState brain = from_v01(file.document);
+  info.regions = brain.regions.names();
+  info.pathways = brain.pathways.names();
+  info.connections = brain.connectivity.size();
+  info.metadata = file.document.metadata;
+  info.growth_history = checkpoint_metadata(info.metadata).growth_history;
+  return info;
+}
+
+void check_v01_brain(const path& source, const VerifyOptions& options) {
+  read_v01(source,
+           {.access = options.access, .limits = options.limits, .threads = options.threads});
+}
+
+}  // namespace thalia::interop

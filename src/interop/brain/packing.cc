@@ -1,0 +1,142 @@
+#include "interop/brain/packing.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "model/quantize/quantizer.h"
+#include "thalia/checkpoint_metadata.h"
+#include "thalia/format/constants.h"
+#include "thalia/version.h"
+#include "thalia/wrap.h"
+
+namespace thalia::interop {
+namespace {
+
+using std::filesystem::path;
+
+std::optional<format::Codec> codec_of_name(const path& target) {
+  const path extension = target.extension();
+  if (extension == ".zst") return format::Codec::zstd;
+  if (extension == ".lz4") return format::Codec::lz4;
+  return std::nullopt;
+}
+
+std::uint64_t seconds_since_1970() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+}
+
+Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
+  Value merged = brain.metadata;
+  for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
+  for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
+  CheckpointMetadata metadata = checkpoint_metadata(merged);
+  metadata.version =
+      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
+  metadata.thalia_version = library_version();
+  metadata.created = iso_time(options.save.timestamp.value_or(seconds_since_1970()));
+  if (!options.precision_policy.keeps_all())
+    metadata.other["precision_policy"] = to_string(options.precision_policy);
+  return to_value(metadata);
+}
+
+model::StoreOptions store_options(const BrainSaveOptions& options) {
+  model::StoreOptions store{.sparse = options.sparse,
+                            .include_homeostatic = options.include_homeostatic,
+                            .threads = options.save.threads};
+  if (!options.precision_policy.keeps_all()) {
+    store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
+                                                              const Tensor& tensor) {
+      return decide(policy, of, role, tensor.dtype(), tensor.element_count());
+    };
+  }
+  return store;
+}
+
+}  // namespace
+
+Packing packing_for(const path& target, BrainCompression compression) {
+  const auto named = codec_of_name(target);
+  std::optional<format::Codec> asked;
+  switch (compression) {
+    case BrainCompression::by_name:
+      return {.wrapper = named, .chunks = format::Codec::store};
+    case BrainCompression::none:
+      asked = format::Codec::store;
+      break;
+    case BrainCompression::zstd:
+      asked = format::Codec::zstd;
+      break;
+    case BrainCompression::lz4:
+      asked = format::Codec::lz4;
+      break;
+    case BrainCompression::plane_entropy:
+      asked = format::Codec::plane_entropy;
+      break;
+    case BrainCompression::packed_exponents:
+      asked = format::Codec::packed_exponents;
+      break;
+    case BrainCompression::automatic:
+      break;
+  }
+  if (!named) return {.wrapper = std::nullopt, .chunks = asked};
+  if (asked == named) return {.wrapper = named, .chunks = format::Codec::store};
+  fail_argument(
+      ErrorCode::bad_argument, "compression", printable(target.filename().string()),
+      fmt::format("{}, or a name that does not end in '{}'",
+                  *named == format::Codec::zstd ? "zstd" : "lz4", target.extension().string()),
+      "the name asks for another compression than the option");
+}
+
+model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
+                                bool check_shapes) {
+  model::StoreOptions store = store_options(options);
+  store.check_shapes = check_shapes;
+  Value metadata = completed_metadata(brain, options);
+  std::optional<model::Quantizer> quantizer;
+  if (options.quantization) {
+    quantizer.emplace(*options.quantization, model::lossy_generation_of(metadata),
+                      options.save.threads);
+    store.quantizer = &*quantizer;
+  }
+  model::StoredBrain stored = model::store_brain(brain, store);
+  if (quantizer && !quantizer->reports().empty()) {
+    model::set_lossy_generation(metadata, quantizer->generation());
+    stored.quantized = quantizer->reports();
+  }
+  if (quantizer) stored.not_finite = quantizer->not_finite();
+  stored.metadata_json = model::metadata_text(metadata);
+  return stored;
+}
+
+PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
+  PrecisionStatistics statistics;
+  const auto add = [&](const model::StoredTensor& stored) {
+    statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
+  };
+  for (const model::StoredRegion& region : brain.regions) {
+    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
+  }
+  for (const model::StoredConnectionTensors& connection : brain.connections) {
+    add(connection.weights);
+    if (connection.delays) add(*connection.delays);
+  }
+  return statistics;
+}
+
+std::uint64_t wrap(const path& plain, const path& target, format::Codec wrapper,
+                   const BrainSaveOptions& options) {
+  return compress_checkpoint(plain, target,
+                             {.algorithm = wrapper,
+                              .level = options.compression_level,
+                              .durability = options.save.durability,
+                              .threads = options.save.threads,
+                              .cancel = options.save.cancel})
+      .output_bytes;
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,198 @@
+#include "thalia/convert.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/convert/conversions.h"
+#include "interop/convert/migrations.h"
+#include "thalia/delta.h"
+#include "thalia/metadata_file.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
+  if (options.from) return *options.from;
+  if (const auto format = detect_format(input)) return *format;
+  throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
+                    {.path = input.string()});
+}
+
+// What lies at the output is about to be replaced, so only the name counts.
+FileFormat output_format(const std::filesystem::path& output, const ConvertOptions& options) {
+  if (options.to) return *options.to;
+  const std::string extension = output.extension().string();
+  if (const auto format = file_format_from_name(extension.empty() ? "" : extension.substr(1))) {
+    return *format;
+  }
+  throw UsageError(
+      ErrorCode::bad_argument, "the output's name tells no format, name one",
+      {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1, mckp"});
+}
+
+// From and to files of version 0.1.
+void run_v01(const std::filesystem::path& input, FileFormat from,
+             const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
+             ConvertResult& result) {
+  const auto lies_between = [](FileFormat format) {
+    return format != FileFormat::thalia && format != FileFormat::thalia_0_1;
+  };
+  if (lies_between(from) || lies_between(to)) {
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature, "convert it to a .thalia file first, and that one then",
+        {.path = input.string(),
+         .field = "to",
+         .value = fmt::format("{} to {}", file_format_name(from), file_format_name(to))});
+  }
+  if (to == FileFormat::thalia_0_1 && !options.precision.keeps_all()) {
+    fail_argument(ErrorCode::bad_argument, "precision", to_string(options.precision), "keep",
+                  "files of version 0.1 are written as they are");
+  }
+  MigrateResult done;
+  const MigrateOptions migrate{.across_major = true,
+                               .search = options.search,
+                               .bases = options.bases,
+                               .read = options.read,
+                               .save = options.save};
+  if (to == FileFormat::thalia) {
+    interop::v01_to_thalia(input, output, migrate, options.precision, done);
+  } else if (from == FileFormat::thalia) {
+    interop::thalia_to_v01(input, output, migrate, done);
+  } else {
+    interop::v01_to_v01(input, output, migrate, done);
+  }
+  result.losses = std::move(done.losses);
+  result.tensors = done.tensors;
+  result.input_bytes = file_bytes(input);
+  result.output_bytes = done.output_bytes;
+}
+
+bool names_side_file(const std::filesystem::path& output, const ConvertOptions& options) {
+  return !options.to && output.extension() == ".meta";
+}
+
+void write_side_file(const std::filesystem::path& input, const std::filesystem::path& output,
+                     const ConvertOptions& options, ConvertResult& result) {
+  const MetadataFileResult written = write_metadata_file(input, output,
+                                                         {.durability = options.save.durability,
+                                                          .access = options.read.access,
+                                                          .limits = options.read.limits,
+                                                          .threads = options.read.threads,
+                                                          .cancel = options.save.cancel});
+  result.input_bytes = written.source_bytes;
+  result.output_bytes = written.output_bytes;
+  result.tensors = written.tensors;
+  if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
+}
+
+ResolvedFile resolved_for(const std::filesystem::path& input, const std::filesystem::path& output,
+                          const ConvertOptions& options) {
+  return {input,
+          output.has_parent_path() ? output.parent_path() : ".",
+          {.read = options.read, .search = options.search, .bases = options.bases}};
+}
+
+void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
+                   FileFormat to, const ConvertOptions& options, ConvertResult& result) {
+  const ResolvedFile resolved = resolved_for(input, output, options);
+  const Reader& reader = resolved.reader();
+  if (to == FileFormat::mckp) {
+    interop::thalia_to_mckp(reader, output, options, result);
+  } else if (to == FileFormat::safetensors) {
+    interop::thalia_to_safetensors(reader, output, options, result);
+  } else {
+    std::vector<std::uint32_t> all(reader.region_count());
+    std::iota(all.begin(), all.end(), 0u);
+    interop::copy_thalia(reader, all, output, options, result);
+  }
+  if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+}
+
+void run(const std::filesystem::path& input, const std::filesystem::path& output,
+         const ConvertOptions& options, ConvertResult& result) {
+  if (names_side_file(output, options)) return write_side_file(input, output, options, result);
+  const FileFormat from = input_format(input, options);
+  const FileFormat to = output_format(output, options);
+  if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
+    run_v01(input, from, output, to, options, result);
+    return;
+  }
+  if (to == FileFormat::mst) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "files of this format are read only",
+                           {.path = output.string(), .field = "to", .value = "mst"});
+  }
+  if (to == FileFormat::safetensors &&
+      options.save.compression.value_or(format::Codec::store) != format::Codec::store) {
+    fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",
+                  "safetensors files are not compressed");
+  }
+  if (to != FileFormat::thalia && options.save.sha256) {
+    fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
+                  "it is written beside .thalia files");
+  }
+  if (from == FileFormat::thalia) return export_thalia(input, output, to, options, result);
+  if (to == FileFormat::mckp || from == FileFormat::mckp || from == FileFormat::mst) {
+    interop::convert_mckp(input, from, output, to, options, result);
+  } else if (to == FileFormat::thalia) {
+    interop::safetensors_to_thalia(input, output, options, result);
+  } else {
+    interop::safetensors_to_safetensors(input, output, options, result);
+  }
+}
+
+template <typename Work>
+ConvertResult timed(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  ConvertResult result;
+  work(result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace
+
+ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const ConvertOptions& options) {
+  return timed([&](ConvertResult& result) { run(input, output, options, result); });
+}
+
+ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
+                      const std::filesystem::path& output, const ConvertOptions& options) {
+  return timed([&](ConvertResult& result) {
+    const ResolvedFile resolved = resolved_for(input, output, options);
+    const Reader& reader = resolved.reader();
+    std::vector<std::uint32_t> numbers;
+    for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    interop::copy_thalia(reader, numbers, output, options, result);
+    if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+  });
+}
+
+namespace interop {
+
+TensorSpec spec_of(const TensorView& tensor) {
+  return {
+      .name = std::string(tensor.name()),
+      .dtype = tensor.dtype(),
+      .shape = tensor.shape(),
+      .role = tensor.role(),
+      // Restored on the way.
+      .encoding = tensor.encoding() == Encoding::quantized ? Encoding::dense : tensor.encoding(),
+      .nnz = tensor.nnz(),
+      .wide_indices = tensor.wide_indices()};
+}
+
+TensorSpec spec_of(const SafetensorsTensor& tensor) {
+  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+}
+
+}  // namespace interop
+}  // namespace thalia

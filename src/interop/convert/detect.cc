@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "container/file/delta_prefix.h"
+#include "container/file/meta_file.h"
+#include "container/wrap/seek_table.h"
+#include "interop/mckp/format.h"
+#include "interop/mst/parse.h"
+#include "interop/safetensors/parse.h"
+#include "interop/v01/file_start.h"
+#include "interop/v01/header.h"
+#include "interop/v01/wrapper.h"
+#include "io/posix_file.h"
+#include "thalia/convert.h"
+#include "thalia/error.h"
+#include "thalia/format/header.h"
+#include "thalia/format/little_endian.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+bool is_of_version_0_1(ByteSpan start) {
+  return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
+}
+
+// A broken frame is for a reader to refuse.
+bool holds_version_0_1(const std::filesystem::path& path) {
+  try {
+    return is_of_version_0_1(interop::read_file_start(path));
+  } catch (const FormatError&) {
+    return false;
+  }
+}
+
+bool begins_with(ByteSpan start, std::string_view magic) {
+  return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
+}
+
+// Inside is a pickle, which nothing here reads: better said at once than "not a checkpoint".
+void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
+  const auto wrapper = mithril_wrapper(start);
+  if (!wrapper) return;
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature,
+      *wrapper == MithrilWrapper::dcp
+          ? "a file of PyTorch's distributed checkpoints that mithril wrapped: a Python pickle"
+          : "what torch.save wrote, wrapped by mithril: a Python pickle",
+      {.path = path.string()});
+}
+
+std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
+  const io::UniqueFd fd = io::open_for_reading(path);
+  const std::uint64_t size = io::file_size(fd.get(), path);
+  std::array<std::byte, interop::kSafetensorsPrefix + 1> start{};
+  const std::size_t known = std::min<std::uint64_t>(size, start.size());
+  io::pread_all(fd.get(), 0, MutableByteSpan(start).first(known), path);
+
+  if (is_of_version_0_1(ByteSpan(start).first(known))) return FileFormat::thalia_0_1;
+  if (known >= sizeof format::kMagic &&
+      std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
+    return FileFormat::thalia;
+  }
+  if (begins_with(ByteSpan(start).first(known), interop::kMckpMagic)) return FileFormat::mckp;
+  if (begins_with(ByteSpan(start).first(known), interop::kMstMagic)) return FileFormat::mst;
+  refuse_wrapped(path, ByteSpan(start).first(known));
+  if (container::is_delta(ByteSpan(start).first(known))) return FileFormat::thalia;
+  if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
+  // Frames say only what is around a file; a reader tells what else is in them.
+  if (container::find_wrapper(fd.get(), path, size))
+    return holds_version_0_1(path) ? FileFormat::thalia_0_1 : FileFormat::thalia;
+  if (known < start.size()) return std::nullopt;
+  format::le64 header_length;
+  std::memcpy(&header_length, start.data(), sizeof header_length);
+  if (start.back() == std::byte{'{'} && header_length <= size - interop::kSafetensorsPrefix) {
+    return FileFormat::safetensors;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view file_format_name(FileFormat format) noexcept {
+  switch (format) {
+    case FileFormat::thalia:
+      return "thalia";
+    case FileFormat::safetensors:
+      return "safetensors";
+    case FileFormat::thalia_0_1:
+      return "thalia-0.1";
+    case FileFormat::mckp:
+      return "mckp";
+    case FileFormat::mst:
+      return "mst";
+  }
+  return "unknown";
+}
+
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
+  for (const FileFormat format : {FileFormat::thalia, FileFormat::safetensors,
+                                  FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst}) {
+    if (file_format_name(format) == name) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
+  if (is_file(path)) {
+    if (const auto format = format_of_content(path)) return format;
+  }
+  const std::string extension = path.extension().string();
+  return extension.empty() ? std::nullopt : file_format_from_name(extension.substr(1));
+}
+
+}  // namespace thalia

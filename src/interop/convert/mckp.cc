@@ -1,0 +1,162 @@
+// To and from mckp files, and from mst files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interop/convert/conversions.h"
+#include "interop/convert/flat_export.h"
+#include "interop/convert/precision_run.h"
+#include "interop/convert/region_ids.h"
+#include "interop/convert/tensor_list.h"
+#include "interop/safetensors/writer.h"
+#include "interop/shared/list_names.h"
+#include "thalia/error.h"
+#include "thalia/mckp.h"
+#include "thalia/writer.h"
+
+namespace thalia::interop {
+namespace {
+
+// The tensor in another type.
+Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const Tensor& tensor,
+                 DType to) {
+  if (to == tensor.dtype()) return tensor;
+  return Tensor::filled({.dtype = to, .shape = tensor.shape()}, [&](MutableByteSpan out) {
+    precision.convert(spec_of(from), tensor.bytes(), to, [&](ByteSpan piece) {
+      std::ranges::copy(piece, out.begin());
+      out = out.subspan(piece.size());
+    });
+  });
+}
+
+MckpWriteOptions mckp_options(const ConvertOptions& options) {
+  return {.codec = options.save.compression.value_or(format::Codec::plane_entropy),
+          .level = options.save.compression_level,
+          .content_digests = options.save.leaves,
+          .durability = options.save.durability,
+          .memory_bytes = options.save.memory_bytes,
+          .threads = options.save.threads,
+          .cancel = options.save.cancel};
+}
+
+void list_to_mckp(const TensorList& list, const path& output, const ConvertOptions& options,
+                  ConvertResult& result) {
+  PrecisionRun precision(options.precision, result);
+  MckpWriteOptions write = mckp_options(options);
+  write.training_step = list.training_step;
+  write.metadata = precision.note_in(list.metadata, options.read.limits.max_json_depth);
+  MckpWriter writer(output, write);
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    const SafetensorsTensor& tensor = list.tensors[i];
+    const DType dtype = precision.choose(tensor.name, spec_of(tensor));
+    writer.add(tensor.name, converted(precision, tensor, list.read(i), dtype));
+  }
+  result.output_bytes = writer.finish().file_bytes;
+}
+
+void list_to_thalia(const TensorList& list, const path& input, const path& output,
+                    const ConvertOptions& options, ConvertResult& result) {
+  struct Declared {
+    std::uint32_t region;
+    TensorId id;
+    std::size_t position;
+    DType dtype;
+  };
+  Writer writer(output, options.save);
+  PrecisionRun precision(options.precision, result);
+  writer.set_metadata(precision.note_in(list.metadata, options.read.limits.max_json_depth));
+  if (list.training_step) writer.set_training_steps(*list.training_step);
+  RegionIds regions;
+  std::vector<Declared> declared;
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    const SafetensorsTensor& tensor = list.tensors[i];
+    if (tensor.name.empty()) {
+      throw UnsupportedError(ErrorCode::unsupported_feature,
+                             "a tensor without a name, which .thalia has not",
+                             {.path = input.string(), .field = "name"});
+    }
+    const RegionId region = regions.of(writer, region_for_name(tensor.name, options.grouping));
+    TensorSpec spec = spec_of(tensor);
+    spec.dtype = precision.choose(tensor.name, spec);
+    const DType dtype = spec.dtype;
+    declared.push_back({.region = region.value,
+                        .id = writer.add_tensor(region, std::move(spec)),
+                        .position = i,
+                        .dtype = dtype});
+  }
+  // In the order of the output, which compressing asks for.
+  std::ranges::stable_sort(declared, {}, &Declared::region);
+  for (const Declared& one : declared) {
+    const SafetensorsTensor& tensor = list.tensors[one.position];
+    writer.write(one.id, converted(precision, tensor, list.read(one.position), one.dtype).bytes());
+  }
+  result.output_bytes = writer.commit().file_bytes;
+}
+
+void list_to_safetensors(const TensorList& list, const path& output, const ConvertOptions& options,
+                         ConvertResult& result) {
+  PrecisionRun precision(options.precision, result);
+  std::vector<SafetensorsTensor> tensors = list.tensors;
+  for (SafetensorsTensor& tensor : tensors)
+    tensor.dtype = precision.choose(tensor.name, spec_of(tensor));
+  TextMembers members = text_members(list.metadata, options.read.limits.max_json_depth);
+  if (!members.others.empty())
+    result.losses.push_back(fmt::format("metadata: {}", list_names(members.others)));
+  if (list.training_step.value_or(0) != 0) result.losses.push_back("the count of training steps");
+  std::optional<SafetensorsMetadata> metadata;
+  if (!members.texts.empty()) metadata = std::move(members.texts);
+  precision.note_in(metadata);
+  result.output_bytes = write_safetensors(
+      output, tensors, metadata,
+      {.max_header_bytes = options.max_safetensors_header_bytes,
+       .durability = options.save.durability,
+       .progress = options.save.progress,
+       .cancel = options.save.cancel},
+      [&](std::size_t i, const PieceSink& sink) {
+        sink(converted(precision, list.tensors[i], list.read(i), tensors[i].dtype).bytes());
+      });
+}
+
+}  // namespace
+
+void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptions& options,
+                    ConvertResult& result) {
+  try {
+    PrecisionRun precision(options.precision, result);
+    const FlatExport out =
+        plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
+    MckpWriteOptions write = mckp_options(options);
+    if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
+    const std::string_view metadata = reader.metadata_json();
+    write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),
+                                       options.read.limits.max_json_depth);
+    MckpWriter writer(output, write);
+    for (std::size_t i = 0; i < out.views.size(); ++i) {
+      const Tensor tensor = Tensor::from(out.views[i], options.read.limits);
+      SafetensorsTensor before = out.tensors[i];
+      before.dtype = tensor.dtype();
+      writer.add(out.tensors[i].name, converted(precision, before, tensor, out.tensors[i].dtype));
+    }
+    result.input_bytes = reader.file_bytes();
+    result.tensors = static_cast<std::uint32_t>(out.tensors.size());
+    result.output_bytes = writer.finish().file_bytes;
+  } catch (Error& error) {
+    error.add_path(reader.path().string());
+    throw;
+  }
+}
+
+void convert_mckp(const path& input, FileFormat from, const path& output, FileFormat to,
+                  const ConvertOptions& options, ConvertResult& result) {
+  const TensorList list = open_tensor_list(input, from, options);
+  result.input_bytes = list.file_bytes;
+  result.tensors = static_cast<std::uint32_t>(list.tensors.size());
+  if (to == FileFormat::mckp) return list_to_mckp(list, output, options, result);
+  if (to == FileFormat::safetensors) return list_to_safetensors(list, output, options, result);
+  list_to_thalia(list, input, output, options, result);
+}
+
+}  // namespace thalia::interop

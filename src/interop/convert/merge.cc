@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/fail.h"
+#include "interop/convert/conversions.h"
+#include "interop/convert/merge_plan.h"
+#include "interop/convert/thalia_copy.h"
+#include "thalia/merge.h"
+
+namespace thalia {
+
+ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
+                    const std::filesystem::path& output, const MergePreference& preference,
+                    const ConvertOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  if (inputs.empty()) fail_argument(ErrorCode::bad_argument, "inputs", "none", "one at least");
+  if (preference.kind == MergePreference::Kind::input && preference.number >= inputs.size()) {
+    fail_argument(ErrorCode::bad_argument, "preference", std::to_string(preference.number),
+                  fmt::format("below {}", inputs.size()));
+  }
+  std::vector<Reader> readers;
+  for (const auto& input : inputs) readers.push_back(Reader::open(input, options.read));
+
+  interop::MergeConflicts conflicts(readers, preference);
+  const auto regions = interop::plan_regions(readers, options.read.limits, conflicts);
+  const auto connections = interop::plan_connections(readers, conflicts);
+  std::string metadata = interop::merge_metadata(readers, options.read.limits, conflicts);
+  conflicts.throw_if_open();
+
+  ConvertResult result;
+  result.losses = conflicts.losses();
+  ConvertOptions unconverted = options;
+  unconverted.precision = {};
+  interop::ThaliaCopy copy(output, unconverted, result);
+  copy.set_metadata(std::move(metadata));
+  std::uint64_t steps = 0;
+  for (const Reader& reader : readers) {
+    steps = std::max<std::uint64_t>(steps, reader.header().training_steps);
+    result.input_bytes += reader.file_bytes();
+  }
+  copy.set_training_steps(steps);
+  for (const interop::Taken& region : regions)
+    copy.copy_region(readers[region.input].region(region.number));
+  for (const interop::Taken& connection : connections)
+    copy.copy_connection(readers[connection.input].connection(connection.number));
+  copy.finish();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace thalia

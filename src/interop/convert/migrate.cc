@@ -1,0 +1,164 @@
+#include "thalia/migrate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/brain/packing.h"
+#include "interop/convert/migrations.h"
+#include "interop/v01/metadata.h"
+#include "interop/v01/text.h"
+#include "thalia/brain_checkpoint.h"
+#include "thalia/convert.h"
+#include "thalia/paths.h"
+#include "thalia/v01.h"
+#include "thalia/v01_state.h"
+
+namespace thalia {
+namespace {
+
+using std::filesystem::path;
+
+V01Wrapper wrapper_of_name(const path& target) {
+  const path extension = target.extension();
+  if (extension == ".zst") return V01Wrapper::zstd;
+  if (extension == ".lz4") return V01Wrapper::lz4;
+  return V01Wrapper::none;
+}
+
+void write_original(const path& target, const V01Document& document, const MigrateOptions& options,
+                    bool aligned, MigrateResult& result) {
+  for (const V01Entry& entry : document.entries)
+    for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++result.tensors; });
+  result.output_bytes = write_v01(target, document,
+                                  {.wrapper = wrapper_of_name(target),
+                                   .aligned = aligned,
+                                   .durability = options.save.durability,
+                                   .cancel = options.save.cancel});
+}
+
+void same_major(const path& source, const path& target, const MigrateOptions& options,
+                MigrateResult& result) {
+  if (wrapper_of_name(target) != V01Wrapper::none) {
+    fail_argument(ErrorCode::bad_argument, "target", printable(target.filename().string()),
+                  "a name that does not end in .zst or .lz4",
+                  "files of 1.0 are compressed by compress_checkpoint()");
+  }
+  ConvertOptions convert_options{.from = FileFormat::thalia, .to = FileFormat::thalia};
+  convert_options.search = options.search;
+  convert_options.bases = options.bases;
+  convert_options.read = options.read;
+  convert_options.save = options.save;
+  ConvertResult converted = convert(source, target, convert_options);
+  result.losses = std::move(converted.losses);
+  result.tensors = converted.tensors;
+  result.output_bytes = converted.output_bytes;
+}
+
+void check_asked_for(const path& source, const FormatVersion& from, const FormatVersion& to,
+                     const MigrateOptions& options) {
+  const Migration migration = can_migrate(from, to);
+  if (!migration.possible) {
+    throw UnsupportedError(ErrorCode::unsupported_version, migration.reason,
+                           {.path = source.string(),
+                            .field = "target_version",
+                            .value = fmt::format("{} to {}", from.to_string(), to.to_string())});
+  }
+  if (!migration.automatic && !options.across_major) {
+    fail_argument(ErrorCode::bad_argument, "across_major", "false", "true", migration.reason);
+  }
+}
+
+FormatVersion version_of(const path& source) {
+  if (const auto version = read_format_version(source)) return *version;
+  if (is_v01_delta(source)) {
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature,
+        "a delta of the original program: its body is a Python pickle, which is never opened",
+        {.path = source.string(), .section = "file", .field = "magic", .offset = 0});
+  }
+  throw FormatError(ErrorCode::bad_magic, "no .thalia file",
+                    {.path = source.string(), .section = "header", .field = "magic", .offset = 0});
+}
+
+}  // namespace
+
+namespace interop {
+
+void v01_to_thalia(const path& source, const path& target, const MigrateOptions& options,
+                   const PrecisionPolicy& precision, MigrateResult& result) {
+  V01File file = read_v01(source, options.read);
+  result.warnings = std::move(file.warnings);
+  const std::uint64_t replaced = replace_lone_surrogates(file.document);
+  if (replaced != 0) {
+    result.losses.push_back(
+        fmt::format("{} lone surrogates in texts, which UTF-8 has not, become U+FFFD", replaced));
+  }
+  BrainSaveOptions save{.compression_level = options.save.compression_level,
+                        .precision_policy = precision,
+                        .sparse = SparseStorage::as_is,
+                        .save = options.save};
+  if (!save.save.timestamp) save.save.timestamp = std::uint64_t{file.document.header.timestamp};
+  const BrainSaveResult saved =
+      save_brain(from_v01(file.document), target, save, /*check_shapes=*/false);
+  result.tensors = saved.tensors;
+  result.output_bytes = saved.file_bytes;
+}
+
+void thalia_to_v01(const path& source, const path& target, const MigrateOptions& options,
+                   MigrateResult& result) {
+  // As they are stored: the original has sparse tensors and half precision too, and the same note
+  // on them in its metadata.
+  const BrainState brain = BrainCheckpoint::load(
+      source,
+      {.restore = false, .search = options.search, .bases = options.bases, .read = options.read});
+  V01StateOptions state{.timestamp = options.save.timestamp};
+  if (!state.timestamp && !noted_v01_timestamp(brain))
+    state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;
+  V01Conversion conversion = to_v01(brain, state);
+  write_original(target, conversion.document, options, /*aligned=*/false, result);
+  result.losses = std::move(conversion.losses);
+}
+
+void v01_to_v01(const path& source, const path& target, const MigrateOptions& options,
+                MigrateResult& result) {
+  V01File file = read_v01(source, options.read);
+  result.warnings = std::move(file.warnings);
+  write_original(target, file.document, options, file.aligned, result);
+}
+
+}  // namespace interop
+
+MigrateResult migrate(const path& source, const path& target, const FormatVersion& target_version,
+                      const MigrateOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  MigrateResult result{.from = version_of(source), .to = target_version};
+  check_asked_for(source, result.from, target_version, options);
+  if (is_same_file(source, target)) {
+    fail_argument(ErrorCode::bad_argument, "target", printable(target.string()),
+                  "another file than the source");
+  }
+  result.input_bytes = file_bytes(source);
+  if (result.from.major == 0 && target_version.major == 0) {
+    interop::v01_to_v01(source, target, options, result);
+  } else if (result.from.major == 0) {
+    interop::v01_to_thalia(source, target, options, {}, result);
+  } else {
+    if (result.from.minor != 0 || result.from.patch != 0) {
+      result.warnings.push_back(
+          fmt::format("format version {} is read as 1.0.0", result.from.to_string()));
+    }
+    if (target_version.major == 0) {
+      interop::thalia_to_v01(source, target, options, result);
+    } else {
+      same_major(source, target, options, result);
+    }
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace thalia

@@ -1,0 +1,68 @@
+#include "interop/convert/payload_pieces.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::interop {
+namespace {
+
+// Of one thread at a time. A chunk that two of them share is decoded twice.
+constexpr std::uint64_t kPieceBytes = 8 << 20;
+
+// Decodes rows [begin, end) of the outermost dimension, `rows_in_turn` of them on each thread.
+void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t end,
+                 std::uint64_t rows_in_turn, unsigned threads, MutableByteSpan out) {
+  const std::uint64_t row_bytes = out.size() / (end - begin);
+  parallel_for((end - begin + rows_in_turn - 1) / rows_in_turn, threads, [&](std::size_t i) {
+    const std::uint64_t first = begin + i * rows_in_turn;
+    const std::uint64_t last = std::min(end, first + rows_in_turn);
+    std::vector<SliceRange> ranges;
+    for (const std::uint64_t extent : tensor.shape().extents()) ranges.push_back({0, extent});
+    ranges[0] = {first, last};
+    tensor.read_slice(ranges, out.subspan((first - begin) * row_bytes, (last - first) * row_bytes));
+  });
+}
+
+}  // namespace
+
+ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
+                       const ReadLimits& limits) {
+  if (tensor.encoding() == Encoding::quantized) {
+    io::check_allocation("payload", tensor.dense_bytes(), limits, tensor.stored_bytes());
+    scratch.resize(tensor.dense_bytes());
+    tensor.read_dense(scratch);
+    return scratch;
+  }
+  if (tensor.is_raw()) return tensor.bytes();
+  io::check_allocation("payload", tensor.logical_bytes(), limits, tensor.stored_bytes());
+  scratch.resize(tensor.logical_bytes());
+  tensor.read(scratch);
+  return scratch;
+}
+
+void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
+                   const ReadOptions& options, const PieceSink& visit) {
+  const unsigned threads = resolve_threads(options.threads);
+  const bool has_rows = tensor.encoding() == Encoding::dense && tensor.shape().rank() != 0 &&
+                        !dtype_is_packed(tensor.dtype());
+  if (tensor.is_raw() || !has_rows || tensor.logical_bytes() <= threads * kPieceBytes) {
+    visit(fetch_payload(tensor, scratch, options.limits));
+    return;
+  }
+  const std::uint64_t rows = tensor.shape()[0];
+  const std::uint64_t row_bytes = tensor.logical_bytes() / rows;
+  const std::uint64_t rows_in_turn = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
+  const std::uint64_t rows_at_once = std::min(rows, rows_in_turn * threads);
+  io::check_allocation("payload", rows_at_once * row_bytes, options.limits, tensor.stored_bytes());
+  for (std::uint64_t begin = 0; begin < rows; begin += rows_at_once) {
+    const std::uint64_t end = std::min(rows, begin + rows_at_once);
+    scratch.resize((end - begin) * row_bytes);
+    decode_rows(tensor, begin, end, rows_in_turn, threads, scratch);
+    visit(scratch);
+  }
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,125 @@
+#include "interop/convert/precision_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "codec/float/loss.h"
+#include "format/payload.h"
+#include "json/copy.h"
+#include "thalia/brain_region.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::interop {
+namespace {
+
+// Small enough for the nearest caches: it is read twice, to convert and to measure.
+constexpr std::size_t kPieceElements = 16 << 10;
+
+// The arrays of a sparse payload; only the type's alignment and width depend on it.
+format::SparseParts sparse_parts(const TensorSpec& spec, DType dtype) {
+  return *(spec.encoding == Encoding::csr
+               ? format::csr_parts(dtype, spec.shape, spec.nnz, spec.wide_indices)
+               : format::coo_parts(dtype, spec.shape, spec.nnz, spec.wide_indices));
+}
+
+}  // namespace
+
+PrecisionRun::PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result)
+    : policy_(policy), result_(result), keeps_all_(policy.keeps_all()) {}
+
+DType PrecisionRun::choose(std::string_view path, const TensorSpec& spec) {
+  const std::uint64_t count = spec.shape.element_count().value_or(~std::uint64_t{0});
+  const DType dtype = keeps_all_ ? spec.dtype : decide(policy_, path, spec.role, spec.dtype, count);
+  const auto bytes =
+      format::payload_length(spec.encoding, dtype, spec.shape, spec.nnz, spec.wide_indices);
+  result_.precision.add(dtype, bytes.value_or(~std::uint64_t{0}));
+  result_.converted_tensors += dtype == spec.dtype ? 0 : 1;
+  return dtype;
+}
+
+DType PrecisionRun::choose(const RegionView& region, const TensorSpec& spec) {
+  if (keeps_all_) return choose(spec.name, spec);
+  return choose(
+      fmt::format("regions.{}.{}.{}", region.name(), component_of_role(spec.role), spec.name),
+      spec);
+}
+
+DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
+                           const TensorSpec& spec) {
+  if (keeps_all_) return choose(spec.name, spec);
+  return choose(fmt::format("connections.{}->{}.{}", connection.source, connection.target, matrix),
+                spec);
+}
+
+void PrecisionRun::convert(const TensorSpec& spec, ByteSpan payload, DType to,
+                           const PieceSink& sink) {
+  if (spec.encoding == Encoding::dense) {
+    convert_elements(spec.dtype, to, payload, sink);
+    return;
+  }
+  const format::SparseParts from_parts = sparse_parts(spec, spec.dtype);
+  const format::SparseParts to_parts = sparse_parts(spec, to);
+  const std::uint64_t indices_end = from_parts.indices.offset + from_parts.indices.length;
+  if (indices_end != 0) sink(payload.first(indices_end));
+  constexpr std::array<std::byte, 8> kPadding{};
+  const std::uint64_t padding = to_parts.values.offset - indices_end;
+  if (padding != 0) sink(ByteSpan(kPadding).first(padding));
+  convert_elements(spec.dtype, to,
+                   payload.subspan(from_parts.values.offset, from_parts.values.length), sink);
+}
+
+void PrecisionRun::convert_elements(DType from, DType to, ByteSpan elements,
+                                    const PieceSink& sink) {
+  const std::size_t from_bytes = dtype_bits(from) / 8, to_bytes = dtype_bits(to) / 8;
+  piece_.resize(kPieceElements * sizeof(double));
+  codec::ConversionLoss loss{result_.overflowed, result_.largest_rounding_error};
+  while (!elements.empty()) {
+    const ByteSpan in = elements.first(std::min(elements.size(), kPieceElements * from_bytes));
+    const MutableByteSpan out = MutableByteSpan(piece_).first(in.size() / from_bytes * to_bytes);
+    codec::convert_elements(from, to, in, out);
+    codec::measure_loss(from, to, in, out, loss);
+    sink(out);
+    elements = elements.subspan(in.size());
+  }
+  result_.overflowed = loss.overflowed;
+  result_.largest_rounding_error = loss.largest_error;
+}
+
+std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_depth) const {
+  if (keeps_all_) return metadata_json;
+  if (metadata_json.empty()) metadata_json = "{}";
+  const std::string name = to_string(policy_);
+  std::string text;
+  JsonWriter json(text);
+  bool noted = false;
+  json.begin_object();
+  for (const auto& [key, value] : json::members_of(metadata_json, max_json_depth)) {
+    json.key(key);
+    if (key == kPrecisionPolicyKey) {
+      json.value(name);
+      noted = true;
+    } else {
+      json.raw(value);
+    }
+  }
+  if (!noted) json.member(kPrecisionPolicyKey, name);
+  json.end_object();
+  return text;
+}
+
+void PrecisionRun::note_in(std::optional<SafetensorsMetadata>& metadata) const {
+  if (keeps_all_) return;
+  if (!metadata) metadata.emplace();
+  const auto found = std::find_if(metadata->begin(), metadata->end(), [](const auto& member) {
+    return member.first == kPrecisionPolicyKey;
+  });
+  if (found != metadata->end()) {
+    found->second = to_string(policy_);
+  } else {
+    metadata->emplace_back(kPrecisionPolicyKey, to_string(policy_));
+  }
+}
+
+}  // namespace thalia::interop

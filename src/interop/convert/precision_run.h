@@ -1,0 +1,52 @@
+// The precision of one conversion's tensors: what each is stored in, its payload on the way there,
+// and what that cost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interop/shared/piece_sink.h"
+#include "thalia/convert.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+#include "thalia/tensor.h"
+
+namespace thalia::interop {
+
+/// Borrowed policy and result, in which it counts. Externally synchronised.
+class PrecisionRun {
+ public:
+  PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result);
+
+  /// The policy's choice for a tensor; counts the tensor as it will be stored.
+  DType choose(std::string_view path, const TensorSpec& spec);
+  /// By the path that a tensor of a region, or of a connection, has in a state.
+  DType choose(const RegionView& region, const TensorSpec& spec);
+  DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
+
+  /// Hands on the payload of `spec` with its elements, or the values of its sparse arrays, as `to`,
+  /// a piece at a time, of which one is in memory. A dense payload may come in pieces itself.
+  void convert(const TensorSpec& spec, ByteSpan payload, DType to, const PieceSink& sink);
+
+  /// A metadata object with the policy in it; unchanged where the policy keeps all tensors. Keys
+  /// keep their order. @throws FormatError where it is no JSON object.
+  std::string note_in(std::string metadata_json, unsigned max_json_depth) const;
+  /// The same for safetensors.
+  void note_in(std::optional<SafetensorsMetadata>& metadata) const;
+
+ private:
+  void convert_elements(DType from, DType to, ByteSpan elements, const PieceSink& sink);
+
+  const PrecisionPolicy& policy_;
+  ConvertResult& result_;
+  const bool keeps_all_;
+  std::vector<std::byte> piece_;
+};
+
+/// The name of the metadata's member, and of safetensors' too.
+inline constexpr std::string_view kPrecisionPolicyKey = "precision_policy";
+
+}  // namespace thalia::interop

@@ -1,0 +1,136 @@
+#include "interop/convert/thalia_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "container/append/copied_tensor.h"
+#include "container/file/short_name.h"
+#include "interop/convert/payload_pieces.h"
+#include "interop/shared/list_names.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+// In the order of their bytes, which is that of their declaration.
+std::vector<TensorView> tensors_of(const RegionView& region) {
+  std::vector<TensorView> tensors;
+  tensors.reserve(region.tensor_count());
+  for (std::uint32_t i = 0; i < region.tensor_count(); ++i) tensors.push_back(region.tensor(i));
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
+    return a.stored_offset() < b.stored_offset();
+  });
+  return tensors;
+}
+
+void check_encoding(const TensorView& tensor) {
+  if (tensor.encoding() <= Encoding::quantized) return;
+  throw UnsupportedError(ErrorCode::unsupported_feature, "cannot copy this encoding",
+                         {.field = "encoding",
+                          .region = printable(Reader::region_name(tensor)),
+                          .tensor = printable(tensor.name()),
+                          .value = std::string(encoding_name(tensor.encoding()))});
+}
+
+// Elements of quantized tensors are nowhere: they are restored, and written as they come out.
+bool is_in_place(const TensorView& tensor) {
+  return tensor.is_raw() && tensor.encoding() != Encoding::quantized;
+}
+
+}  // namespace
+
+ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result)
+    : read_(options.read),
+      result_(result),
+      precision_(options.precision, result),
+      writer_(output, options.save) {}
+
+void ThaliaCopy::set_metadata(std::string metadata_json) {
+  std::string metadata = precision_.note_in(std::move(metadata_json), read_.limits.max_json_depth);
+  if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
+}
+
+// Raw payloads that stay as they are, are borrowed from the mapping. Others are streamed in the
+// order of declaration, so that one decompressed payload, or one converted piece, at a time is in
+// memory.
+void ThaliaCopy::copy_region(const RegionView& region) {
+  const RegionId id = writer_.add_region(container::region_spec(region));
+  full_names_.emplace(container::short_name_string(region.name()), region.name());
+  for (const TensorView& tensor : tensors_of(region)) {
+    check_encoding(tensor);
+    TensorSpec spec = spec_of(tensor);
+    const DType dtype = spec.dtype = precision_.choose(region, spec);
+    if (is_in_place(tensor) && dtype == tensor.dtype()) {
+      writer_.add_tensor(id, std::move(spec), tensor.bytes());
+    } else {
+      streamed_.push_back({writer_.add_tensor(id, std::move(spec)), tensor, dtype});
+    }
+  }
+}
+
+void ThaliaCopy::copy_connection(const ConnectionView& connection) {
+  const auto source = full_names_.find(connection.source);
+  const auto target = full_names_.find(connection.target);
+  if (source == full_names_.end() || target == full_names_.end()) {
+    dropped_.push_back(fmt::format("{}->{}", connection.source, connection.target));
+    return;
+  }
+  const std::uint32_t id = writer_.add_connection(source->second, target->second);
+  const auto take = [&](std::string_view matrix, const TensorView& view, const auto& add) {
+    check_encoding(view);
+    TensorSpec spec = spec_of(view);
+    spec.dtype = precision_.choose(connection, matrix, spec);
+    const ByteSpan payload = borrowed(view, spec.dtype);
+    add(std::move(spec), payload);
+  };
+  take("weights", connection.weights, [&](TensorSpec spec, ByteSpan payload) {
+    writer_.add_connection_weights(id, std::move(spec), payload);
+  });
+  if (!connection.delays) return;
+  take("delays", *connection.delays, [&](TensorSpec spec, ByteSpan payload) {
+    writer_.add_connection_delays(id, std::move(spec), payload);
+  });
+}
+
+// Matrices of connections cannot be streamed: decompressed and converted ones wait for the commit
+// in memory.
+ByteSpan ThaliaCopy::borrowed(const TensorView& tensor, DType dtype) {
+  if (dtype == tensor.dtype()) {
+    return is_in_place(tensor) ? tensor.bytes()
+                               : fetch_payload(tensor, held_.emplace_back(), read_.limits);
+  }
+  const ByteSpan payload = fetch_payload(tensor, scratch_, read_.limits);
+  std::vector<std::byte>& converted = held_.emplace_back();
+  precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
+    converted.insert(converted.end(), piece.begin(), piece.end());
+  });
+  return converted;
+}
+
+void ThaliaCopy::finish() {
+  for (const Streamed& one : streamed_) {
+    const TensorSpec spec = spec_of(one.view);
+    const auto write = [&](ByteSpan piece) {
+      if (!piece.empty()) writer_.write(one.id, piece);
+    };
+    visit_payload(one.view, scratch_, read_, [&](ByteSpan piece) {
+      if (one.dtype == spec.dtype) {
+        write(piece);
+      } else {
+        precision_.convert(spec, piece, one.dtype, write);
+      }
+    });
+  }
+  if (!dropped_.empty()) {
+    result_.losses.push_back(
+        fmt::format("connections to regions left out: {}", list_names(dropped_)));
+  }
+  const SaveResult saved = writer_.commit();
+  result_.output_bytes = saved.file_bytes;
+  result_.tensors = saved.tensors;
+}
+
+}  // namespace thalia::interop

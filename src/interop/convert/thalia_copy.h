@@ -1,0 +1,52 @@
+// Regions and connections of open .thalia files as those of a new one: what extract() and merge()
+// are made of.
+#pragma once
+
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interop/convert/conversions.h"
+#include "interop/convert/precision_run.h"
+#include "thalia/writer.h"
+
+namespace thalia::interop {
+
+/// Everything is copied between set_metadata() and finish(), regions before connections. What views
+/// are copied from has to stay open until finish() returns. Externally synchronised.
+class ThaliaCopy {
+ public:
+  ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result);
+
+  /// An empty text is none.
+  void set_metadata(std::string metadata_json);
+  void set_training_steps(std::uint64_t steps) { writer_.set_training_steps(steps); }
+  void copy_region(const RegionView& region);
+  /// Left out where one of its regions was not copied, which finish() notes as a loss.
+  void copy_connection(const ConnectionView& connection);
+  /// Puts the output in its place, and sets its bytes and tensors in the result.
+  void finish();
+
+ private:
+  struct Streamed {
+    TensorId id;
+    TensorView view;
+    DType dtype;  ///< to be stored in
+  };
+
+  ByteSpan borrowed(const TensorView& tensor, DType dtype);
+
+  const ReadOptions& read_;
+  ConvertResult& result_;
+  PrecisionRun precision_;
+  std::vector<std::byte> scratch_;
+  std::list<std::vector<std::byte>> held_;
+  std::vector<Streamed> streamed_;
+  std::map<std::string, std::string> full_names_;  ///< by what connections know regions by
+  std::vector<std::string> dropped_;
+  Writer writer_;
+};
+
+}  // namespace thalia::interop

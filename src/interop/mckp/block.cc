@@ -1,0 +1,219 @@
+#include "interop/mckp/block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "codec/cpu/element_layout.h"
+#include "codec/exponents/packed_exponents.h"
+#include "codec/frame/frame.h"
+#include "codec/frame/lz4_block.h"
+#include "codec/frame/zstd_extent.h"
+#include "codec/frame/zstd_frame.h"
+#include "codec/lossy/code_packing.h"
+#include "codec/lossy/quantize.h"
+#include "codec/rans/plane_entropy.h"
+#include "interop/mckp/format.h"
+#include "interop/shared/byte_grouping.h"
+#include "io/allocation_limit.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::interop {
+namespace {
+
+using format::Codec;
+
+[[noreturn]] void fail_payload(std::string_view field, std::uint64_t value, std::string bound,
+                               std::string message = {}) {
+  throw FormatError(ErrorCode::inconsistent, std::move(message),
+                    {.field = std::string(field),
+                     .value = fmt::format("{} bytes", value),
+                     .bound = std::move(bound)});
+}
+
+codec::UniformScale scale_of(const MckpTensor& tensor) {
+  return {.minimum = tensor.quantization->minimum, .scale = tensor.quantization->scale};
+}
+
+// What `length` bytes of codes from `begin` on stand for.
+template <typename Bytes>
+Bytes part_of(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length, Bytes raw) {
+  const RawRange range = mckp_raw_range(tensor, begin, length);
+  return raw.subspan(range.begin, range.length);
+}
+
+std::uint64_t count_of(const MckpTensor& tensor, ByteSpan numbers) {
+  return numbers.size() / (dtype_bits(tensor.dtype) / 8);
+}
+
+void quantize_piece(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
+                    MutableByteSpan out) {
+  const unsigned bits = tensor.quantization->bits;
+  const ByteSpan numbers = part_of(tensor, begin, out.size(), raw);
+  std::vector<std::uint8_t> codes(count_of(tensor, numbers));
+  codec::quantize(tensor.dtype, numbers, bits, scale_of(tensor), codes);
+  codec::pack_codes(mckp_code_bits(bits), codes, out);
+}
+
+void restore_piece(const MckpTensor& tensor, ByteSpan coded, std::uint64_t begin,
+                   MutableByteSpan raw) {
+  const unsigned bits = tensor.quantization->bits;
+  const MutableByteSpan numbers = part_of(tensor, begin, coded.size(), raw);
+  std::vector<std::uint8_t> codes(count_of(tensor, numbers));
+  codec::unpack_codes(mckp_code_bits(bits), coded, codes);
+  for (const std::uint8_t code : codes) {
+    if (code >> bits != 0)
+      fail_payload("payload", code, fmt::format("codes of {} bits", bits), "a code out of range");
+  }
+  codec::dequantize(tensor.dtype, codes, scale_of(tensor), numbers);
+}
+
+codec::ElementLayout hint_of(const MckpTensor& tensor) {
+  if (tensor.method.quantized) return {codec::Content::integers, 1};
+  return codec::element_layout(tensor.dtype);
+}
+
+}  // namespace
+
+RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length) {
+  if (!tensor.method.quantized) return {.begin = begin, .length = length};
+  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
+  const std::uint64_t raw_a_coded = 8 / mckp_code_bits(tensor.quantization->bits) * width;
+  const std::uint64_t first = begin * raw_a_coded;
+  return {.begin = first, .length = std::min(length * raw_a_coded, tensor.original_size - first)};
+}
+
+bool mckp_has_piece_lengths(Codec codec) noexcept {
+  return codec != Codec::store && codec != Codec::zstd;
+}
+
+void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
+                       std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out) {
+  const MckpMethod& method = tensor.method;
+  std::vector<std::byte> coded;
+  ByteSpan content;
+  if (method.quantized || method.plane_width != 0 || !base.empty()) {
+    coded.resize(end - begin);
+    if (method.quantized) {
+      quantize_piece(tensor, raw, begin, coded);
+    } else {
+      gather_planes(raw, base, method.plane_width, begin, coded);
+    }
+    content = coded;
+  } else {
+    content = raw.subspan(begin, end - begin);
+  }
+  switch (method.codec) {
+    case Codec::store:
+      out.assign(content.begin(), content.end());
+      break;
+    case Codec::zstd:
+      codec::zstd_encode(level, content, out);
+      break;
+    case Codec::lz4:
+      codec::lz4_block_encode(level, content, out);
+      break;
+    case Codec::packed_exponents:
+      codec::packed_exponents_encode(hint_of(tensor), content, out);
+      break;
+    case Codec::plane_entropy:
+      codec::plane_entropy_encode(hint_of(tensor), content, out);
+  }
+  if (mckp_has_piece_lengths(method.codec) && out.size() >= content.size())
+    out.assign(content.begin(), content.end());
+}
+
+MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits)
+    : tensor_(tensor), length_(mckp_coded_length(tensor)) {
+  switch (tensor.method.codec) {
+    case Codec::store:
+      if (payload.size() != length_)
+        fail_payload("compressed_size", payload.size(), std::to_string(length_),
+                     "a stored payload of another size");
+      for (std::uint64_t begin = 0; begin < length_; begin += kMckpPiece) {
+        const std::uint64_t length = std::min(kMckpPiece, length_ - begin);
+        pieces_.push_back({payload.subspan(begin, length), begin, length});
+      }
+      break;
+    case Codec::zstd:
+      split_frames(payload);
+      break;
+    case Codec::lz4:
+    case Codec::plane_entropy:
+    case Codec::packed_exponents:
+      split_pieces(payload);
+  }
+  // Last: what the payload has no room for is damage, and no limit to raise.
+  io::check_allocation("header", tensor.original_size, limits, payload.size());
+}
+
+void MckpBlock::split_frames(ByteSpan payload) {
+  std::uint64_t begin = 0;
+  while (!payload.empty()) {
+    const codec::FrameExtent frame = codec::zstd_extent(payload);
+    if (frame.content > length_ - begin)
+      fail_payload("payload", frame.content, fmt::format("{} bytes", length_ - begin),
+                   "frames of more than the tensor");
+    pieces_.push_back({payload.first(frame.stored), begin, frame.content});
+    begin += frame.content;
+    payload = payload.subspan(frame.stored);
+  }
+  if (begin != length_)
+    fail_payload("payload", begin, fmt::format("{} bytes", length_),
+                 "frames of less than the tensor");
+}
+
+void MckpBlock::split_pieces(ByteSpan payload) {
+  format::le32 stored;
+  for (std::uint64_t begin = 0; begin < length_;) {
+    const std::uint64_t length = std::min(kMckpPiece, length_ - begin);
+    if (payload.size() < sizeof(stored))
+      fail_payload("payload", payload.size(), "4 bytes", "no room for the length of a piece");
+    std::memcpy(&stored, payload.data(), sizeof(stored));
+    payload = payload.subspan(sizeof(stored));
+    if (stored > payload.size() || stored > length)
+      fail_payload("payload", stored, fmt::format("{} bytes", std::min(payload.size(), length)),
+                   "the length of a piece");
+    pieces_.push_back({payload.first(stored), begin, length});
+    payload = payload.subspan(stored);
+    begin += length;
+  }
+  if (!payload.empty()) fail_payload("payload", payload.size(), "0", "bytes behind the last piece");
+}
+
+void MckpBlock::decode_codec(const Piece& piece, MutableByteSpan out) const {
+  const Codec codec = tensor_.method.codec;
+  if (codec == Codec::zstd) return codec::zstd_decode(piece.stored, out);
+  if (codec == Codec::store || piece.stored.size() == piece.length) {
+    std::copy(piece.stored.begin(), piece.stored.end(), out.begin());
+  } else if (codec == Codec::lz4) {
+    codec::lz4_block_decode(piece.stored, out);
+  } else if (codec == Codec::packed_exponents) {
+    codec::packed_exponents_decode(piece.stored, out);
+  } else {
+    codec::plane_entropy_decode(piece.stored, out);
+  }
+}
+
+void MckpBlock::decode_piece(const Piece& piece, MutableByteSpan raw) const {
+  const MckpMethod& method = tensor_.method;
+  if (!method.delta && !method.quantized && method.plane_width == 0)
+    return decode_codec(piece, raw.subspan(piece.begin, piece.length));
+  std::vector<std::byte> coded(piece.length);
+  decode_codec(piece, coded);
+  if (method.quantized) {
+    restore_piece(tensor_, coded, piece.begin, raw);
+  } else {
+    scatter_planes(coded, method.plane_width, piece.begin, method.delta, raw);
+  }
+}
+
+void MckpBlock::decode(MutableByteSpan raw, unsigned threads) const {
+  if (pieces_.size() <= 1) threads = 1;
+  parallel_for(pieces_.size(), threads, [&](std::size_t i) { decode_piece(pieces_[i], raw); });
+}
+
+}  // namespace thalia::interop

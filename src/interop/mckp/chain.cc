@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/mckp/content_hash_list.h"
+#include "interop/mckp/format.h"
+#include "interop/mckp/impl.h"
+#include "interop/shared/hex_text.h"
+#include "io/file_bytes.h"
+#include "io/real_path.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::string_view kStorage = "the storage";
+
+// The file that was wanted; nullopt where nothing is there.
+using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)>;
+
+// Nothing is told of what is there: whoever made the delta may have named anything.
+[[noreturn]] void fail_wrong(const MckpPrevious& wanted, const std::string& place) {
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch,
+      fmt::format("'{}' is not the previous checkpoint that the delta was taken against, or cannot "
+                  "be read as one",
+                  printable(place)),
+      {.section = "header",
+       .field = "previous_checkpoint_hash",
+       .bound = interop::hex_text(wanted.content_hash)});
+}
+
+// nullopt where it is something else. A file that does not say what it is, is not what is wanted.
+std::optional<MckpFile> if_wanted(StoredBytes bytes, const std::string& name,
+                                  const MckpPrevious& wanted, const MckpReadOptions& options) {
+  try {
+    MckpFile file = MckpFile::from_bytes(std::move(bytes), name, options);
+    if (file.header().content_hash == wanted.content_hash) return file;
+  } catch (const FormatError&) {
+  } catch (const IntegrityError&) {
+  } catch (const UnsupportedError&) {
+  }
+  return std::nullopt;
+}
+
+// `place` is where previous files should be, for messages.
+void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std::string& path,
+            std::string_view place, const Lookup& look_up) {
+  while (const auto previous = files.back().header().previous) {
+    if (files.size() == interop::kMckpMaxChain)
+      fail_limit("header", "length of a chain", files.size() + 1, interop::kMckpMaxChain);
+    if (!keys.insert(previous->key).second) {
+      throw FormatError(ErrorCode::inconsistent, "a cycle of previous checkpoints",
+                        {.path = path,
+                         .section = "header",
+                         .field = "previous_key",
+                         .value = printable(previous->key)});
+    }
+    try {
+      check_storage_key(previous->key);
+    } catch (const UsageError&) {
+      throw FormatError(ErrorCode::bad_name, "not a key",
+                        {.path = path,
+                         .section = "header",
+                         .field = "previous_key",
+                         .value = printable(previous->key)});
+    }
+    try {
+      auto file = look_up(*previous);
+      if (!file) {
+        throw MissingBaseError(previous->key,
+                               {.field = "previous_key",
+                                .value = printable(previous->key),
+                                .bound = "a file of that key in " + std::string(place)});
+      }
+      files.push_back(*std::move(file));
+    } catch (Error& error) {
+      error.add_path(path);
+      throw;
+    }
+  }
+}
+
+// In place where the storage can and the options allow it.
+StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
+                     const MckpReadOptions& options) {
+  return options.access == Access::copied ? storage.StorageBackend::view(key) : storage.view(key);
+}
+
+Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
+  return [&storage, options](const MckpPrevious& wanted) -> std::optional<MckpFile> {
+    StoredBytes bytes;
+    try {
+      bytes = bytes_of(storage, wanted.key, options);
+    } catch (const StorageError& error) {
+      if (error.errno_value() == ENOENT) return std::nullopt;
+      throw;
+    }
+    if (auto file = if_wanted(std::move(bytes), wanted.key, wanted, options)) return file;
+    fail_wrong(wanted, wanted.key);
+  };
+}
+
+// By the whole key, as one storage has it, or by its last name, as files lie side by side. A key
+// holds no "..", and is no absolute path: links alone could lead out of a folder.
+std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& folders,
+                                   const MckpPrevious& wanted, const MckpReadOptions& options) {
+  const std::string last = wanted.key.substr(wanted.key.rfind('/') + 1);
+  std::optional<std::string> wrong;
+  for (const std::filesystem::path& folder : folders) {
+    for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
+      const std::filesystem::path place = folder / name;
+      if (!is_file(place)) continue;
+      const std::filesystem::path real = io::real_path(place);
+      if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
+        continue;
+      const auto bytes = io::FileBytes::open_whole(real, options.access, options.cancel);
+      if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
+        return file;
+      if (!wrong) wrong = place.string();
+    }
+  }
+  if (wrong) fail_wrong(wanted, *wrong);
+  return std::nullopt;
+}
+
+}  // namespace
+
+MckpChain MckpChain::open(const StorageBackend& storage, std::string_view key,
+                          const MckpReadOptions& options) {
+  MckpChain chain;
+  const std::string name(key);
+  chain.files_.push_back(MckpFile::from_bytes(bytes_of(storage, key, options), name, options));
+  follow(chain.files_, {name}, name, kStorage, in_storage(storage, options));
+  return chain;
+}
+
+MckpChain MckpChain::open(const StorageBackend& storage, const MckpFile& newest,
+                          const MckpReadOptions& options) {
+  MckpChain chain;
+  chain.files_.push_back(newest);
+  follow(chain.files_, {}, newest.impl_->name, kStorage, in_storage(storage, options));
+  return chain;
+}
+
+MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptions& options) {
+  MckpChain chain;
+  chain.files_.push_back(MckpFile::open(path, options));
+  std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
+  folders.insert(folders.end(), options.search.begin(), options.search.end());
+  follow(chain.files_, {}, path.string(), "its folder, or one to search",
+         [&](const MckpPrevious& wanted) { return in_folders(folders, wanted, options); });
+  return chain;
+}
+
+Tensor MckpChain::read(std::string_view name) const {
+  return read(name, newest().impl_->options.threads);
+}
+
+Tensor MckpChain::read(std::string_view name, unsigned threads) const {
+  const MckpTensor& wanted = newest().impl_->tensor(name);
+  // The tensor of each file down to the one that has it whole.
+  std::vector<const MckpTensor*> stages{&wanted};
+  while (stages.back()->method.delta) {
+    const MckpFile& file = files_[stages.size()];
+    const MckpTensor* const base = file.find(name);
+    if (base == nullptr || base->dtype != wanted.dtype || base->shape != wanted.shape) {
+      throw FormatError(
+          ErrorCode::inconsistent, "the previous checkpoint has no such tensor",
+          {.path = file.impl_->name,
+           .tensor = printable(name),
+           .bound = fmt::format("{} {}", dtype_name(wanted.dtype), wanted.shape.to_string())});
+    }
+    stages.push_back(base);
+  }
+  Tensor tensor = files_[stages.size() - 1].impl_->restored(*stages.back(), nullptr, threads);
+  for (std::size_t i = stages.size() - 1; i-- > 0;)
+    files_[i].impl_->decode(*stages[i], tensor.mutable_bytes(), threads);
+  return tensor;
+}
+
+void MckpChain::verify_content() const {
+  const MckpHeader& header = newest().header();
+  interop::ContentHashList hashes(header.content_digests);
+  for (const MckpTensor& tensor : newest().tensors()) {
+    const Tensor restored = read(tensor.name);
+    hashes.add(tensor.name, tensor.dtype, tensor.shape, tensor.original_size,
+               interop::tensor_digest(header.content_digests, restored.bytes(),
+                                      newest().impl_->options.threads));
+  }
+  const auto& expected = header.content_hash;
+  const Digest256 actual = hashes.finish();
+  if (!expected || *expected == actual) return;
+  throw IntegrityError(ErrorCode::checksum_mismatch, "the content hash",
+                       {.path = newest().impl_->name,
+                        .section = "header",
+                        .field = "content_hash",
+                        .value = interop::hex_text(actual),
+                        .bound = interop::hex_text(*expected)});
+}
+
+}  // namespace thalia

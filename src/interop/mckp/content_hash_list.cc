@@ -1,0 +1,56 @@
+#include "interop/mckp/content_hash_list.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "integrity/block_tree.h"
+#include "integrity/content_hash.h"
+#include "integrity/sha256.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::interop {
+namespace {
+
+template <typename T>
+void append_structure(std::string& out, const T& structure) {
+  out.append(reinterpret_cast<const char*>(&structure), sizeof(structure));
+}
+
+}  // namespace
+
+Digest256 tensor_digest(const Digest128& xxh3) noexcept {
+  Digest256 digest;
+  std::memcpy(digest.bytes, xxh3.bytes, sizeof xxh3.bytes);
+  return digest;
+}
+
+Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads) {
+  if (algorithm == format::LeafAlgorithm::sha256) return integrity::sha256(bytes);
+  return tensor_digest(integrity::content_digest(bytes, threads).hash);
+}
+
+void ContentHashList::add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
+                          const Digest256& digest) {
+  std::string text;
+  append_structure(text, format::le32(static_cast<std::uint32_t>(name.size())));
+  text += name;
+  append_structure(text, format::le32(static_cast<std::uint32_t>(dtype)));
+  append_structure(text, format::le32(shape.rank()));
+  for (const std::uint64_t extent : shape.extents()) append_structure(text, format::le64(extent));
+  append_structure(text, format::le64(size));
+  text.append(reinterpret_cast<const char*>(digest.bytes), integrity::leaf_length(algorithm_));
+  entries_.push_back({std::move(name), std::move(text)});
+}
+
+Digest256 ContentHashList::finish() const {
+  std::vector<const Entry*> order;
+  for (const Entry& entry : entries_) order.push_back(&entry);
+  std::sort(order.begin(), order.end(),
+            [](const Entry* a, const Entry* b) { return a->name < b->name; });
+  integrity::Sha256 hash;
+  for (const Entry* entry : order) hash.update(as_byte_span(entry->text));
+  return hash.finish();
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/mckp/block.h"
+#include "interop/mckp/impl.h"
+#include "io/file_bytes.h"
+
+namespace thalia {
+namespace {
+
+template <typename Call>
+auto in_file(const std::string& name, const Call& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    error.add_path(name);
+    throw;
+  }
+}
+
+}  // namespace
+
+const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
+  const auto found = places.find(wanted);
+  if (found != places.end()) return parsed.tensors[found->second];
+  throw UsageError(ErrorCode::not_found, "no such tensor",
+                   {.path = name, .tensor = printable(wanted)});
+}
+
+void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
+  in_file(name, [&] {
+    stop_if_cancelled(options.cancel);
+    block_of(tensor).decode(raw, threads);
+  });
+}
+
+interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
+  try {
+    return {tensor, interop::mckp_payload(stored.bytes, tensor, true), options.limits};
+  } catch (Error& error) {
+    error.add_section("block");
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
+}
+
+Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
+                                unsigned threads) const {
+  return in_file(name, [&] {
+    stop_if_cancelled(options.cancel);
+    const interop::MckpBlock block = block_of(tensor);
+    return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
+      if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
+      block.decode(raw, threads);
+    });
+  });
+}
+
+MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpReadOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->stored = std::move(bytes);
+  impl->name = std::move(name);
+  impl->options = options;
+  in_file(impl->name, [&] {
+    impl->parsed = interop::parse_mckp(impl->stored.bytes, options.limits);
+    if (options.verify) interop::check_mckp_checksum(impl->stored.bytes, impl->parsed);
+  });
+  const std::vector<MckpTensor>& tensors = impl->parsed.tensors;
+  for (std::size_t i = 0; i < tensors.size(); ++i) impl->places.emplace(tensors[i].name, i);
+  MckpFile file;
+  file.impl_ = std::move(impl);
+  return file;
+}
+
+MckpFile MckpFile::open(const std::filesystem::path& path, const MckpReadOptions& options) {
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
+}
+
+const MckpHeader& MckpFile::header() const noexcept {
+  return impl_->parsed.header;
+}
+
+const std::vector<MckpTensor>& MckpFile::tensors() const noexcept {
+  return impl_->parsed.tensors;
+}
+
+const MckpTensor* MckpFile::find(std::string_view name) const noexcept {
+  const auto found = impl_->places.find(name);
+  return found == impl_->places.end() ? nullptr : &impl_->parsed.tensors[found->second];
+}
+
+std::uint64_t MckpFile::file_bytes() const noexcept {
+  return impl_->stored.bytes.size();
+}
+
+Tensor MckpFile::read(std::string_view name) const {
+  const MckpTensor& tensor = impl_->tensor(name);
+  if (tensor.method.delta) {
+    throw MissingBaseError(header().previous->key, {.path = impl_->name,
+                                                    .field = "previous_key",
+                                                    .tensor = printable(name),
+                                                    .value = printable(header().previous->key)});
+  }
+  return impl_->restored(tensor, nullptr, impl_->options.threads);
+}
+
+Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
+  const MckpTensor& tensor = impl_->tensor(name);
+  if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.threads);
+  const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
+  if (base.shape() != tensor.shape)
+    throw ShapeMismatchError(tensor.shape, base.shape(), "the base of a delta", context);
+  if (base.dtype() != tensor.dtype || !base.is_dense()) {
+    throw UsageError(ErrorCode::dtype_mismatch, "the base of a delta",
+                     {.path = impl_->name,
+                      .field = "base",
+                      .tensor = printable(name),
+                      .value = std::string(dtype_name(base.dtype())),
+                      .bound = std::string(dtype_name(tensor.dtype))});
+  }
+  return impl_->restored(tensor, &base, impl_->options.threads);
+}
+
+void MckpFile::verify() const {
+  in_file(impl_->name, [&] {
+    interop::check_mckp_checksum(impl_->stored.bytes, impl_->parsed);
+    for (const MckpTensor& tensor : tensors())
+      interop::mckp_payload(impl_->stored.bytes, tensor, true);
+  });
+}
+
+}  // namespace thalia

@@ -1,0 +1,29 @@
+// What an open MCKP file is made of.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "interop/mckp/block.h"
+#include "interop/mckp/parse.h"
+#include "thalia/mckp.h"
+
+namespace thalia {
+
+struct MckpFile::Impl {
+  StoredBytes stored;
+  std::string name;  ///< for messages
+  MckpReadOptions options;
+  interop::ParsedMckp parsed;
+  std::unordered_map<std::string_view, std::size_t> places;  ///< by name, which lies in `parsed`
+
+  const MckpTensor& tensor(std::string_view wanted) const;  ///< @throws UsageError (not_found)
+  interop::MckpBlock block_of(const MckpTensor& tensor) const;
+  /// A tensor, from a base that fits or from none.
+  Tensor restored(const MckpTensor& tensor, const Tensor* base, unsigned threads) const;
+  /// The same in place: of a delta, `raw` holds the base.
+  void decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const;
+};
+
+}  // namespace thalia

@@ -1,0 +1,66 @@
+#include "interop/mckp/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/lossy/quantize.h"
+#include "interop/mckp/block.h"
+#include "model/precision/glob.h"
+
+namespace thalia::interop {
+namespace {
+
+using format::Codec;
+
+std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
+                                                const MckpWriteOptions& options) {
+  if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;
+  for (const std::string& pattern : options.quantization->exclude)
+    if (model::matches_path(pattern, name)) return std::nullopt;
+  const unsigned bits = options.quantization->bits;
+  const auto scale = codec::uniform_scale(tensor.dtype(), tensor.bytes(), bits);
+  if (!scale) return std::nullopt;
+  return MckpQuantization{.bits = bits, .minimum = scale->minimum, .scale = scale->scale};
+}
+
+}  // namespace
+
+std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
+                                           std::optional<Tensor> base,
+                                           const MckpWriteOptions& options) {
+  auto work = std::make_shared<MckpWork>(options.content_digests, tensor.bytes().size());
+  MckpTensor& stored = work->stored;
+  stored.dtype = tensor.dtype();
+  stored.shape = tensor.shape();
+  stored.original_size = tensor.bytes().size();
+  stored.method.codec = options.codec;
+  stored.quantization = quantization_of(name, tensor, options);
+  stored.method.quantized = stored.quantization.has_value();
+  stored.name = std::move(name);
+  const bool fits = base && base->layout() == tensor.layout() && !tensor.bytes().empty();
+  if (fits && !stored.method.quantized) {
+    stored.method.delta = true;
+    work->base = *std::move(base);
+    // A difference is mostly zeros, which have no exponents to code.
+    if (stored.method.codec != Codec::lz4 && stored.method.codec != Codec::store)
+      stored.method.codec = Codec::zstd;
+  }
+  const bool groups = stored.method.codec == Codec::zstd || stored.method.codec == Codec::lz4;
+  if (options.byte_grouping && groups && !stored.method.quantized)
+    stored.method.plane_width = mckp_plane_width(stored.dtype);
+  if (stored.method.codec == Codec::store) stored.method.delta = false;
+  work->tensor = std::move(tensor);
+  return work;
+}
+
+void MckpJob::run(int level) {
+  MckpWork& work = *tensor;
+  const ByteSpan raw = work.tensor.bytes();
+  const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
+  encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
+  if (end == begin) return;
+  const auto [first, count] = mckp_raw_range(work.stored, begin, end - begin);
+  work.digest.advance(work.stored, raw, first, first + count);
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,416 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/ordered_pool.h"
+#include "base/steps.h"
+#include "base/utf8.h"
+#include "codec/chunk/codec.h"
+#include "codec/frame/zstd_frame.h"
+#include "integrity/xxh64.h"
+#include "interop/mckp/block.h"
+#include "interop/mckp/content_hash_list.h"
+#include "interop/mckp/format.h"
+#include "interop/mckp/header.h"
+#include "interop/mckp/job.h"
+#include "io/spool.h"
+#include "json/reader.h"
+#include "thalia/json_writer.h"
+#include "thalia/output_file.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+using format::Codec;
+using interop::MckpFooter;
+using interop::MckpJob;
+using interop::MckpPrelude;
+
+constexpr unsigned kJobsPerThread = 3;
+// What a thread takes: the pieces of its jobs, and what coding one of them needs.
+constexpr std::uint64_t kThreadBytes = (kJobsPerThread + 2) * interop::kMckpPiece;
+constexpr unsigned kMetadataDepth = 256;
+constexpr std::uint64_t kMovedPart = 1 << 18;
+constexpr int kHeaderLevel = 3;
+
+// Codecs without a level, which look at the elements themselves.
+bool is_self_describing(Codec codec) {
+  return codec == Codec::plane_entropy || codec == Codec::packed_exponents;
+}
+
+void check_metadata(const std::string& metadata) {
+  try {
+    json::check_object(metadata, kMetadataDepth);
+  } catch (const FormatError& error) {
+    fail_argument(ErrorCode::bad_argument, "metadata", printable(metadata, 60), "a JSON object",
+                  error.message());
+  }
+}
+
+void check_options(const MckpWriteOptions& options) {
+  const codec::LevelRange range = is_self_describing(options.codec)
+                                      ? codec::level_range(Codec::zstd)
+                                      : codec::level_range(options.codec);
+  if (options.level != 0 && (options.level < range.lowest || options.level > range.highest)) {
+    fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.level),
+                  fmt::format("{} to {}", range.lowest, range.highest));
+  }
+  if (options.quantization && (options.quantization->bits < 1 || options.quantization->bits > 8)) {
+    fail_argument(ErrorCode::bad_argument, "bits", std::to_string(options.quantization->bits),
+                  "1 to 8");
+  }
+  check_metadata(options.metadata);
+  if (options.previous) check_storage_key(options.previous->key);
+}
+
+std::string params_of(const MckpWriteOptions& options, int level) {
+  std::string text;
+  JsonWriter json(text);
+  constexpr const char* kNames[] = {"stored", "zstd", "lz4", "plane_entropy", "packed_exponents"};
+  json.begin_object().member("algorithm", kNames[static_cast<std::size_t>(options.codec)]);
+  json.member("level", level).member("byte_grouping", options.byte_grouping).key("quantization");
+  if (options.quantization) {
+    json.begin_object().member("scheme", "uniform").member("bits", options.quantization->bits);
+    json.end_object();
+  } else {
+    json.null();
+  }
+  json.end_object();
+  return text;
+}
+
+unsigned threads_of(const MckpWriteOptions& options) {
+  const std::uint64_t most = std::max<std::uint64_t>(options.memory_bytes / kThreadBytes, 1);
+  return static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(options.threads), most));
+}
+
+// What the threads leave.
+std::uint64_t spool_memory(const MckpWriteOptions& options) {
+  const std::uint64_t taken = threads_of(options) * kThreadBytes;
+  return options.memory_bytes - std::min(options.memory_bytes, taken);
+}
+
+template <typename T>
+ByteSpan bytes_of(const T& structure) {
+  return std::as_bytes(std::span(&structure, 1));
+}
+
+std::uint64_t block_bytes(const MckpTensor& tensor) {
+  return interop::mckp_block_header(tensor.name) + tensor.compressed_size;
+}
+
+}  // namespace
+
+struct MckpWriter::Impl {
+  Impl(std::filesystem::path to, ByteSink into, std::vector<std::byte>* memory,
+       MckpWriteOptions wanted)
+      : path(std::move(to)),
+        sink(std::move(into)),
+        whole(memory),
+        options(std::move(wanted)),
+        spool(spool_memory(options), temporary_folder()),
+        steps("the file", path.string()),
+        hashes(options.content_digests),
+        pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
+             [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
+    check_options(options);
+  }
+
+  std::filesystem::path temporary_folder() const {
+    if (!options.temporary_folder.empty()) return options.temporary_folder;
+    return path.empty() ? path : folder_of(path);
+  }
+
+  // Deltas of a writer of either are zstd, of its standard level.
+  int level_of(Codec codec) const {
+    if (codec == Codec::store || is_self_describing(codec)) return 0;
+    const bool own = codec == options.codec && options.level != 0;
+    return own ? options.level : codec::level_range(codec).standard;
+  }
+
+  void submit(const std::shared_ptr<interop::MckpWork>& work, std::uint64_t begin,
+              std::uint64_t end) {
+    stop_if_cancelled(options.cancel);
+    while (pool.full()) collect();
+    MckpJob& job = pool.next();
+    job.tensor = work;
+    job.begin = begin;
+    job.end = end;
+    pool.submit();
+  }
+
+  // What the oldest job made goes to the spool.
+  void collect() {
+    MckpJob& job = pool.front();
+    interop::MckpWork& work = *job.tensor;
+    if (job.begin == 0) begin_block(work.stored);
+    if (job.begin != job.end && interop::mckp_has_piece_lengths(work.stored.method.codec)) {
+      const format::le32 length(static_cast<std::uint32_t>(job.out.size()));
+      append(bytes_of(length));
+    }
+    append(job.out);
+    if (job.is_last()) end_block(work);
+    job.tensor.reset();
+    pool.pop();
+  }
+
+  void append(ByteSpan bytes) {
+    checksum.update(bytes);
+    if (whole != nullptr) {
+      whole->insert(whole->end(), bytes.begin(), bytes.end());
+    } else {
+      spool.append(bytes);
+    }
+  }
+
+  std::uint64_t kept_bytes() const { return whole != nullptr ? whole->size() : spool.size(); }
+
+  // In memory blocks lie where they stay, each behind room for its header.
+  void begin_block(const MckpTensor& stored) {
+    if (whole != nullptr) whole->resize(whole->size() + interop::mckp_block_header(stored.name));
+    block_begin = kept_bytes();
+    checksum.reset();
+  }
+
+  void end_block(interop::MckpWork& work) {
+    MckpTensor& stored = work.stored;
+    const std::uint64_t length = interop::mckp_coded_length(stored);
+    if (stored.method.codec != Codec::store && kept_bytes() - block_begin >= length)
+      store_raw(work);
+    stored.compressed_size = kept_bytes() - block_begin;
+    stored.xxh64 = checksum.finish();
+    if (whole != nullptr) {
+      const std::string header = interop::mckp_block_header_bytes(stored);
+      std::memcpy(whole->data() + block_begin - header.size(), header.data(), header.size());
+    }
+    hashes.add(stored.name, stored.dtype, stored.shape, stored.original_size,
+               work.digest.finish(stored, work.tensor.bytes()));
+    result.largest_error = std::max(result.largest_error, work.digest.largest_error());
+    ++result.tensors;
+    result.original_size += stored.original_size;
+    if (stored.method.delta) ++result.delta_tensors;
+    if (stored.method.quantized) ++result.quantized_tensors;
+    tensors.push_back(stored);
+  }
+
+  // What does not shrink is stored as it is, whatever it was compared with.
+  void store_raw(interop::MckpWork& work) {
+    if (whole != nullptr) {
+      whole->resize(block_begin);
+    } else {
+      spool.truncate(block_begin);
+    }
+    checksum.reset();
+    const bool quantized = work.stored.method.quantized;
+    work.stored.method = {.codec = Codec::store, .quantized = quantized};
+    const std::uint64_t length = interop::mckp_coded_length(work.stored);
+    std::vector<std::byte> piece;
+    for (std::uint64_t begin = 0; begin < length; begin += interop::kMckpPiece) {
+      interop::encode_mckp_piece(work.stored, 0, work.tensor.bytes(), {}, begin,
+                                 std::min(length, begin + interop::kMckpPiece), piece);
+      append(piece);
+    }
+  }
+
+  std::vector<std::byte> front();
+  MckpFooter footer(const integrity::Xxh64& sum) const;
+  void emit(const ByteSink& to);
+  void complete();
+  MckpHeader header() const;
+
+  std::filesystem::path path;
+  ByteSink sink;
+  std::vector<std::byte>* whole;  ///< the file, where it stays in memory; else null, and the spool
+  MckpWriteOptions options;
+  io::Spool spool;
+  Steps steps;
+  std::unordered_set<std::string> names;
+  std::vector<MckpTensor> tensors;
+  interop::ContentHashList hashes;
+  integrity::Xxh64 checksum;  ///< of the block that is being collected
+  std::uint64_t block_begin = 0;
+  MckpWriteResult result;
+  bool quantizes = false;
+  OrderedPool<MckpJob> pool;  ///< destroyed first: its jobs look at the above
+};
+
+MckpHeader MckpWriter::Impl::header() const {
+  MckpHeader header{.original_size = result.original_size,
+                    .training_step = options.training_step,
+                    .previous = std::nullopt,
+                    .content_hash = result.content_hash,
+                    .content_digests = options.content_digests,
+                    .compression_params = params_of(options, level_of(options.codec)),
+                    .metadata = options.metadata};
+  if (result.delta_tensors != 0) header.previous = options.previous;
+  return header;
+}
+
+// What comes before the blocks, whose places it tells.
+std::vector<std::byte> MckpWriter::Impl::front() {
+  std::uint64_t offset = 0;
+  for (MckpTensor& tensor : tensors) {
+    tensor.offset = offset;
+    offset += block_bytes(tensor);
+  }
+  const std::string text = interop::make_mckp_header(header(), tensors);
+  if (text.size() > interop::kMckpMaxHeader) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "the header becomes too long",
+                           {.section = "header",
+                            .value = fmt::format("{} bytes", text.size()),
+                            .bound = std::to_string(interop::kMckpMaxHeader)});
+  }
+  std::vector<std::byte> frame;
+  codec::zstd_encode(kHeaderLevel, as_byte_span(text), frame);
+
+  std::uint32_t flags = 0;
+  if (result.delta_tensors != 0) flags |= interop::kMckpFlagDelta;
+  if (result.quantized_tensors != 0) flags |= interop::kMckpFlagQuantized;
+  for (const MckpTensor& tensor : tensors)
+    if (tensor.method.plane_width != 0) flags |= interop::kMckpFlagGrouped;
+  MckpPrelude prelude{.magic = {},
+                      .version = interop::kMckpVersion,
+                      .flags = flags,
+                      .header_length = static_cast<std::uint32_t>(frame.size())};
+  std::memcpy(prelude.magic, interop::kMckpMagic.data(), sizeof prelude.magic);
+  const ByteSpan bytes = bytes_of(prelude);
+  frame.insert(frame.begin(), bytes.begin(), bytes.end());
+  result.file_bytes = frame.size() + offset + sizeof(MckpFooter);
+  return frame;
+}
+
+MckpFooter MckpWriter::Impl::footer(const integrity::Xxh64& sum) const {
+  std::uint64_t total = 0;
+  for (const MckpTensor& tensor : tensors) total += tensor.compressed_size;
+  return {.checksum = sum.finish(), .total_compressed_size = total};
+}
+
+void MckpWriter::Impl::emit(const ByteSink& to) {
+  integrity::Xxh64 sum;
+  const auto put = [&](ByteSpan bytes) {
+    stop_if_cancelled(options.cancel);
+    sum.update(bytes);
+    to(bytes);
+  };
+  put(front());
+  for (const MckpTensor& tensor : tensors) {
+    put(as_byte_span(interop::mckp_block_header_bytes(tensor)));
+    spool.take(tensor.compressed_size, put);
+  }
+  to(bytes_of(footer(sum)));
+}
+
+// The blocks move behind what comes before them, and are summed while they are in the cache.
+void MckpWriter::Impl::complete() {
+  std::vector<std::byte> carried = front(), next = carried;
+  const std::uint64_t shift = carried.size();
+  const std::uint64_t end = shift + whole->size();
+  const std::uint64_t part = std::max(kMovedPart, shift);
+  whole->resize(result.file_bytes);
+  integrity::Xxh64 sum;
+  for (std::uint64_t at = 0; at < end; at += part) {
+    stop_if_cancelled(options.cancel);
+    std::byte* const to = whole->data() + at;
+    const std::uint64_t length = std::min(part, end - at), kept = std::min(shift, length);
+    // What a part gives up at its end is carried to the start of the next one.
+    std::memcpy(next.data(), to + length - kept, kept);
+    std::memmove(to + kept, to, length - kept);
+    std::memcpy(to, carried.data(), kept);
+    carried.swap(next);
+    sum.update({to, length});
+  }
+  const MckpFooter after = footer(sum);
+  std::memcpy(whole->data() + result.file_bytes - sizeof after, &after, sizeof after);
+}
+
+MckpWriter::MckpWriter(std::filesystem::path path, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::move(path), ByteSink(), nullptr, std::move(options))) {}
+
+MckpWriter::MckpWriter(ByteSink sink, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::filesystem::path(), std::move(sink), nullptr,
+                                   std::move(options))) {}
+
+MckpWriter::MckpWriter(std::vector<std::byte>& out, MckpWriteOptions options)
+    : impl_(std::make_unique<Impl>(std::filesystem::path(), ByteSink(), &out, std::move(options))) {
+  out.clear();
+}
+
+MckpWriter::~MckpWriter() = default;
+MckpWriter::MckpWriter(MckpWriter&&) noexcept = default;
+MckpWriter& MckpWriter::operator=(MckpWriter&&) noexcept = default;
+
+void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base) {
+  Impl& impl = *impl_;
+  const auto refuse = [&](ErrorCode code, std::string value, std::string bound) {
+    throw UsageError(code, {},
+                     {.path = impl.path.string(),
+                      .field = "name",
+                      .tensor = printable(name),
+                      .value = std::move(value),
+                      .bound = std::move(bound)});
+  };
+  impl.steps.require_open();
+  if (!tensor.is_dense()) {
+    refuse(ErrorCode::bad_argument, std::string(encoding_name(tensor.encoding())),
+           "a dense tensor: Tensor::to_dense() makes one");
+  }
+  if (!is_valid_utf8(name)) refuse(ErrorCode::bad_argument, "other bytes", "UTF-8");
+  if (name.size() > interop::kMckpMaxName)
+    refuse(ErrorCode::bad_argument, fmt::format("{} bytes", name.size()),
+           std::to_string(interop::kMckpMaxName));
+  if (impl.names.contains(name)) refuse(ErrorCode::duplicate, "added before", "");
+
+  impl.steps.run([&] {
+    impl.names.insert(name);
+    const auto work = interop::plan_mckp_tensor(
+        std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
+        impl.options);
+    impl.quantizes = impl.quantizes || work->stored.method.quantized;
+    const std::uint64_t length = interop::mckp_coded_length(work->stored);
+    std::uint64_t begin = 0;
+    do {
+      const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
+      impl.submit(work, begin, end);
+      begin = end;
+    } while (begin < length);
+  });
+}
+
+bool MckpWriter::quantizes() const noexcept {
+  return impl_->quantizes;
+}
+
+void MckpWriter::set_metadata(std::string metadata) {
+  check_metadata(metadata);
+  impl_->options.metadata = std::move(metadata);
+}
+
+MckpWriteResult MckpWriter::finish() {
+  Impl& impl = *impl_;
+  return impl.steps.finish([&] {
+    while (!impl.pool.empty()) {
+      stop_if_cancelled(impl.options.cancel);
+      impl.collect();
+    }
+    impl.result.content_hash = impl.hashes.finish();
+    if (impl.whole != nullptr) {
+      impl.complete();
+    } else if (impl.path.empty()) {
+      impl.emit(impl.sink);
+    } else {
+      OutputFile out(impl.path,
+                     {.durability = impl.options.durability, .cancel = impl.options.cancel});
+      impl.emit([&](ByteSpan piece) { out.write(piece); });
+      out.commit();
+    }
+    return impl.result;
+  });
+}
+
+}  // namespace thalia

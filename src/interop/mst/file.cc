@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "codec/frame/frame.h"
+#include "codec/frame/zstd_frame.h"
+#include "interop/mst/parse.h"
+#include "interop/shared/byte_grouping.h"
+#include "io/allocation_limit.h"
+#include "io/file_bytes.h"
+#include "thalia/format/little_endian.h"
+#include "thalia/mst.h"
+
+namespace thalia {
+namespace {
+
+// The original's frames say nothing of their content: what their bytes could hold bounds it.
+void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& limits) {
+  const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, frame.size());
+  if (raw_bytes > most) {
+    throw CompressionError("zstd", "more content than the frame's bytes can hold",
+                           {.field = "uncompressed_size",
+                            .value = fmt::format("{} bytes", raw_bytes),
+                            .bound = fmt::format("{} bytes", most)});
+  }
+  io::check_allocation("header", raw_bytes, limits, frame.size());
+}
+
+// Undoes compressing and grouping. Of a delta, `raw` holds what it was taken against.
+void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw) {
+  if (width == 0 && !delta) return codec::zstd_decode(frame, raw, false);
+  std::vector<std::byte> coded(raw.size());
+  codec::zstd_decode(frame, coded, false);
+  interop::scatter_planes(coded, width, 0, delta, raw);
+}
+
+struct Wrapper {
+  MithrilWrapper kind;
+  std::string_view magic;
+  std::size_t size_bytes;
+};
+constexpr std::array kWrappers{Wrapper{MithrilWrapper::dcp, "MCPT", 8},
+                               Wrapper{MithrilWrapper::deepspeed, "MDSC", 4}};
+constexpr std::byte kWrapperVersion{1};
+
+const Wrapper* find_wrapper(ByteSpan start) noexcept {
+  for (const Wrapper& wrapper : kWrappers) {
+    if (start.size() >= wrapper.magic.size() &&
+        std::memcmp(start.data(), wrapper.magic.data(), wrapper.magic.size()) == 0)
+      return &wrapper;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct MstFile::Impl {
+  StoredBytes stored;
+  std::string name;
+  ReadLimits limits;
+  interop::ParsedMst parsed;
+  std::unordered_map<std::string_view, std::size_t> places;
+};
+
+MstFile MstFile::from_bytes(StoredBytes bytes, std::string name, const ReadLimits& limits) {
+  auto impl = std::make_shared<Impl>();
+  impl->stored = std::move(bytes);
+  impl->name = std::move(name);
+  impl->limits = limits;
+  try {
+    impl->parsed = interop::parse_mst(impl->stored.bytes, limits);
+  } catch (Error& error) {
+    error.add_path(impl->name);
+    throw;
+  }
+  for (std::size_t i = 0; i < impl->parsed.tensors.size(); ++i)
+    impl->places.emplace(impl->parsed.tensors[i].name, i);
+  MstFile file;
+  file.impl_ = std::move(impl);
+  return file;
+}
+
+MstFile MstFile::open(const std::filesystem::path& path, const ReadOptions& options) {
+  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options.limits);
+}
+
+const std::vector<MstTensor>& MstFile::tensors() const noexcept {
+  return impl_->parsed.tensors;
+}
+
+const std::vector<std::pair<std::string, std::string>>& MstFile::metadata() const noexcept {
+  return impl_->parsed.metadata;
+}
+
+bool MstFile::byte_grouping() const noexcept {
+  return impl_->parsed.byte_grouping;
+}
+
+int MstFile::level() const noexcept {
+  return impl_->parsed.level;
+}
+
+std::uint64_t MstFile::file_bytes() const noexcept {
+  return impl_->stored.bytes.size();
+}
+
+Tensor MstFile::read(std::string_view name) const {
+  const auto found = impl_->places.find(name);
+  if (found == impl_->places.end()) {
+    throw UsageError(ErrorCode::not_found, "no such tensor",
+                     {.path = impl_->name, .tensor = printable(name)});
+  }
+  const MstTensor& tensor = impl_->parsed.tensors[found->second];
+  try {
+    const ByteSpan frame = impl_->stored.bytes.subspan(tensor.offset, tensor.compressed_size);
+    check_length(frame, tensor.uncompressed_size, impl_->limits);
+    const unsigned width = byte_grouping() ? interop::mst_plane_width(tensor.dtype) : 0;
+    return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape},
+                          [&](MutableByteSpan raw) { decode(frame, width, false, raw); });
+  } catch (Error& error) {
+    error.add_path(impl_->name);
+    error.add_tensor(printable(name));
+    throw;
+  }
+}
+
+std::vector<std::byte> decode_mithril_stream(ByteSpan stream, DType dtype, std::uint64_t raw_bytes,
+                                             ByteSpan previous, bool byte_grouping,
+                                             const ReadLimits& limits) {
+  const unsigned width = byte_grouping ? interop::mst_plane_width(dtype) : 0;
+  if (width != 0 && raw_bytes % width != 0) {
+    fail_argument(ErrorCode::size_mismatch, "raw_bytes", std::to_string(raw_bytes),
+                  fmt::format("a multiple of {}", width));
+  }
+  if (!previous.empty() && previous.size() != raw_bytes) {
+    fail_argument(ErrorCode::size_mismatch, "previous", fmt::format("{} bytes", previous.size()),
+                  std::to_string(raw_bytes));
+  }
+  check_length(stream, raw_bytes, limits);
+  std::vector<std::byte> raw(previous.begin(), previous.end());
+  raw.resize(raw_bytes);
+  decode(stream, width, !previous.empty(), raw);
+  return raw;
+}
+
+std::optional<MithrilWrapper> mithril_wrapper(ByteSpan start) noexcept {
+  const Wrapper* const wrapper = find_wrapper(start);
+  return wrapper == nullptr ? std::nullopt : std::optional(wrapper->kind);
+}
+
+std::vector<std::byte> unwrap_mithril(ByteSpan file, const ReadLimits& limits) {
+  const Wrapper* const wrapper = find_wrapper(file);
+  if (wrapper == nullptr)
+    fail_field(ErrorCode::bad_magic, "prelude", "magic", 0, "other bytes", "MCPT or MDSC");
+  const std::size_t prelude = wrapper->magic.size() + 1 + wrapper->size_bytes;
+  if (file.size() < prelude) {
+    fail_field(ErrorCode::truncated, "prelude", "original_size", wrapper->magic.size() + 1,
+               fmt::format("{} bytes", file.size()), fmt::format("at least {}", prelude));
+  }
+  const std::byte version = file[wrapper->magic.size()];
+  if (version != kWrapperVersion) {
+    throw UnsupportedError(ErrorCode::unsupported_version, {},
+                           {.section = "prelude",
+                            .field = "version",
+                            .offset = wrapper->magic.size(),
+                            .value = std::to_string(std::to_integer<int>(version)),
+                            .bound = "1"});
+  }
+  format::le64 size(0);
+  std::memcpy(&size, file.data() + wrapper->magic.size() + 1, wrapper->size_bytes);
+  const ByteSpan frame = file.subspan(prelude);
+  check_length(frame, size, limits);
+  std::vector<std::byte> content(size);
+  codec::zstd_decode(frame, content, false);
+  return content;
+}
+
+}  // namespace thalia

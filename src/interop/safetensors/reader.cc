@@ -1,0 +1,53 @@
+#include <utility>
+
+#include "interop/safetensors/parse.h"
+#include "io/file_bytes.h"
+#include "thalia/error.h"
+#include "thalia/safetensors.h"
+
+namespace thalia {
+
+struct SafetensorsFile::Impl {
+  std::shared_ptr<const io::FileBytes> file;
+  interop::ParsedSafetensors parsed;
+};
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path,
+                                      std::uint64_t max_header_bytes) {
+  return open(path, ReadOptions{}, max_header_bytes);
+}
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options,
+                                      std::uint64_t max_header_bytes) {
+  auto impl = std::make_shared<Impl>();
+  impl->file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  try {
+    impl->parsed =
+        interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.limits);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+  SafetensorsFile file;
+  file.impl_ = std::move(impl);
+  return file;
+}
+
+const std::vector<SafetensorsTensor>& SafetensorsFile::tensors() const noexcept {
+  return impl_->parsed.tensors;
+}
+
+const SafetensorsMetadata& SafetensorsFile::metadata() const noexcept {
+  static const SafetensorsMetadata none;
+  return impl_->parsed.metadata ? *impl_->parsed.metadata : none;
+}
+
+bool SafetensorsFile::has_metadata() const noexcept {
+  return impl_->parsed.metadata.has_value();
+}
+
+std::uint64_t SafetensorsFile::file_bytes() const noexcept {
+  return impl_->file->bytes().size();
+}
+
+}  // namespace thalia

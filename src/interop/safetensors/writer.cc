@@ -1,0 +1,78 @@
+#include "interop/safetensors/writer.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/safetensors/header.h"
+#include "interop/safetensors/parse.h"
+#include "thalia/error.h"
+#include "thalia/output_file.h"
+
+namespace thalia::interop {
+namespace {
+
+SafetensorsHeader checked_header(const std::filesystem::path& path,
+                                 const std::vector<SafetensorsTensor>& tensors,
+                                 const std::optional<SafetensorsMetadata>& metadata,
+                                 std::uint64_t max_header_bytes) {
+  try {
+    return make_safetensors_header(tensors, metadata, max_header_bytes);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+}  // namespace
+
+std::uint64_t write_safetensors(const std::filesystem::path& path,
+                                const std::vector<SafetensorsTensor>& tensors,
+                                const std::optional<SafetensorsMetadata>& metadata,
+                                const SafetensorsWriteOptions& options, const EmitPayload& emit) {
+  const SafetensorsHeader header =
+      checked_header(path, tensors, metadata, options.max_header_bytes);
+  OutputFile out(path, {.durability = options.durability, .cancel = options.cancel});
+  out.write(as_byte_span(header.bytes));
+  std::uint64_t done = 0;
+  for (const std::size_t i : header.order) {
+    emit(i, [&](ByteSpan piece) {
+      out.write(piece);
+      done += piece.size();
+      if (options.progress) options.progress(done, header.data_bytes);
+    });
+  }
+  assert(done == header.data_bytes);
+  out.commit();
+  return header.bytes.size() + done;
+}
+
+}  // namespace thalia::interop
+
+namespace thalia {
+
+std::uint64_t save_safetensors(const std::filesystem::path& path,
+                               std::vector<SafetensorsTensor> tensors,
+                               const std::optional<SafetensorsMetadata>& metadata,
+                               Durability durability) {
+  for (const SafetensorsTensor& tensor : tensors) {
+    const auto expected = tensor.shape.byte_length(tensor.dtype);
+    if (expected == tensor.bytes.size()) continue;
+    throw UsageError(ErrorCode::size_mismatch,
+                     "payload of another size than dtype and shape ask for",
+                     {.path = path.string(),
+                      .tensor = printable(tensor.name),
+                      .value = fmt::format("{} bytes", tensor.bytes.size()),
+                      .bound = expected ? std::to_string(*expected) : std::string("2^64 - 1")});
+  }
+  return interop::write_safetensors(
+      path, tensors, metadata,
+      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .durability = durability},
+      [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
+}
+
+}  // namespace thalia

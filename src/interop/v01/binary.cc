@@ -1,0 +1,188 @@
+#include "thalia/v01_binary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/steps.h"
+#include "format/extent.h"
+#include "integrity/sha256.h"
+#include "interop/v01/header.h"
+#include "interop/v01/tensor.h"
+#include "interop/v01/tensor_reader.h"
+#include "interop/v01/tree.h"
+#include "interop/v01/wrapper.h"
+#include "io/file_bytes.h"
+#include "model/value/value_json.h"
+#include "thalia/output_file.h"
+
+namespace thalia {
+
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+// SHA-256 of all that was written, read again from the file: the header came last.
+Digest256 checksum_of(OutputFile& out) {
+  integrity::Sha256 sha;
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kPiece, out.size()));
+  for (std::uint64_t at = 0; at < out.size();) {
+    const auto piece =
+        MutableByteSpan(buffer).first(std::min<std::uint64_t>(buffer.size(), out.size() - at));
+    out.read(at, piece);
+    sha.update(piece);
+    at += piece.size();
+  }
+  return sha.finish();
+}
+
+}  // namespace
+
+struct BinaryWriter::Impl {
+  OutputFile out;
+  std::optional<format::V01Header> header{};
+  Steps steps{"the file", out.path().string()};
+};
+
+BinaryWriter::BinaryWriter(const std::filesystem::path& path, Durability durability)
+    : impl_(new Impl{OutputFile(path, {.durability = durability})}) {
+  impl_->out.write(std::vector<std::byte>(sizeof(format::V01Header)));
+}
+
+BinaryWriter::~BinaryWriter() = default;
+BinaryWriter::BinaryWriter(BinaryWriter&&) noexcept = default;
+BinaryWriter& BinaryWriter::operator=(BinaryWriter&&) noexcept = default;
+
+BinaryWriter::Impl& BinaryWriter::open() {
+  if (!impl_) throw UsageError(ErrorCode::wrong_state, "the writer was moved from");
+  impl_->steps.require_open();
+  return *impl_;
+}
+
+void BinaryWriter::write_header(const format::V01Header& header) {
+  open().header = header;
+}
+
+V01Extent BinaryWriter::write_tensor(const Tensor& tensor, bool sparse) {
+  Impl& impl = open();
+  const Tensor storable =
+      interop::v01_storable(sparse ? interop::v01_sparse_by_rule(tensor) : tensor);
+  const std::vector<std::byte> header = interop::v01_tensor_header(storable);
+  const V01Extent extent{impl.out.size(), interop::v01_tensor_bytes(storable)};
+  impl.steps.run([&] {
+    impl.out.write(header);
+    impl.out.write(storable.bytes());
+  });
+  return extent;
+}
+
+V01Extent BinaryWriter::write_json(const Value& data) {
+  Impl& impl = open();
+  std::uint64_t offset = impl.out.size();
+  const auto planned = interop::plan_v01_tree(data, /*aligned=*/false, offset);
+  impl.steps.run(
+      [&] { interop::write_v01_tree(planned, [&](ByteSpan piece) { impl.out.write(piece); }); });
+  return {offset, planned.json.size()};
+}
+
+V01Extent BinaryWriter::write_index(std::span<const V01IndexEntry> entries) {
+  Impl& impl = open();
+  std::vector<format::V01RegionEntry> index;
+  for (const auto& [name, json] : entries)
+    index.push_back(interop::make_v01_index_entry(name, json));
+  const V01Extent extent{impl.out.size(), index.size() * sizeof(format::V01RegionEntry)};
+  impl.steps.run([&] { impl.out.write(as_byte_span(index)); });
+  return extent;
+}
+
+Digest256 BinaryWriter::finalize() {
+  Impl& impl = open();
+  if (!impl.header) throw UsageError(ErrorCode::wrong_state, "no header was written");
+  return impl.steps.finish([&] {
+    impl.out.overwrite(0, std::as_bytes(std::span(&*impl.header, 1)));
+    const Digest256 checksum = checksum_of(impl.out);
+    impl.out.write(as_byte_span(checksum.bytes));
+    impl.out.commit();
+    return checksum;
+  });
+}
+
+struct BinaryReader::Impl {
+  std::string path;
+  ReadLimits limits;
+  interop::V01Contents contents;
+  ByteSpan body;
+  std::optional<interop::V01TensorReader> tensors;
+
+  template <typename Work>
+  auto with_path(const Work& work) const {
+    try {
+      return work();
+    } catch (Error& error) {
+      error.add_path(path);
+      throw;
+    }
+  }
+};
+
+BinaryReader::BinaryReader(const std::filesystem::path& path, const ReadOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->path = path.string();
+  impl_->limits = options.limits;
+  impl_->with_path([&] {
+    const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+    impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.limits);
+    impl_->body = interop::v01_body(impl_->contents).bytes;
+    impl_->tensors.emplace(impl_->body, impl_->contents.owner, options.limits.max_tensors);
+  });
+}
+
+BinaryReader::~BinaryReader() = default;
+BinaryReader::BinaryReader(BinaryReader&&) noexcept = default;
+BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
+
+format::V01Header BinaryReader::read_header() const {
+  return impl_->with_path([&] {
+    interop::Sentences warnings;
+    return interop::read_v01_header(impl_->body, impl_->limits, warnings);
+  });
+}
+
+std::vector<V01IndexEntry> BinaryReader::read_index() const {
+  const format::V01Header header = read_header();
+  return impl_->with_path([&] {
+    interop::Sentences warnings;
+    return interop::read_v01_index(impl_->body, header, warnings);
+  });
+}
+
+Tensor BinaryReader::read_tensor(std::uint64_t offset) const {
+  return impl_->with_path([&] { return impl_->tensors->at(offset).tensor; });
+}
+
+Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const {
+  return impl_->with_path([&] {
+    if (!format::lies_within({offset, length}, 0, impl_->body.size())) {
+      fail_field(ErrorCode::out_of_bounds, "region", "data_offset", offset,
+                 fmt::format("{} and a length of {}", offset, length),
+                 fmt::format("{}, where the checksum begins", impl_->body.size()));
+    }
+    const std::string_view text(reinterpret_cast<const char*>(impl_->body.data()) + offset, length);
+    return model::parse_json(text, impl_->limits, json::Dialect::python);
+  });
+}
+
+bool BinaryReader::validate_checksum() const {
+  try {
+    interop::verified_v01_body(impl_->contents);
+    return true;
+  } catch (const IntegrityError&) {
+    return false;
+  }
+}
+
+}  // namespace thalia

@@ -1,0 +1,34 @@
+#include "interop/v01/file_start.h"
+
+#include <algorithm>
+
+#include "container/wrap/unwrap.h"
+#include "io/posix_file.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+// Of a frame: more than any codec takes in before it gives out its first bytes.
+constexpr std::uint64_t kPeekedBytes = 1 << 20;
+
+}  // namespace
+
+std::vector<std::byte> read_file_start(const std::filesystem::path& path) {
+  const io::UniqueFd fd = io::open_for_reading(path);
+  std::vector<std::byte> bytes(
+      std::min<std::uint64_t>(io::file_size(fd.get(), path), kFileStartBytes));
+  io::pread_all(fd.get(), 0, bytes, path);
+  const auto codec = container::wrapper_codec(bytes);
+  if (!codec) return bytes;
+  bytes.resize(std::min<std::uint64_t>(io::file_size(fd.get(), path), kPeekedBytes));
+  io::pread_all(fd.get(), 0, bytes, path);
+  try {
+    return container::start_of_front_frame(bytes, *codec, kFileStartBytes);
+  } catch (Error& error) {
+    error.add_path(path.string());
+    throw;
+  }
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,198 @@
+#include "thalia/v01_state.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/shared/list_names.h"
+#include "interop/v01/metadata.h"
+#include "interop/v01/names.h"
+#include "interop/v01/widen.h"
+
+namespace thalia {
+namespace {
+
+using interop::kConnectivityRegion;
+using interop::kStateRegion;
+
+// Where a 0.1 file has no number of its own: the elements of the membrane.
+std::uint32_t neurons_of(const Value& state) {
+  for (const std::string_view component : {component::kNeuronState, component::kRegionState}) {
+    const Value* found = state.find(component);
+    const Value* membrane = found == nullptr ? nullptr : found->find("membrane");
+    if (membrane != nullptr && membrane->is_tensor())
+      return static_cast<std::uint32_t>(membrane->as_tensor().element_count());
+  }
+  return 0;
+}
+
+BrainRegion region_from(const Value& state) {
+  BrainRegion region;
+  region.state = state;
+  region.n_neurons = neurons_of(state);
+  return region;
+}
+
+// Of a name that stands there twice the last one counts, in the place of the first.
+void put_region(RegionSet& set, const std::string& name, const Value& state) {
+  if (BrainRegion* known = set.find(name)) {
+    *known = region_from(state);
+  } else {
+    set.add(name, region_from(state));
+  }
+}
+
+[[noreturn]] void fail_connectivity(std::string field, std::string_view bound) {
+  throw FormatError(ErrorCode::bad_value, "no connections of a brain",
+                    {.section = "region",
+                     .field = std::move(field),
+                     .region = std::string(kConnectivityRegion),
+                     .value = "something else",
+                     .bound = std::string(bound)});
+}
+
+BrainConnection connection_from(const Value& value) {
+  const auto member = [&](std::string_view name, Value::Kind kind) -> const Value& {
+    const Value* found = value.find(name);
+    if (found == nullptr || found->kind() != kind)
+      fail_connectivity(std::string(name), kind_name(kind));
+    return *found;
+  };
+  BrainConnection connection;
+  connection.source = member("source", Value::Kind::string).as_string();
+  connection.target = member("target", Value::Kind::string).as_string();
+  connection.weights = member("weights", Value::Kind::tensor).as_tensor();
+  if (value.find("delays") != nullptr)
+    connection.delays = member("delays", Value::Kind::tensor).as_tensor();
+  return connection;
+}
+
+void take_connections(const Value& state, Connectivity& connectivity) {
+  const Value* connections = state.find("connections");
+  if (connections == nullptr || !connections->is_array()) fail_connectivity("connections", "array");
+  std::set<std::pair<std::string, std::string>> pairs;
+  for (const Value& value : connections->elements()) {
+    BrainConnection connection = connection_from(value);
+    if (!pairs.emplace(connection.source, connection.target).second)
+      fail_connectivity("connections", "each pair of regions once");
+    connectivity.all().push_back(std::move(connection));
+  }
+}
+
+// What 0.1 has no place for, by what it is.
+class Losses {
+ public:
+  void note(const std::string& what, std::string_view region) {
+    regions_[what].emplace_back(region);
+  }
+  void add_to(std::vector<std::string>& sentences) const {
+    for (const auto& [what, regions] : regions_)
+      sentences.push_back(fmt::format("{} of {} is lost", what, interop::list_names(regions)));
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> regions_;
+};
+
+void note_losses(const BrainRegion& region, std::string_view name, Losses& losses) {
+  if (region.n_neurons != neurons_of(region.state)) losses.note("n_neurons", name);
+  if (region.n_inputs != 0) losses.note("n_inputs", name);
+  if (region.neuron_type != NeuronType::none) losses.note("neuron_type", name);
+  if (region.homeostatic_updated != 0) losses.note("homeostatic_updated", name);
+  if (region.metadata.size() != 0) losses.note("metadata", name);
+}
+
+Value connectivity_state(const Connectivity& connectivity, const interop::V01Names& names) {
+  Value connections = Value::array();
+  for (const BrainConnection& connection : connectivity.all()) {
+    Value entry = Value::object();
+    entry["source"] = names.known(connection.source);
+    entry["target"] = names.known(connection.target);
+    entry["weights"] = connection.weights;
+    if (connection.delays) entry["delays"] = *connection.delays;
+    connections.push_back(std::move(entry));
+  }
+  Value state = Value::object();
+  state["connections"] = std::move(connections);
+  return state;
+}
+
+// Components that the metadata have no place for.
+Value remaining_state(const Value& state) {
+  Value rest = Value::object();
+  for (const auto& [name, value] : state.members())
+    if (!interop::is_v01_metadata_component(name) || value.has_tensors()) rest.add(name, value);
+  return rest;
+}
+
+std::uint64_t timestamp_for(const BrainState& brain, const V01StateOptions& options) {
+  if (options.timestamp) return *options.timestamp;
+  if (const auto noted = interop::noted_v01_timestamp(brain)) return *noted;
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+BrainState from_v01(const V01Document& document) {
+  BrainState brain;
+  brain.training_steps = document.header.training_steps;
+  interop::take_v01_metadata(document, brain);
+  for (const V01Entry& entry : document.entries) {
+    if (entry.name == kStateRegion) {
+      for (const auto& [name, value] : entry.state.members()) brain.state[name] = value;
+    } else if (entry.name == kConnectivityRegion) {
+      take_connections(entry.state, brain.connectivity);
+    } else if (entry.name.starts_with(interop::kPathwayPrefix)) {
+      put_region(brain.pathways, entry.name.substr(interop::kPathwayPrefix.size()), entry.state);
+    } else {
+      put_region(brain.regions, entry.name, entry.state);
+    }
+  }
+  return brain;
+}
+
+V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
+  V01Conversion conversion;
+  V01Document& document = conversion.document;
+  interop::V01Names names;
+  interop::V01Widener widener;
+  Losses losses;
+  const auto add = [&](std::string name, Value state) {
+    widener.widen(state, name);
+    document.entries.push_back({std::move(name), std::move(state)});
+  };
+  for (const std::string& name : brain.regions.names()) {
+    const BrainRegion& region = brain.regions.at(name);
+    note_losses(region, name, losses);
+    add(names.region(name), region.state);
+  }
+  for (const std::string& name : brain.pathways.names()) {
+    const BrainRegion& pathway = brain.pathways.at(name);
+    note_losses(pathway, std::string(interop::kPathwayPrefix) + name, losses);
+    add(names.pathway(name), pathway.state);
+  }
+  if (Value rest = remaining_state(brain.state); rest.size() != 0)
+    add(std::string(kStateRegion), std::move(rest));
+  if (!brain.connectivity.empty())
+    add(std::string(kConnectivityRegion), connectivity_state(brain.connectivity, names));
+
+  document.header.timestamp = timestamp_for(brain, options);
+  document.header.training_steps = brain.training_steps;
+  count_v01_totals(document);
+  document.metadata = interop::make_v01_metadata(brain, document);
+  conversion.losses = names.sentences();
+  for (std::string& sentence : widener.sentences())
+    conversion.losses.push_back(std::move(sentence));
+  losses.add_to(conversion.losses);
+  return conversion;
+}
+
+}  // namespace thalia

@@ -1,0 +1,142 @@
+#include "interop/v01/widen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "base/utf8.h"
+#include "interop/shared/list_names.h"
+#include "interop/v01/tensor.h"
+#include "model/tensor/conversion.h"
+#include "model/tensor/element_decoder.h"
+#include "thalia/brain_region.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+[[noreturn]] void fail_dtype(DType dtype, std::string bound) {
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature, "0.1 files have no type for these elements",
+      {.field = "dtype", .value = std::string(dtype_name(dtype)), .bound = std::move(bound)});
+}
+
+// Elements of up to 32 bits, which a double holds exactly.
+template <typename Out>
+Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes) {
+  Tensor wide = Tensor::zeros(DTypeOf<Out>::value, shape);
+  const std::span<Out> out = wide.mutable_as<Out>();
+  std::vector<double> piece(std::min<std::size_t>(out.size(), 4096));
+  for (std::size_t at = 0; at < out.size(); at += piece.size()) {
+    const auto some = std::span(piece).first(std::min(piece.size(), out.size() - at));
+    model::decode_elements<double>(dtype, bytes, at, some);
+    std::ranges::transform(some, out.begin() + static_cast<std::ptrdiff_t>(at),
+                           [](double element) { return static_cast<Out>(element); });
+  }
+  return wide;
+}
+
+// The top bit is clear, so the bytes stay.
+Tensor as_signed(const Shape& shape, ByteSpan bytes) {
+  for (std::size_t at = 7; at < bytes.size(); at += 8) {
+    if ((bytes[at] & std::byte{0x80}) != std::byte{0})
+      fail_dtype(DType::u64, "elements of at most 2^63 - 1");
+  }
+  return Tensor::copy_of(DType::i64, shape, bytes);
+}
+
+Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan bytes) {
+  if (dtype == DType::u64) return as_signed(shape, bytes);
+  if (dtype == DType::bf16)
+    return model::convert_tensor(Tensor::borrow(dtype, shape, bytes), holder, 1);
+  if (holder == DType::i32) return converted<std::int32_t>(dtype, shape, bytes);
+  if (holder == DType::i64) return converted<std::int64_t>(dtype, shape, bytes);
+  return converted<float>(dtype, shape, bytes);
+}
+
+}  // namespace
+
+std::optional<DType> v01_holder(DType dtype) noexcept {
+  if (v01_dtype(dtype)) return dtype;
+  switch (dtype) {
+    case DType::i8:
+    case DType::u8:
+    case DType::i16:
+    case DType::u16:
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2:
+    case DType::ternary:
+    case DType::binary:
+      return DType::i32;
+    case DType::u32:
+    case DType::u64:
+      return DType::i64;
+    case DType::bf16:
+    case DType::f8_e4m3:
+    case DType::f8_e5m2:
+    case DType::f8_e8m0:
+    case DType::f8_e4m3fnuz:
+    case DType::f8_e5m2fnuz:
+    case DType::f6_e2m3:
+    case DType::f6_e3m2:
+    case DType::f4_e2m1:
+      return DType::f32;
+    case DType::f32:
+    case DType::f16:
+    case DType::f64:
+    case DType::i32:
+    case DType::i64:
+    case DType::boolean:
+    case DType::c64:
+    case DType::c128:
+      break;
+  }
+  return std::nullopt;
+}
+
+Tensor v01_widened(const Tensor& tensor) {
+  const auto holder = v01_holder(tensor.dtype());
+  if (!holder) fail_dtype(tensor.dtype(), v01_dtype_list());
+  if (*holder == tensor.dtype()) return tensor;
+  if (tensor.is_dense())
+    return widened_elements(tensor.dtype(), *holder, tensor.shape(), tensor.bytes());
+  const Tensor coo = v01_wide_coo(tensor);
+  const Tensor values = widened_elements(coo.dtype(), *holder, {coo.nnz()}, coo.values());
+  const auto arrays = std::get<CooArrays<std::uint64_t>>(coo.coo());
+  return Tensor::coo<std::uint64_t>(*holder, coo.shape(), {arrays.indices, values.bytes()});
+}
+
+void V01Widener::widen(Value& tree, std::string_view region) {
+  for_each_tensor(tree, [&](const std::string& path, Tensor& tensor) {
+    try {
+      const DType before = tensor.dtype();
+      const std::string name = fmt::format("{}/{}", printable(region), path);
+      if (tensor.encoding() == Encoding::csr) rows_.push_back(name);
+      tensor = v01_widened(tensor);
+      if (tensor.dtype() != before) widened_[{before, tensor.dtype()}].push_back(name);
+    } catch (Error& error) {
+      error.add_region(printable(region));
+      error.add_tensor(path);
+      throw;
+    }
+  });
+}
+
+std::vector<std::string> V01Widener::sentences() const {
+  std::vector<std::string> sentences;
+  for (const auto& [types, names] : widened_) {
+    sentences.push_back(fmt::format("elements of type {} are stored as {}: {}",
+                                    dtype_name(types.first), dtype_name(types.second),
+                                    list_names(names)));
+  }
+  if (!rows_.empty())
+    sentences.push_back(fmt::format("csr tensors are stored as coo: {}", list_names(rows_)));
+  return sentences;
+}
+
+}  // namespace thalia::interop

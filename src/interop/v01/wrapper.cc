@@ -1,0 +1,140 @@
+#include "interop/v01/wrapper.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/fail.h"
+#include "codec/frame/lz4_frame.h"
+#include "codec/frame/zstd_frame.h"
+#include "container/wrap/unwrap.h"
+#include "integrity/sha256.h"
+#include "interop/v01/header.h"
+#include "thalia/format/delta.h"
+
+namespace thalia {
+
+std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept {
+  switch (wrapper) {
+    case V01Wrapper::none:
+      return "none";
+    case V01Wrapper::zstd:
+      return "zstd";
+    case V01Wrapper::lz4:
+      return "lz4";
+  }
+  return "unknown";
+}
+
+}  // namespace thalia
+
+namespace thalia::interop {
+namespace {
+
+std::string hex(const std::uint8_t (&bytes)[32]) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+void append_checksum(std::vector<std::byte>& bytes) {
+  const Digest256 digest = integrity::sha256(bytes);
+  const ByteSpan trailer = as_byte_span(digest.bytes);
+  bytes.insert(bytes.end(), trailer.begin(), trailer.end());
+}
+
+}  // namespace
+
+V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
+                             const ReadLimits& limits) {
+  const auto codec = container::wrapper_codec(file);
+  if (!codec) return {file, std::move(owner), V01Wrapper::none, {}, {}, nullptr};
+  // Where the frame holds something else it is not decoded further.
+  const auto start = container::start_of_front_frame(file, *codec, sizeof(format::V01Header));
+  if (!begins_as_v01_delta(start)) require_v01_start(start);
+  auto unwrapped =
+      std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));
+  V01Contents contents;
+  contents.bytes = unwrapped->bytes;
+  contents.wrapper = *codec == format::Codec::zstd ? V01Wrapper::zstd : V01Wrapper::lz4;
+  contents.frame = unwrapped->frame;
+  contents.trailing = unwrapped->trailing;
+  contents.owner = std::move(unwrapped);
+  contents.file_owner = std::move(owner);
+  return contents;
+}
+
+V01Body v01_body(const V01Contents& contents) {
+  const bool wrapped = contents.wrapper != V01Wrapper::none;
+  if (wrapped && contents.trailing.size() == kV01TrailerBytes)
+    return {contents.bytes, false, contents.frame, contents.trailing};
+  if (!contents.trailing.empty()) {
+    throw FormatError(ErrorCode::inconsistent, "what follows the frame is no checksum",
+                      {.section = "file",
+                       .offset = contents.frame.size(),
+                       .value = fmt::format("{} bytes", contents.trailing.size()),
+                       .bound = fmt::format("none or {}", kV01TrailerBytes)});
+  }
+  if (contents.bytes.size() < kV01TrailerBytes) {
+    throw FormatError(ErrorCode::truncated, "no room for the checksum",
+                      {.section = "file",
+                       .value = fmt::format("{} bytes", contents.bytes.size()),
+                       .bound = fmt::format("at least {}", kV01TrailerBytes)});
+  }
+  const ByteSpan body = contents.bytes.first(contents.bytes.size() - kV01TrailerBytes);
+  return {body, wrapped, body, contents.bytes.last(kV01TrailerBytes)};
+}
+
+V01Body verified_v01_body(const V01Contents& contents) {
+  const V01Body body = v01_body(contents);
+  const Digest256 digest = integrity::sha256(body.covered);
+  if (std::memcmp(body.checksum.data(), digest.bytes, sizeof digest.bytes) == 0) return body;
+  Digest256 stored;
+  std::memcpy(stored.bytes, body.checksum.data(), sizeof stored.bytes);
+  throw IntegrityError(
+      ErrorCode::checksum_mismatch, "the file is damaged",
+      {.section = "checksum",
+       .field = "sha256",
+       .offset = body.covered.size(),
+       .value = hex(stored.bytes),
+       .bound = fmt::format("{}, of the {} bytes before", hex(digest.bytes), body.covered.size())});
+}
+
+bool begins_as_v01_delta(ByteSpan contents) noexcept {
+  // The version stands behind a magic of five bytes, or of the first four of them.
+  for (const std::size_t magic : {sizeof format::kDeltaMagic, sizeof format::kDeltaMagic - 1}) {
+    format::le32 version;
+    if (contents.size() < magic + sizeof version) continue;
+    std::memcpy(&version, contents.data() + magic, sizeof version);
+    if (std::memcmp(contents.data(), format::kDeltaMagic, magic) == 0 && version == 1) return true;
+  }
+  return false;
+}
+
+void check_v01_level(const V01WriteOptions& options) {
+  const int most = options.wrapper == V01Wrapper::zstd ? 22 : 12;
+  if (options.wrapper == V01Wrapper::none || (options.level >= 1 && options.level <= most)) return;
+  fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.level),
+                fmt::format("1 to {} for {}", most, v01_wrapper_name(options.wrapper)));
+}
+
+std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body, const V01WriteOptions& options) {
+  check_v01_level(options);
+  if (options.wrapper == V01Wrapper::none) {
+    append_checksum(body);
+    return body;
+  }
+  if (options.checksum_inside) append_checksum(body);
+  std::vector<std::byte> file;
+  if (options.wrapper == V01Wrapper::zstd) {
+    codec::zstd_encode(options.level, body, file);
+  } else {
+    codec::lz4_encode(options.level, body, file, /*with_checksum=*/false,
+                      codec::Lz4BlockSize::kib64);
+  }
+  if (!options.checksum_inside) append_checksum(file);
+  return file;
+}
+
+}  // namespace thalia::interop

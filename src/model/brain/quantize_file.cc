@@ -1,0 +1,160 @@
+// A file with tensors quantized: others are taken over as they are stored.
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <memory>
+#include <utility>
+
+#include "base/fail.h"
+#include "container/append/copied_tensor.h"
+#include "container/file/open_file.h"
+#include "container/read/stored_connection.h"
+#include "container/write/check_options.h"
+#include "container/write/finalize.h"
+#include "container/write/payload_store.h"
+#include "io/atomic_file.h"
+#include "model/brain/stored_brain.h"
+#include "model/quantize/quantizer.h"
+#include "thalia/brain_region.h"
+#include "thalia/reader.h"
+
+namespace thalia {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What the file says of itself, and what its quantized tensors say.
+model::LossyGeneration generation_of(const detail::OpenFile& file, const Value& metadata) {
+  model::LossyGeneration found = model::lossy_generation_of(metadata);
+  for (std::uint32_t r = 0; r < file.region_count(); ++r) {
+    const RegionView region = file.region_view(r);
+    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
+      const auto quantization = quantization_of(region.tensor(t));
+      if (!quantization) continue;
+      found.number = std::max(found.number, quantization->lossy_generation);
+      const std::uint16_t most = quantization->max_lossy_generations;
+      found.most = found.most == 0 ? most : std::min(found.most, most);
+    }
+  }
+  return found;
+}
+
+class FileQuantization {
+ public:
+  FileQuantization(const detail::OpenFile& file, const QuantizationOptions& options,
+                   const QuantizeFileOptions& file_options)
+      : file_(file),
+        save_(file_options.save),
+        limits_(file_options.limits),
+        metadata_(metadata_of(file, limits_)),
+        quantizer_(options, generation_of(file, metadata_), save_.threads) {
+    container::check_can_be_rewritten(file.header());
+    container::check_options(save_);
+  }
+
+  QuantizeFileResult run(const std::filesystem::path& output) {
+    declare();
+    io::AtomicFile target(output, {.durability = save_.durability, .cancel = save_.cancel});
+    container::PayloadStore store(draft_, target.fd(), target.path(), save_);
+    store.finish();
+    const SaveResult saved = container::finalize_file(target, draft_, store, save_);
+    QuantizeFileResult result{.input_bytes = file_.mapping().bytes().size(),
+                              .output_bytes = saved.file_bytes,
+                              .tensors = saved.tensors,
+                              .quantized = quantizer_.reports(),
+                              .not_finite = quantizer_.not_finite()};
+    if (!result.quantized.empty()) {
+      result.lossy_generation = quantizer_.generation().number;
+      result.max_lossy_generations = quantizer_.generation().most;
+    }
+    return result;
+  }
+
+ private:
+  static Value metadata_of(const detail::OpenFile& file, const ReadLimits& limits) {
+    const format::Header& header = file.header();
+    if (header.metadata_length == 0) return Value::object();
+    return model::read_metadata(
+        file.json({header.metadata_offset, header.metadata_length}, "metadata"), limits);
+  }
+
+  void declare() {
+    for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
+      const RegionView region = file_.region_view(r);
+      const std::uint32_t id = draft_.add_region(container::region_spec(region));
+      std::vector<container::DraftTensor> tensors = container::region_to_copy(file_, region);
+      for (container::DraftTensor& tensor : tensors) {
+        stop_if_cancelled(save_.cancel);
+        replace(region, tensor);
+      }
+      container::add_copied(draft_, id, std::move(tensors));
+    }
+    const std::uint32_t matrices = file_.region_count();
+    for (std::uint32_t i = 0; i < file_.connection_count(); ++i) {
+      const container::StoredConnection stored = container::stored_connection(file_, i);
+      draft_.connections.push_back({.source = stored.source, .target = stored.target});
+      std::optional<container::DraftTensor> delays;
+      if (stored.delays) delays = container::tensor_to_copy(file_, matrices, *stored.delays);
+      container::set_matrices(draft_, container::tensor_to_copy(file_, matrices, stored.weights),
+                              std::move(delays));
+    }
+    draft_.training_steps = file_.header().training_steps;
+    if (!quantizer_.reports().empty()) {
+      model::set_lossy_generation(metadata_, quantizer_.generation());
+      draft_.metadata = model::metadata_text(metadata_);
+    } else if (const format::Header& header = file_.header(); header.metadata_length != 0) {
+      draft_.metadata = file_.json({header.metadata_offset, header.metadata_length}, "metadata");
+    }
+  }
+
+  // A dense tensor that is chosen becomes a quantized one.
+  void replace(const RegionView& region, container::DraftTensor& tensor) {
+    const TensorSpec& spec = tensor.spec;
+    if (spec.encoding != Encoding::dense) return;
+    QuantizationTarget target{.path = fmt::format("regions.{}.{}.{}", region.name(),
+                                                  component_of_role(spec.role), spec.name),
+                              .region = region.name(),
+                              .name = spec.name,
+                              .role = spec.role,
+                              .dtype = spec.dtype,
+                              .shape = spec.shape};
+    if (!quantizer_.chooses(target)) return;
+    auto payload = quantizer_.quantize(target, Tensor::from(region.at(spec.name), limits_));
+    if (!payload) return;
+    const model::QuantizedPayload& kept = payloads_.emplace_back(*std::move(payload));
+    container::DraftTensor quantized;
+    quantized.spec = spec;
+    quantized.spec.encoding = Encoding::quantized;
+    quantized.quantized = std::make_unique<format::QuantizedTensor>(kept.side);
+    quantized.logical_length = kept.bytes.size();
+    quantized.pieces = ByteSpan(kept.bytes);
+    tensor = std::move(quantized);
+  }
+
+  const detail::OpenFile& file_;
+  SaveOptions save_;
+  ReadLimits limits_;
+  Value metadata_;
+  model::Quantizer quantizer_;
+  std::list<model::QuantizedPayload> payloads_;  ///< that the draft borrows
+  container::Draft draft_;
+};
+
+}  // namespace
+
+QuantizeFileResult quantize_file(const std::filesystem::path& input,
+                                 const std::filesystem::path& output,
+                                 const QuantizationOptions& options,
+                                 const QuantizeFileOptions& file_options) {
+  const auto start = Clock::now();
+  const auto file = detail::OpenFile::open(input, {.access = file_options.access,
+                                                   .limits = file_options.limits,
+                                                   .threads = file_options.save.threads,
+                                                   .cancel = file_options.save.cancel});
+  QuantizeFileResult result =
+      file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+}  // namespace thalia

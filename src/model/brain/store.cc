@@ -1,0 +1,113 @@
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/write/writer_access.h"
+#include "model/brain/shapes.h"
+#include "model/brain/stored_brain.h"
+#include "model/quantize/payload.h"
+#include "model/value/tree_json.h"
+
+namespace thalia::model {
+namespace {
+
+// What the matrices of connections were before, as the metadata of the brain's own region; nothing
+// where all are what they were.
+Value origins(const std::vector<StoredConnectionTensors>& connections) {
+  bool any = false;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().key("connections").begin_array();
+  const auto write = [&](std::string_view member, const StoredTensor& tensor) {
+    any |= has_origin(tensor);
+    json.key(member).begin_object();
+    write_origin(json, tensor);
+    json.end_object();
+  };
+  for (const StoredConnectionTensors& connection : connections) {
+    json.begin_object();
+    write("weights", connection.weights);
+    if (connection.delays) write("delays", *connection.delays);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return any ? thalia::parse_json(text) : Value::object();
+}
+
+StoredRegion checked_region(std::string name, const BrainRegion& region, const std::string& path,
+                            const StoreOptions& options) {
+  if (options.check_shapes) check_shapes(name, region);
+  return store_region(std::move(name), region, path, options);
+}
+
+}  // namespace
+
+std::string metadata_text(const Value& metadata) {
+  std::string text;
+  JsonWriter json(text);
+  write_tree(json, metadata, "metadata");
+  return text;
+}
+
+StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
+  StoredBrain stored;
+  for (const std::string& name : brain.regions.names()) {
+    if (name == kBrainRegion || name.starts_with(kPathwayPrefix)) {
+      fail_argument(ErrorCode::bad_argument, "region", printable(name),
+                    fmt::format("a name other than '{}' and those that start with '{}'",
+                                kBrainRegion, kPathwayPrefix));
+    }
+    stored.regions.push_back(
+        checked_region(name, brain.regions.at(name), "regions." + name, options));
+  }
+  for (const std::string& name : brain.pathways.names()) {
+    stored.regions.push_back(checked_region(std::string(kPathwayPrefix) + name,
+                                            brain.pathways.at(name), "pathways." + name, options));
+  }
+  for (const BrainConnection& connection : brain.connectivity.all()) {
+    const std::string path =
+        fmt::format("connections.{}->{}", connection.source, connection.target);
+    StoredConnectionTensors tensors{
+        .source = connection.source,
+        .target = connection.target,
+        .weights = store_tensor(connection.weights, {}, Role::weights, path + ".weights", options)};
+    if (connection.delays) {
+      tensors.delays = store_tensor(*connection.delays, {}, Role::other, path + ".delays", options);
+    }
+    stored.connections.push_back(std::move(tensors));
+  }
+  BrainRegion own{.state = brain.state, .metadata = origins(stored.connections)};
+  if (own.state.size() != 0 || own.metadata.size() != 0) {
+    stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));
+  }
+  stored.training_steps = brain.training_steps;
+  return stored;
+}
+
+Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& path,
+                       const SaveOptions& options) {
+  Writer writer(path, options);
+  writer.set_metadata(brain.metadata_json);
+  writer.set_training_steps(brain.training_steps);
+  for (const StoredRegion& region : brain.regions) {
+    const RegionId id = writer.add_region(region.spec);
+    for (const StoredTensor& stored : region.tensors) {
+      if (stored.quantized) {
+        container::WriterAccess::add_quantized(writer, id, stored.spec, stored.quantized->side,
+                                               stored.quantized->bytes);
+      } else {
+        writer.add_tensor(id, stored.spec, stored.tensor.bytes());
+      }
+    }
+  }
+  for (const StoredConnectionTensors& connection : brain.connections) {
+    const std::uint32_t id = writer.add_connection(connection.source, connection.target);
+    writer.add_connection_weights(id, connection.weights.spec, connection.weights.tensor.bytes());
+    if (connection.delays) {
+      writer.add_connection_delays(id, connection.delays->spec, connection.delays->tensor.bytes());
+    }
+  }
+  return writer;
+}
+
+}  // namespace thalia::model

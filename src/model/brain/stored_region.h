@@ -1,0 +1,37 @@
+// A region's state as what a file holds of it, and back. docs/states.md, "States".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/brain/stored_tensor.h"
+#include "thalia/brain_region.h"
+#include "thalia/region.h"
+#include "thalia/state_options.h"
+
+namespace thalia::model {
+
+inline constexpr std::string_view kPathwayPrefix = "pathway:";
+/// Of the metadata: the tree of what is no tensor.
+inline constexpr std::string_view kTreeMember = "thalia_state";
+inline constexpr std::string_view kBrainRegion = "brain:state";
+
+struct StoredRegion {
+  RegionSpec spec;
+  std::vector<StoredTensor> tensors;
+};
+
+/// Tensors that are stored as they are share their bytes with the region's. @throws UsageError
+/// where the state has text that is no UTF-8, or a tensor in the metadata, naming region and path.
+/// `path` is the region's from the state's root: "regions.cortex".
+StoredRegion store_region(std::string name, const BrainRegion& region, const std::string& path,
+                          const StoreOptions& options);
+
+/// Reads the region: texts, and all of its tensors, raw
+/// ones as views that keep the file open.
+/// @throws as load_tensor(); FormatError, UnsupportedError for a `thalia_state` that breaks
+/// docs/states.md.
+BrainRegion load_region(const RegionView& view, const LoadContext& context);
+
+}  // namespace thalia::model

@@ -1,0 +1,149 @@
+#include "model/brain/stored_tensor.h"
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "codec/float/conversion.h"
+#include "format/payload.h"
+#include "io/allocation_limit.h"
+#include "model/tensor/conversion.h"
+#include "model/value/tree_json.h"
+
+namespace thalia::model {
+namespace {
+
+Tensor encoded(const Tensor& tensor, SparseStorage sparse) {
+  const unsigned rank = tensor.shape().rank();
+  const bool can_be_sparse = !dtype_is_packed(tensor.dtype());
+  switch (sparse) {
+    case SparseStorage::automatic:
+      return tensor.to_sparse_where_smaller();
+    case SparseStorage::as_is:
+      break;
+    case SparseStorage::dense:
+      return tensor.to_dense();
+    case SparseStorage::csr:
+      if (rank == 2 && can_be_sparse) return tensor.to_csr();
+      break;
+    case SparseStorage::coo:
+      if (rank != 0 && can_be_sparse) return tensor.to_coo();
+      break;
+  }
+  return tensor;
+}
+
+// What Tensor::from() takes for it.
+std::uint64_t bytes_of(const TensorView& view) {
+  if (view.encoding() == Encoding::quantized) return view.dense_bytes();
+  return view.is_raw() ? 0 : view.logical_bytes();
+}
+
+// A tensor as csr or coo, as `name` says. Dense elements take several times as much there, if none
+// of them is 0.
+Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadContext& context) {
+  const Shape& shape = tensor.shape();
+  const bool is_csr = name == encoding_name(Encoding::csr);
+  const bool is_known = is_csr || name == encoding_name(Encoding::coo);
+  if (!is_known || dtype_is_packed(tensor.dtype()) || shape.rank() == 0 ||
+      (is_csr && shape.rank() != 2)) {
+    throw FormatError(ErrorCode::bad_value, {},
+                      {.section = "region.metadata",
+                       .field = "_encoding",
+                       .value = printable(name, 40),
+                       .bound = "csr of a matrix, or coo, of elements of whole bytes"});
+  }
+  const auto most = format::payload_length(is_csr ? Encoding::csr : Encoding::coo, tensor.dtype(),
+                                           shape, tensor.element_count(), /*wide=*/true);
+  context.allocate(most.value_or(~std::uint64_t{0}));
+  return is_csr ? tensor.to_csr() : tensor.to_coo();
+}
+
+bool is_true(const Value* value) {
+  return value != nullptr && value->kind() == Value::Kind::boolean && value->as_bool();
+}
+
+}  // namespace
+
+void LoadContext::allocate(std::uint64_t bytes) const {
+  const std::uint64_t before = allocated->fetch_add(bytes);
+  const bool overflows = before + bytes < before;
+  io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes, options.limits,
+                       stored_bytes);
+}
+
+StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
+                          const std::string& path, const StoreOptions& options) {
+  StoredTensor stored{.tensor = tensor};
+  if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
+    stored.was_dtype = tensor.dtype();
+    stored.tensor =
+        convert_tensor(tensor, options.choose_dtype(path, role, tensor), options.threads);
+  }
+  stored.tensor = encoded(stored.tensor, options.sparse);
+  if (stored.tensor.encoding() != tensor.encoding()) stored.was_encoding = tensor.encoding();
+  const TensorLayout& layout = stored.tensor.layout();
+  stored.spec = {.name = std::move(name),
+                 .dtype = layout.dtype,
+                 .shape = layout.shape,
+                 .role = role,
+                 .encoding = layout.encoding,
+                 .nnz = layout.nnz,
+                 .wide_indices = layout.wide_indices};
+  return stored;
+}
+
+bool has_origin(const StoredTensor& tensor) noexcept {
+  return tensor.was_encoding || tensor.was_dtype;
+}
+
+void write_origin(JsonWriter& json, const StoredTensor& tensor) {
+  if (tensor.was_encoding == Encoding::dense)
+    json.member("_dense", true);
+  else if (tensor.was_encoding)
+    json.member("_encoding", encoding_name(*tensor.was_encoding));
+  if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
+}
+
+Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
+  const StateLoadOptions& options = context.options;
+  if (!context.fetch) context.allocate(bytes_of(view));
+  Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.limits);
+  if (!options.restore) return tensor;
+  if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
+    // A sparse tensor of few bytes may claim any shape.
+    context.allocate(view.dense_bytes());
+    tensor = tensor.to_dense();
+  } else if (origin.find("_encoding") != nullptr) {
+    const std::string& name = require_text(origin, "_encoding");
+    if (name != encoding_name(tensor.encoding())) {
+      context.allocate(view.dense_bytes());
+      tensor = sparse_again(tensor, name, context);
+    }
+  }
+  if (origin.find("_dtype") != nullptr) {
+    const std::string& name = require_text(origin, "_dtype");
+    const auto dtype = dtype_from_name(name);
+    if (!dtype || !codec::is_convertible(*dtype) || !codec::is_convertible(tensor.dtype())) {
+      throw FormatError(ErrorCode::bad_value, {},
+                        {.section = "region.metadata",
+                         .field = "_dtype",
+                         .value = printable(name, 40),
+                         .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
+    }
+    return convert_tensor(tensor, *dtype, options.threads);
+  }
+  // Nobody chose a type for it when the state was saved: whoever did it later left no trace but the
+  // policy.
+  const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;
+  return is_half && context.policy_was_applied ? convert_tensor(tensor, DType::f32, options.threads)
+                                               : tensor;
+}
+
+bool has_narrowing_policy(const Value& metadata) noexcept {
+  const Value* policy = metadata.find("precision_policy");
+  return policy != nullptr && policy->kind() == Value::Kind::string &&
+         policy->as_string() != "fp32" && policy->as_string() != "keep";
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/append/copied_tensor.h"
+#include "container/file/short_name.h"
+#include "container/read/tensor_reading.h"
+#include "format/extent.h"
+#include "io/allocation_limit.h"
+#include "model/delta/access.h"
+#include "model/delta/file_chain.h"
+#include "model/delta/tensor_chain.h"
+#include "thalia/delta.h"
+
+namespace thalia {
+namespace {
+
+// Of a made tensor's first byte: that of a payload in a file.
+constexpr std::align_val_t kAlignment{64};
+
+struct Memory {
+  explicit Memory(std::size_t length)
+      : data(
+            static_cast<std::byte*>(::operator new(std::max<std::size_t>(length, 1), kAlignment))) {
+  }
+  ~Memory() { ::operator delete(data, kAlignment); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  std::byte* data;
+};
+
+model::TensorChain find_tensor(const model::FileChain& files, const TensorView& view) {
+  const detail::OpenFile& file = files.file(0);
+  const std::string_view region = Reader::region_name(view);
+  auto found = model::TensorChain::find(files, 0, model::tensor_key(file, region, view.name()));
+  if (found) return *std::move(found);
+  throw UsageError(ErrorCode::not_found, "no such tensor",
+                   {.path = file.mapping().path().string(),
+                    .region = printable(region),
+                    .tensor = printable(view.name())});
+}
+
+// Runs `action`; an error gets the names of the tensor, and of the checkpoint where it has no file.
+template <typename Action>
+auto named(const model::FileChain& files, const TensorView& view, Action action) {
+  return container::with_names(files.file(0), Reader::region_name(view), view.name(), action);
+}
+
+void check_part(const model::TensorChain& chain, std::uint64_t begin, std::uint64_t length) {
+  if (begin <= chain.size() && length <= chain.size() - begin) return;
+  fail_argument(ErrorCode::bad_argument, "begin", fmt::format("{} bytes at {}", length, begin),
+                fmt::format("a part of {} bytes", chain.size()));
+}
+
+// A chain gives whole multiples of 16 bytes.
+void read_any(const model::TensorChain& chain, std::uint64_t begin, MutableByteSpan out,
+              unsigned threads) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  const std::uint64_t end = begin + out.size();
+  const std::uint64_t first = begin / kPiece;
+  parallel_for(out.empty() ? 0 : (end - 1) / kPiece + 1 - first, threads, [&](std::size_t i) {
+    const std::uint64_t from = std::max(begin, (first + i) * kPiece);
+    const std::uint64_t to = std::min(end, (first + i + 1) * kPiece);
+    const std::uint64_t aligned = from / 16 * 16;
+    const std::uint64_t aligned_end = std::min(format::align_up(to, 16), chain.size());
+    if (aligned == from && aligned_end == to)
+      return chain.read(from, out.subspan(from - begin, to - from));
+    std::vector<std::byte> buffer;
+    const ByteSpan found = chain.part(aligned, aligned_end - aligned, buffer);
+    std::memcpy(out.data() + (from - begin), found.data() + (from - aligned), to - from);
+  });
+}
+
+bool checks(const model::FileChain& files) {
+  return files.options().read.verification != Verification::off;
+}
+
+}  // namespace
+
+ChainReader::ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader)
+    : chain_(std::move(chain)), reader_(std::move(reader)) {}
+
+ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOptions& options) {
+  return open(Reader::open(path, options.read), options);
+}
+
+ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
+  return {std::make_shared<const model::FileChain>(top.file_, options), top};
+}
+
+Reader ChainReader::reader_over(std::shared_ptr<const detail::OpenFile> file) {
+  return Reader(std::move(file));
+}
+
+unsigned ChainReader::depth() const noexcept {
+  return static_cast<unsigned>(chain_->size() - 1);
+}
+
+std::vector<std::filesystem::path> ChainReader::paths() const {
+  std::vector<std::filesystem::path> paths;
+  for (std::size_t i = 0; i < chain_->size(); ++i)
+    paths.push_back(chain_->file(i).mapping().path());
+  return paths;
+}
+
+std::uint64_t ChainReader::disk_bytes() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < chain_->size(); ++i) {
+    const io::FileBytes& mapping = chain_->file(i).mapping();
+    sum += mapping.begin() + mapping.bytes().size();
+  }
+  return sum;
+}
+
+ChainTensor ChainReader::describe(const TensorView& tensor) const {
+  return named(*chain_, tensor, [&] { return find_tensor(*chain_, tensor).result(); });
+}
+
+Tensor ChainReader::read(const TensorView& tensor) const {
+  return named(*chain_, tensor, [&] {
+    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    const ChainTensor& result = chain.result();
+    if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_);
+    const ReadOptions& options = chain_->options().read;
+    io::check_allocation("payload", result.logical_bytes, options.limits, disk_bytes());
+    const auto memory = std::make_shared<Memory>(result.logical_bytes);
+    const MutableByteSpan bytes(memory->data, result.logical_bytes);
+    chain.read_all(bytes, options.threads, checks(*chain_));
+    return Tensor::adopt(result.layout, bytes, memory);
+  });
+}
+
+void ChainReader::read(const TensorView& tensor, MutableByteSpan out) const {
+  named(*chain_, tensor, [&] {
+    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    if (out.size() != chain.size()) {
+      fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
+                    std::to_string(chain.size()));
+    }
+    chain.read_all(out, chain_->options().read.threads, checks(*chain_));
+  });
+}
+
+void ChainReader::read_part(const TensorView& tensor, std::uint64_t begin,
+                            MutableByteSpan out) const {
+  named(*chain_, tensor, [&] {
+    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    check_part(chain, begin, out.size());
+    read_any(chain, begin, out, chain_->options().read.threads);
+  });
+}
+
+const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
+  return *reader.chain_;
+}
+
+DeltaState delta_state(const ChainReader& chain) {
+  const Reader& reader = chain.reader();
+  const auto source = [&](const TensorView& view) {
+    const model::FileChain& files = DeltaAccess::files(chain);
+    const auto [tensor, in_place] = named(files, view, [&] {
+      const model::TensorChain found = find_tensor(files, view);
+      return std::pair(found.result(), found.is_in_place());
+    });
+    const TensorLayout& layout = tensor.layout;
+    // Raw tensors are given as they lie; others in parts.
+    const auto open = [chain, view]() -> PartReader {
+      const model::FileChain& own = DeltaAccess::files(chain);
+      const auto found = named(
+          own, view, [&] { return std::make_shared<model::TensorChain>(find_tensor(own, view)); });
+      return [chain, view, found](std::uint64_t begin, MutableByteSpan out) {
+        named(DeltaAccess::files(chain), view, [&] {
+          check_part(*found, begin, out.size());
+          read_any(*found, begin, out, 1);
+        });
+      };
+    };
+    return DeltaTensorSource{.spec = {.name = std::string(view.name()),
+                                      .dtype = layout.dtype,
+                                      .shape = layout.shape,
+                                      .role = view.role(),
+                                      .encoding = layout.encoding,
+                                      .nnz = layout.nnz,
+                                      .wide_indices = layout.wide_indices},
+                             .load = [chain, view] { return chain.read(view); },
+                             .content_hash = tensor.content_hash,
+                             .open = in_place ? std::function<PartReader()>() : open};
+  };
+  std::map<std::string, std::string> full_names;  // connections know regions by short ones
+  DeltaState state;
+  const std::string_view metadata = reader.metadata_json();
+  if (!metadata.empty()) state.metadata_json = metadata;
+  state.training_steps = reader.header().training_steps;
+  for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+    const RegionView region = reader.region(r);
+    DeltaRegionSource& out = state.regions.emplace_back();
+    out.spec = container::region_spec(region);
+    full_names.emplace(container::short_name_string(out.spec.name), out.spec.name);
+    std::vector<TensorView> views;
+    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) views.push_back(region.tensor(t));
+    std::sort(views.begin(), views.end(), [](const TensorView& a, const TensorView& b) {
+      return a.stored_offset() < b.stored_offset();  // as they were declared
+    });
+    for (const TensorView& view : views) out.tensors.push_back(source(view));
+  }
+  for (std::uint32_t c = 0; c < reader.connection_count(); ++c) {
+    const ConnectionView connection = reader.connection(c);
+    const auto full = [&](const std::string& name) {
+      const auto found = full_names.find(name);
+      return found == full_names.end() ? name : found->second;
+    };
+    state.connections.push_back(
+        {.source = full(connection.source),
+         .target = full(connection.target),
+         .weights = source(connection.weights),
+         .delays = connection.delays ? std::optional(source(*connection.delays)) : std::nullopt});
+  }
+  return state;
+}
+
+}  // namespace thalia

@@ -1,0 +1,102 @@
+#include "model/delta/chain_stage.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/fail.h"
+#include "container/read/low_rank_arrays.h"
+#include "container/read/sparse_delta.h"
+#include "format/payload.h"
+#include "io/allocation_limit.h"
+#include "model/tensor/byte_xor.h"
+#include "thalia/format/delta.h"
+
+namespace thalia::model {
+namespace {
+
+using format::kDeltaBlockElements;
+
+format::SparseDeltaParts parts_of(const format::TensorEntry& entry) {
+  std::uint64_t extents[Shape::kMaxRank];
+  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
+  return *format::sparse_delta_parts(static_cast<DType>(entry.dtype), shape, entry.nnz);
+}
+
+template <typename T>
+MutableByteSpan bytes_of(std::vector<T>& elements) {
+  return std::as_writable_bytes(std::span(elements));
+}
+
+}  // namespace
+
+void ChainStage::apply(std::uint64_t begin, MutableByteSpan out,
+                       std::vector<std::byte>& scratch) const {
+  if (encoding_ == Encoding::sparse_delta) {
+    apply_list(begin, out);
+  } else if (encoding_ == Encoding::low_rank_delta) {
+    apply_low_rank(begin, out);
+  } else {
+    apply_difference(begin, out, scratch);
+  }
+}
+
+void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
+                                  std::vector<std::byte>& scratch) const {
+  xor_into(out, stored_.part(begin, out.size(), scratch));
+}
+
+void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
+  const format::TensorEntry& entry = stored_.entry();
+  std::call_once(once_, [&] {
+    const std::uint64_t most =
+        io::allocation_limit(stored_.file().options().limits, entry.stored_length);
+    if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
+    std::vector<std::byte> buffer;
+    factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
+  });
+  const auto dtype = static_cast<DType>(entry.dtype);
+  codec::add_low_rank(dtype, factors_, begin / (dtype_bits(dtype) / 8), out);
+}
+
+const std::vector<std::uint64_t>& ChainStage::pointers() const {
+  std::call_once(once_, [&] {
+    const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
+    io::check_allocation("payload", length, stored_.file().options().limits,
+                         stored_.entry().stored_length);
+    pointers_.resize(length / sizeof(std::uint64_t));
+    stored_.read(0, bytes_of(pointers_));
+    container::check_block_pointers(stored_.entry(), pointers_);
+  });
+  return pointers_;
+}
+
+// Of a list, the entries of the blocks that lie in the part.
+void ChainStage::apply_list(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const std::vector<std::uint64_t>& blocks = pointers();
+  const format::TensorEntry& entry = stored_.entry();
+  const format::SparseDeltaParts parts = parts_of(entry);
+  const unsigned width = dtype_bits(static_cast<DType>(entry.dtype)) / 8;
+  const std::uint64_t element = begin / width;
+  const std::uint64_t end = element + out.size() / width;
+  const std::uint64_t first = element / kDeltaBlockElements;
+  const std::uint64_t last = (end - 1) / kDeltaBlockElements;
+  const std::uint64_t from = blocks[first];
+  const std::uint64_t count = blocks[last + 1] - from;
+  if (count == 0) return;
+  std::vector<std::uint16_t> positions(count);
+  stored_.read(parts.positions.offset + from * sizeof(std::uint16_t), bytes_of(positions));
+  std::vector<std::byte> values(count * width);
+  stored_.read(parts.values.offset + from * width, values);
+  for (std::uint64_t block = first; block <= last; ++block) {
+    const std::uint64_t at = blocks[block] - from;
+    const std::uint64_t listed = blocks[block + 1] - blocks[block];
+    const std::span<const std::uint16_t> own = std::span(positions).subspan(at, listed);
+    container::check_positions(entry, block, own);
+    container::put_listed(own, ByteSpan(values).subspan(at * width, listed * width), width, block,
+                          element, out);
+  }
+}
+
+}  // namespace thalia::model

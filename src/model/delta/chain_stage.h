@@ -1,0 +1,43 @@
+// What one link of a chain changes of a tensor. docs/deltas.md, "Tensors of a delta".
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "codec/lossy/low_rank.h"
+#include "model/delta/stored_bytes.h"
+#include "thalia/tensor.h"
+
+namespace thalia::model {
+
+/// Borrows the file. Immutable but for what it remembers; any number of threads.
+class ChainStage {
+ public:
+  /// Of a tensor with an encoding that changes its base.
+  ChainStage(const detail::OpenFile& file, std::uint32_t number)
+      : stored_(file, number), encoding_(static_cast<Encoding>(stored_.entry().encoding)) {}
+
+  /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
+  /// memory that many calls share. @throws FormatError, IntegrityError.
+  void apply(std::uint64_t begin, MutableByteSpan out, std::vector<std::byte>& scratch) const;
+  /// What is best asked for at a time.
+  std::uint64_t piece_bytes() const noexcept {
+    return encoding_ == Encoding::xor_base ? stored_.piece_bytes() : 1;
+  }
+
+ private:
+  void apply_difference(std::uint64_t begin, MutableByteSpan out,
+                        std::vector<std::byte>& scratch) const;
+  void apply_list(std::uint64_t begin, MutableByteSpan out) const;
+  void apply_low_rank(std::uint64_t begin, MutableByteSpan out) const;
+  const std::vector<std::uint64_t>& pointers() const;
+
+  StoredBytes stored_;
+  Encoding encoding_;
+  mutable std::once_flag once_;
+  mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked
+  mutable codec::LowRankFactors factors_;
+};
+
+}  // namespace thalia::model

@@ -1,0 +1,89 @@
+// Files as a delta's base.
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "container/read/stored_connection.h"
+#include "model/delta/access.h"
+#include "model/delta/base_state.h"
+#include "model/delta/tensor_chain.h"
+
+namespace thalia::model {
+namespace {
+
+class FileTensor final : public BaseTensor {
+ public:
+  explicit FileTensor(TensorChain chain)
+      : BaseTensor(chain.result(), chain.crc32()),
+        chain_(std::make_shared<const TensorChain>(std::move(chain))) {}
+  std::shared_ptr<const ByteSource> open() override { return chain_; }
+
+ private:
+  std::shared_ptr<const TensorChain> chain_;
+};
+
+class FileBase final : public BaseState {
+ public:
+  explicit FileBase(const ChainReader& chain)
+      : chain_(chain), files_(DeltaAccess::files(chain)), top_(files_.file(0)) {}
+
+  std::filesystem::path path() const override { return top_.mapping().path(); }
+
+  FileIdentity identity() const override {
+    const format::Header& header = top_.header();
+    FileIdentity out{.closing_checksum = {},
+                     .file_uuid = {},
+                     .generation = header.generation,
+                     .file_length = header.file_length,
+                     .training_steps = header.training_steps,
+                     .depth = chain_.depth()};
+    const auto checksum = top_.closing_checksum();
+    std::memcpy(out.closing_checksum.bytes, checksum.data(), checksum.size());
+    std::copy(std::begin(header.file_uuid), std::end(header.file_uuid), out.file_uuid.begin());
+    return out;
+  }
+
+  std::uint64_t file_bytes() const override {
+    return top_.mapping().begin() + top_.mapping().bytes().size();
+  }
+  std::vector<std::filesystem::path> files() const override { return chain_.paths(); }
+
+  BaseNames names() const override {
+    BaseNames names;
+    for (std::uint32_t r = 0; r < top_.region_count(); ++r) {
+      const RegionView region = top_.region_view(r);
+      BaseNames::Region& out = names.regions.emplace_back();
+      out.name = region.name();
+      for (std::uint32_t t = 0; t < region.tensor_count(); ++t)
+        out.tensors.emplace_back(region.tensor(t).name());
+    }
+    for (std::uint32_t c = 0; c < top_.connection_count(); ++c) {
+      container::StoredConnection stored = container::stored_connection(top_, c);
+      BaseNames::Connection& out = names.connections.emplace_back();
+      out.source = std::move(stored.source);
+      out.target = std::move(stored.target);
+      out.delays = stored.delays.has_value();
+    }
+    return names;
+  }
+
+  std::unique_ptr<BaseTensor> find(const TensorKey& key) const override {
+    std::optional<TensorChain> found = TensorChain::find(files_, 0, key);
+    return found ? std::make_unique<FileTensor>(*std::move(found)) : nullptr;
+  }
+
+ private:
+  const ChainReader& chain_;
+  const FileChain& files_;
+  const detail::OpenFile& top_;
+};
+
+}  // namespace
+
+std::unique_ptr<BaseState> file_base(const ChainReader& chain) {
+  return std::make_unique<FileBase>(chain);
+}
+
+}  // namespace thalia::model

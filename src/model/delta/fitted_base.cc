@@ -1,0 +1,105 @@
+#include "model/delta/fitted_base.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "format/extent.h"
+
+namespace thalia::model {
+namespace {
+
+// Of the base that is read at once, what lies between the rows included.
+constexpr std::uint64_t kSpan = 2 << 20;
+constexpr std::uint64_t kRunAlignment = 16;
+
+// Where the row (a run of the last dimension) begins in the base, in elements; -1 where the base
+// does not have it.
+std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) {
+  std::uint64_t place = 0;
+  std::uint64_t stride = base[base.rank() - 1];
+  for (unsigned d = shape.rank() - 1; d-- > 0;) {
+    const std::uint64_t i = row % shape[d];
+    row /= shape[d];
+    if (i >= base[d]) return -1;
+    place += i * stride;
+    stride *= base[d];
+  }
+  return static_cast<std::int64_t>(place);
+}
+
+}  // namespace
+
+struct FittedBase::Run {
+  std::uint64_t from;  ///< in the base
+  std::uint64_t to;    ///< in what is asked for
+  std::uint64_t length;
+};
+
+// Neighbouring runs are read together, as a base that is compressed gives a chunk at a time.
+class FittedBase::Gather {
+ public:
+  Gather(const ByteSource& base, MutableByteSpan out) : base_(base), out_(out) {}
+
+  void add(Run run) {
+    if (!runs_.empty()) {
+      Run& last = runs_.back();
+      if (last.from + last.length == run.from && last.to + last.length == run.to) {
+        last.length += run.length;
+        return;
+      }
+      if (run.from + run.length - runs_.front().from > kSpan) flush();
+    }
+    runs_.push_back(run);
+  }
+
+  void flush() {
+    if (runs_.empty()) return;
+    const std::uint64_t begin = runs_.front().from / kRunAlignment * kRunAlignment;
+    const std::uint64_t end = std::min(
+        format::align_up(runs_.back().from + runs_.back().length, kRunAlignment), base_.size());
+    const ByteSpan found = base_.part(begin, end - begin, buffer_);
+    for (const Run& run : runs_)
+      std::memcpy(out_.data() + run.to, found.data() + (run.from - begin), run.length);
+    runs_.clear();
+  }
+
+ private:
+  const ByteSource& base_;
+  MutableByteSpan out_;
+  std::vector<Run> runs_;
+  std::vector<std::byte> buffer_;
+};
+
+FittedBase::FittedBase(std::shared_ptr<const ByteSource> base, const Shape& base_shape,
+                       const Shape& shape, unsigned width)
+    : base_(std::move(base)),
+      base_shape_(base_shape),
+      shape_(shape),
+      width_(width),
+      size_(*shape.element_count() * width) {}
+
+void FittedBase::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const unsigned last = shape_.rank() - 1;
+  const std::uint64_t row_bytes = shape_[last] * width_;
+  const std::uint64_t kept_bytes = std::min(shape_[last], base_shape_[last]) * width_;
+  std::memset(out.data(), 0, out.size());
+  Gather gather(*base_, out);
+  for (std::uint64_t at = 0; at < out.size();) {
+    const std::uint64_t row = (begin + at) / row_bytes;
+    const std::uint64_t into = (begin + at) % row_bytes;
+    const std::uint64_t length = std::min<std::uint64_t>(row_bytes - into, out.size() - at);
+    const std::int64_t from = kept_bytes > into ? base_row(base_shape_, shape_, row) : -1;
+    if (from >= 0) {
+      gather.add({.from = static_cast<std::uint64_t>(from) * width_ + into,
+                  .to = at,
+                  .length = std::min(length, kept_bytes - into)});
+    }
+    at += length;
+  }
+  gather.flush();
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,118 @@
+// A state in memory as a delta's base.
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/file/short_name.h"
+#include "format/payload.h"
+#include "model/delta/base_state.h"
+#include "model/delta/draft.h"
+
+namespace thalia::model {
+namespace {
+
+class MemoryTensor final : public BaseTensor {
+ public:
+  // What is read now has to be what was saved then, as the digest tells.
+  MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const DeltaTensorSource& source,
+               unsigned threads)
+      : BaseTensor(tensor, crc32), source_(&source), threads_(threads) {}
+
+  std::shared_ptr<const ByteSource> open() override {
+    if (bytes_) return bytes_;
+    bytes_ = open_source(*source_, size());
+    if (digest_of(*bytes_, threads_, {}).hash != digest().hash) {
+      fail_argument(ErrorCode::bad_argument, "base",
+                    fmt::format("'{}' with other bytes", printable(source_->spec.name)),
+                    "the tensors that were saved",
+                    "the state in memory is not the one that its digests tell of");
+    }
+    return bytes_;
+  }
+
+ private:
+  const DeltaTensorSource* source_ = nullptr;
+  unsigned threads_ = 0;
+  std::shared_ptr<const ByteSource> bytes_;
+};
+
+std::string text_of(const TensorKey& key) {
+  // No name holds a NUL.
+  const std::string what = key.delays ? "delays" : "weights";
+  return key.region.empty() ? std::string(1, '\0') + key.source + '\0' + key.target + '\0' + what
+                            : key.region + '\0' + key.name;
+}
+
+class MemoryBase final : public BaseState {
+ public:
+  MemoryBase(const SavedState& saved, unsigned threads)
+      : saved_(saved), threads_(threads), sources_(sources_of(saved.state)) {
+    if (saved.identity.generation == 0) {
+      fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
+                    "that of a file, as the result of its save has it");
+    }
+    // Without them, nobody can tell whether memory still holds what was saved.
+    if (saved.digests.size() != sources_.size()) {
+      fail_argument(
+          ErrorCode::bad_argument, "digests", std::to_string(saved.digests.size()),
+          fmt::format("those of {} tensors, as the result of the save has them", sources_.size()));
+    }
+    for (std::size_t i = 0; i < sources_.size(); ++i) places_.emplace(text_of(sources_[i].key), i);
+  }
+
+  std::filesystem::path path() const override { return saved_.path; }
+  FileIdentity identity() const override { return saved_.identity; }
+  std::uint64_t file_bytes() const override { return saved_.identity.file_length; }
+  std::vector<std::filesystem::path> files() const override { return {saved_.path}; }
+
+  BaseNames names() const override {
+    BaseNames names;
+    for (const DeltaRegionSource& region : saved_.state.regions) {
+      BaseNames::Region& out = names.regions.emplace_back();
+      out.name = region.spec.name;
+      for (const DeltaTensorSource& tensor : region.tensors)
+        out.tensors.push_back(tensor.spec.name);
+    }
+    for (const DeltaConnectionSource& connection : saved_.state.connections) {
+      BaseNames::Connection& out = names.connections.emplace_back();
+      out.source = container::short_name_string(connection.source);
+      out.target = container::short_name_string(connection.target);
+      out.delays = connection.delays.has_value();
+    }
+    return names;
+  }
+
+  std::unique_ptr<BaseTensor> find(const TensorKey& key) const override {
+    const auto place = places_.find(text_of(key));
+    if (place == places_.end()) return nullptr;
+    const DeltaTensorSource& source = *sources_[place->second].tensor;
+    ChainTensor tensor{.layout = layout_of(source.spec), .logical_bytes = 0, .content_hash = {}};
+    const TensorLayout& layout = tensor.layout;
+    const auto length = format::payload_length(layout.encoding, layout.dtype, layout.shape,
+                                               layout.nnz, layout.wide_indices);
+    if (!length) {
+      fail_argument(ErrorCode::bad_argument, "base", layout.shape.to_string(),
+                    "a tensor that the format has");
+    }
+    tensor.logical_bytes = *length;
+    const TensorDigest& digest = saved_.digests[place->second];
+    tensor.content_hash = digest.content_hash;
+    return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, threads_);
+  }
+
+ private:
+  const SavedState& saved_;
+  unsigned threads_;
+  std::vector<DeltaSource> sources_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+}  // namespace
+
+std::unique_ptr<BaseState> memory_base(const SavedState& saved, unsigned threads) {
+  return std::make_unique<MemoryBase>(saved, threads);
+}
+
+}  // namespace thalia::model

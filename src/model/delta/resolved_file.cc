@@ -1,0 +1,32 @@
+#include "container/file/open_file.h"
+#include "io/open_descriptor.h"
+#include "io/unnamed_file.h"
+#include "model/delta/squash.h"
+#include "thalia/delta.h"
+
+namespace thalia {
+namespace {
+
+std::shared_ptr<const detail::OpenFile> resolved(const ChainReader& chain,
+                                                 const std::filesystem::path& folder,
+                                                 const ReadOptions& read) {
+  // Known by the delta's name in every message.
+  const std::filesystem::path& name = chain.reader().path();
+  io::UniqueFd fd = io::create_unnamed_file(folder);
+  model::squash(delta_state(chain), fd.get(), name,
+                {.durability = Durability::none, .threads = read.threads, .cancel = read.cancel});
+  return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, Access::mapped), read);
+}
+
+}  // namespace
+
+ResolvedFile::ResolvedFile(const std::filesystem::path& file, const std::filesystem::path& folder,
+                           const ChainOptions& options)
+    : reader_(Reader::open(file, options.read)) {
+  if (!reader_.delta_base()) return;
+  const ChainReader chain = ChainReader::open(reader_, options);
+  input_bytes_ = chain.disk_bytes();
+  reader_ = ChainReader::reader_over(resolved(chain, folder, options.read));
+}
+
+}  // namespace thalia

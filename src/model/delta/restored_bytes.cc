@@ -1,0 +1,59 @@
+#include "model/delta/restored_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "base/fail.h"
+
+namespace thalia::model {
+namespace {
+
+std::uint64_t element_count(const format::TensorEntry& entry) {
+  std::uint64_t extents[Shape::kMaxRank];
+  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+  return *Shape(std::span<const std::uint64_t>(extents, entry.ndim)).element_count();
+}
+
+}  // namespace
+
+RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)
+    : stored_(file, number),
+      width_(dtype_bits(static_cast<DType>(stored_.entry().dtype)) / 8),
+      size_(element_count(stored_.entry()) * width_) {}
+
+const container::QuantizedArrays& RestoredBytes::arrays() const {
+  std::call_once(once_, [&] {
+    const detail::OpenFile& file = stored_.file();
+    const format::TensorEntry& entry = stored_.entry();
+    if (const auto most = file.options().limits.max_allocation_bytes; stored_.size() > most)
+      fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
+    const ByteSpan codes = stored_.part(0, stored_.size(), decoded_);
+    arrays_.emplace(entry, file.quantized_tensor(entry), codes);
+  });
+  return *arrays_;
+}
+
+void RestoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const container::QuantizedArrays& own = arrays();
+  const std::uint64_t piece_bytes = container::QuantizedArrays::kPieceElements * width_;
+  std::vector<std::byte> whole;
+  while (!out.empty()) {
+    const std::uint64_t piece = begin / piece_bytes;
+    const std::uint64_t into = begin % piece_bytes;
+    const std::uint64_t length = own.piece_elements(piece) * width_;
+    const std::uint64_t part = std::min<std::uint64_t>(length - into, out.size());
+    if (part == length) {
+      own.restore(piece, out.first(part));
+    } else {
+      whole.resize(length);
+      own.restore(piece, whole);
+      std::memcpy(out.data(), whole.data() + into, part);
+    }
+    begin += part;
+    out = out.subspan(part);
+  }
+}
+
+}  // namespace thalia::model

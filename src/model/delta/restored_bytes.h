@@ -1,0 +1,37 @@
+// The elements of a quantized tensor as the logical bytes of a dense one. docs/deltas.md,
+// "Tensors of a delta".
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "container/read/quantized_arrays.h"
+#include "model/delta/byte_source.h"
+#include "model/delta/stored_bytes.h"
+
+namespace thalia::model {
+
+/// The codes are in memory from the first read on; elements are restored where they are asked for.
+/// Borrows the file. Immutable but for that; any number of threads.
+class RestoredBytes final : public ByteSource {
+ public:
+  /// Of a tensor that tensor_view() accepted. @throws FormatError.
+  RestoredBytes(const detail::OpenFile& file, std::uint32_t number);
+
+  std::uint64_t size() const noexcept override { return size_; }
+  void read(std::uint64_t begin, MutableByteSpan out) const override;
+
+ private:
+  const container::QuantizedArrays& arrays() const;
+
+  StoredBytes stored_;
+  std::uint64_t width_;
+  std::uint64_t size_;
+  mutable std::once_flag once_;
+  mutable std::vector<std::byte> decoded_;
+  mutable std::optional<container::QuantizedArrays> arrays_;
+};
+
+}  // namespace thalia::model

@@ -1,0 +1,77 @@
+#include "model/delta/stored_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/fail.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::model {
+namespace {
+
+constexpr std::uint64_t kRememberedBytes = 8 << 20;  // of a tensor; one chunk, be it larger
+constexpr std::uint64_t kRememberedChunks = 8;
+
+}  // namespace
+
+StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number)
+    : file_(file), entry_(file.tensor_entry(number)) {
+  if (entry_.chunk_count != 0) chunks_.emplace(file, entry_);
+}
+
+ByteSpan StoredBytes::view(std::uint64_t begin, std::uint64_t length) const {
+  return file_.verified_payload(entry_, entry_.stored_offset + begin, length);
+}
+
+ByteSpan StoredBytes::part(std::uint64_t begin, std::uint64_t length,
+                           std::vector<std::byte>& buffer) const {
+  return is_raw() && length != 0 ? view(begin, length) : ByteSource::part(begin, length, buffer);
+}
+
+void StoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  if (!chunks_) {
+    const ByteSpan bytes = view(begin, out.size());
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return;
+  }
+  while (!out.empty()) {
+    const auto chunk = static_cast<std::uint32_t>(begin / chunks_->chunk_bytes());
+    const std::uint64_t into = begin % chunks_->chunk_bytes();
+    const std::uint64_t length = chunks_->raw_length(chunk);
+    const std::uint64_t part = std::min<std::uint64_t>(length - into, out.size());
+    if (part == length) {
+      chunks_->decode(chunk, out.first(part));
+    } else {
+      const Decoded bytes = decoded(chunk);
+      std::memcpy(out.data(), bytes->data() + into, part);
+    }
+    begin += part;
+    out = out.subspan(part);
+  }
+}
+
+StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(remembered_.begin(), remembered_.end(),
+                                    [&](const Remembered& one) { return one.chunk == chunk; });
+    if (found != remembered_.end()) {
+      std::rotate(remembered_.begin(), found, found + 1);
+      return remembered_.front().bytes;
+    }
+  }
+  const std::uint64_t length = chunks_->raw_length(chunk);
+  io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
+  auto bytes = std::make_shared<std::vector<std::byte>>(length);
+  chunks_->decode(chunk, *bytes);
+  const std::uint64_t most =
+      std::clamp<std::uint64_t>(kRememberedBytes / chunks_->chunk_bytes(), 1, kRememberedChunks);
+  const std::lock_guard lock(mutex_);
+  if (remembered_.size() >= most) remembered_.pop_back();
+  remembered_.insert(remembered_.begin(), {chunk, bytes});
+  return bytes;
+}
+
+}  // namespace thalia::model

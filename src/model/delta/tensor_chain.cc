@@ -1,0 +1,194 @@
+#include "model/delta/tensor_chain.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/read/tensor_reading.h"
+#include "integrity/content_hash.h"
+#include "model/delta/converted_base.h"
+#include "model/delta/restored_bytes.h"
+
+namespace thalia::model {
+namespace {
+
+// What a thread makes at a time: fits into a cache.
+constexpr std::uint64_t kWorkingPiece = 1 << 20;
+
+// What a tensor of one file comes out as, whether or not its payload is in that file.
+struct Description {
+  ChainTensor tensor;
+  std::uint32_t crc32;
+  Digest128 base_hash;  ///< where it needs a base
+};
+
+Description describe(const detail::OpenFile& file, const TensorView& view, std::uint32_t number) {
+  Description out{.tensor = {.layout = {view.dtype(), view.shape(), view.encoding(), view.nnz(),
+                                        view.wide_indices()},
+                             .logical_bytes = view.logical_bytes(),
+                             .content_hash = view.content_hash()},
+                  .crc32 = view.crc32(),
+                  .base_hash = {}};
+  if (container::is_plain(view.encoding())) return out;
+  if (view.encoding() == Encoding::quantized) {  // dense, as it comes out
+    const format::QuantizedTensor& side = file.quantized_tensor(file.tensor_entry(number));
+    out.tensor.layout.encoding = Encoding::dense;
+    out.tensor.logical_bytes = view.dense_bytes();
+    std::memcpy(out.tensor.content_hash.bytes, side.content_hash, sizeof side.content_hash);
+    out.crc32 = side.crc32;
+    return out;
+  }
+  if (!container::needs_base(view.encoding()) || file.mapping().before().empty())
+    container::fail_unresolved(view.encoding());
+  const format::DeltaTensor& side = file.delta_tensor(number);
+  out.tensor.layout.encoding = static_cast<Encoding>(side.encoding);
+  out.tensor.layout.nnz = side.nnz;
+  out.tensor.layout.wide_indices = side.flags != 0;
+  out.tensor.logical_bytes = side.logical_length;
+  std::memcpy(out.tensor.content_hash.bytes, side.content_hash, sizeof side.content_hash);
+  std::memcpy(out.base_hash.bytes, side.base_content_hash, sizeof side.base_content_hash);
+  out.crc32 = side.crc32;
+  return out;
+}
+
+std::string layout_text(const TensorLayout& layout) {
+  return fmt::format("{} {} {} with nnz {}", encoding_name(layout.encoding),
+                     dtype_name(layout.dtype), layout.shape.to_string(), layout.nnz);
+}
+
+// A tensor against the one that the link above takes it for.
+void check_base(const Description& base, const Description& upper, Encoding change) {
+  const TensorLayout& own = base.tensor.layout;
+  const TensorLayout& result = upper.tensor.layout;
+  if (base.tensor.content_hash != upper.base_hash) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the base's tensor is not the one that the delta was taken against",
+                         {.section = "directory", .field = "base_content_hash"});
+  }
+  if (change == Encoding::same_as_base && base.crc32 != upper.crc32) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "unchanged, with another CRC-32 than its base",
+                         {.section = "directory",
+                          .field = "crc32",
+                          .value = fmt::format("{:#010x}", upper.crc32),
+                          .bound = fmt::format("{:#010x}", base.crc32)});
+  }
+  const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta;
+  const bool fits =
+      whole || result.encoding != Encoding::dense ? own == result : can_be_fitted(own, result);
+  if (!fits) {
+    throw FormatError(ErrorCode::inconsistent, "a change of a tensor that is of another kind",
+                      {.section = "directory",
+                       .field = "shape",
+                       .value = layout_text(own),
+                       .bound = layout_text(result)});
+  }
+}
+
+}  // namespace
+
+TensorChain::TensorChain() = default;
+TensorChain::TensorChain(TensorChain&&) noexcept = default;
+TensorChain::~TensorChain() = default;
+
+std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t top,
+                                             const TensorKey& key) {
+  TensorChain chain;
+  std::optional<Description> upper;
+  Encoding change = Encoding::dense;
+  for (std::size_t i = top; i < files.size(); ++i) {
+    const detail::OpenFile& file = files.file(i);
+    const auto place = files.link(i).find(key);
+    if (!place && !upper) return std::nullopt;
+    const bool ends = container::with_names(file, key.region, key.name, [&] {
+      if (!place) {
+        throw FormatError(ErrorCode::inconsistent, "the base has no such tensor",
+                          {.section = "directory"});
+      }
+      const TensorView view = file.tensor_view(place->region, place->number);
+      const Description found = describe(file, view, place->number);
+      if (upper) check_base(found, *upper, change);
+      if (!upper) {
+        chain.result_ = found.tensor;
+        chain.crc32_ = found.crc32;
+      }
+      if (upper && found.tensor.layout != upper->tensor.layout) {
+        chain.made_ = fitted(std::make_shared<const TensorChain>(*find(files, i, key)),
+                             found.tensor.layout, upper->tensor.layout);
+        return true;
+      }
+      if (container::is_plain(view.encoding())) {
+        chain.whole_ = std::make_unique<StoredBytes>(file, place->number);
+        return true;
+      }
+      if (view.encoding() == Encoding::quantized) {
+        chain.made_ = std::make_shared<RestoredBytes>(file, place->number);
+        return true;
+      }
+      if (view.encoding() != Encoding::same_as_base)
+        chain.stages_.push_back(std::make_unique<ChainStage>(file, place->number));
+      upper = found;
+      change = view.encoding();
+      return false;
+    });
+    if (ends) return chain;
+  }
+  // A full file has plain tensors only: describe() refuses others.
+  throw FormatError(ErrorCode::inconsistent, "a chain without a full file", {.section = "delta"});
+}
+
+bool TensorChain::is_in_place() const noexcept {
+  return stages_.empty() && whole_ && whole_->is_raw();
+}
+
+ByteSpan TensorChain::view() const {
+  return whole_->view(0, size());
+}
+
+ByteSpan TensorChain::part(std::uint64_t begin, std::uint64_t length,
+                           std::vector<std::byte>& buffer) const {
+  return is_in_place() ? whole_->part(begin, length, buffer)
+                       : ByteSource::part(begin, length, buffer);
+}
+
+void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (whole_) {
+    whole_->read(begin, out);
+  } else {
+    made_->read(begin, out);
+  }
+  std::vector<std::byte> scratch;
+  for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage)
+    (*stage)->apply(begin, out, scratch);
+}
+
+// As a rule all links have chunks of one size, so that none is decoded twice.
+std::uint64_t TensorChain::piece_bytes() const {
+  std::uint64_t piece = whole_ ? whole_->piece_bytes() : 1;
+  for (const auto& stage : stages_) piece = std::max(piece, stage->piece_bytes());
+  piece = std::max(piece, kWorkingPiece);
+  return format::align_up(piece, 16);
+}
+
+void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) const {
+  const std::uint64_t piece = piece_bytes();
+  const std::uint64_t count = out.size() / piece + (out.size() % piece != 0);
+  parallel_for(count, threads, [&](std::size_t i) {
+    const std::uint64_t begin = i * piece;
+    read(begin, out.subspan(begin, std::min<std::uint64_t>(piece, out.size() - begin)));
+  });
+  if (!check || (stages_.empty() && whole_)) return;
+  const integrity::ContentDigest made = integrity::content_digest(out, threads);
+  const auto fail = [](const char* field) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "what the chain makes of the tensor is not what was saved",
+                         {.section = "payload", .field = field});
+  };
+  if (made.hash != result_.content_hash) fail("content_hash");
+  if (made.crc32 != crc32_) fail("crc32");
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,221 @@
+#include "model/delta/tensor_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "format/payload.h"
+#include "model/delta/converted_base.h"
+#include "model/delta/low_rank_delta.h"
+#include "model/tensor/byte_xor.h"
+#include "model/value/in_order.h"
+#include "thalia/error.h"
+
+namespace thalia::model {
+namespace {
+
+// A list may take this much more than the samples promised before it is given up.
+constexpr double kListSlack = 2;
+constexpr std::uint64_t kSmallList = 64 << 10;
+// Of the memory that the options allow, for a list; the rest is for chunks.
+constexpr std::uint64_t kListShare = 4;
+
+// As the samples shrank; what they did not meet at all is few elements, and is taken as it is.
+double stored_bytes(const ChangeList& list, const Change::Estimate& estimate) {
+  const auto raw = static_cast<double>(list.entry_bytes());
+  return estimate.list_raw > 0 ? raw * std::min(1.0, estimate.list / estimate.list_raw) : raw;
+}
+
+// From what comes out to what is stored; the length stays.
+void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& base) {
+  format::DeltaTensor out{};
+  out.encoding = static_cast<std::uint8_t>(draft.spec.encoding);
+  out.flags = draft.spec.wide_indices ? std::uint8_t{1} : std::uint8_t{0};
+  out.logical_length = draft.logical_length;
+  out.nnz = draft.spec.nnz;
+  const Digest128 hash = base.digest().hash;
+  std::memcpy(out.base_content_hash, hash.bytes, sizeof out.base_content_hash);
+  draft.delta = std::make_unique<format::DeltaTensor>(out);
+  draft.spec.encoding = encoding;
+  draft.spec.nnz = 0;
+  draft.spec.wide_indices = false;
+}
+
+// Of what comes out.
+void set_digest(container::DraftTensor& draft, const integrity::ContentDigest& digest) {
+  draft.delta->crc32 = digest.crc32;
+  std::memcpy(draft.delta->content_hash, digest.hash.bytes, sizeof digest.hash.bytes);
+}
+
+Digest128 hash_of_result(const container::DraftTensor& draft) {
+  if (!draft.delta) return draft.digest.hash;
+  Digest128 hash;
+  std::memcpy(hash.bytes, draft.delta->content_hash, sizeof hash.bytes);
+  return hash;
+}
+
+}  // namespace
+
+void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
+  settle(id, source);
+  const container::DraftTensor& draft = draft_.tensors[id];
+  const std::optional<Digest128>& hash = source.tensor->content_hash;
+  // Of no bytes there is nothing to check; and what a threshold leaves is not what was given.
+  if (!hash || (draft.delta ? options_.threshold > 0 : draft.logical_length == 0)) return;
+  if (draft.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
+  if (hash_of_result(draft) != *hash) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the tensor's bytes are not those of its content hash",
+                         {.section = "payload", .field = "content_hash"});
+  }
+}
+
+void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
+  const container::DraftTensor& draft = draft_.tensors[id];
+  const TensorLayout layout = layout_of(draft.spec);
+  const std::unique_ptr<BaseTensor> base = base_.find(source.key);
+  const bool based = base && can_be_fitted(base->layout(), layout);
+  const bool alike = based && base->layout() == layout;
+  const auto& hash = source.tensor->content_hash;
+  if (alike && hash == base->digest().hash) return store_same(id, *base);
+  if (alike && draft.logical_length == 0) return store_same(id, *base);
+  const auto now = open_source(*source.tensor, draft.logical_length);
+  if (base && !based) ++result_.unlike;
+  if (!based || now->size() == 0) return store_whole(id, *now);
+  if (base->layout().dtype != layout.dtype) ++result_.converted;
+  store_change(id, source, *now, alike && !hash, *base);
+}
+
+void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  become(draft, Encoding::same_as_base, base);
+  set_digest(draft, base.digest());
+  draft.logical_length = 0;
+  draft.streamed = false;
+  draft.digest = integrity::content_digest({}, 1);
+  ++result_.same;
+}
+
+void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
+  ++result_.whole;
+  changed_.insert(id);
+  const std::uint64_t size = now.size();
+  struct Piece {
+    std::vector<std::byte> buffer;
+    ByteSpan bytes;
+  };
+  for_each_in_order<Piece>(
+      size / Change::kPiece + (size % Change::kPiece != 0), options_.threads,
+      [&](std::size_t i, Piece& piece) {
+        const std::uint64_t begin = i * Change::kPiece;
+        piece.bytes = now.part(begin, std::min(Change::kPiece, size - begin), piece.buffer);
+      },
+      [&](const Piece& piece) { write(id, piece.bytes); });
+}
+
+// The samples say which ways are worth a look; a list is known when it is made.
+void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
+                                     const ByteSource& now, bool may_be_same, BaseTensor& base) {
+  const TensorSpec& spec = draft_.tensors[id].spec;
+  const bool dense = spec.encoding == Encoding::dense;
+  const bool lossy =
+      options_.threshold > 0 && dense && spec.role == Role::weights && has_threshold(spec.dtype);
+  const bool listable = dense && !dtype_is_packed(spec.dtype);
+  const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
+  const auto fit = fitted(base.open(), base.layout(), layout_of(spec));
+  const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
+  const Change::Estimate estimate = change.estimate(width);
+  if (may_be_same && !lossy && !estimate.differs &&
+      digest_of(now, options_.threads, options_.cancel).hash == base.digest().hash)
+    return store_same(id, base);
+  const double least = std::min(estimate.difference, estimate.whole);
+  if (options_.low_rank && base.layout() == layout_of(spec) &&
+      store_low_rank(id, source, now, base, std::min(least, estimate.list)))
+    return;
+  if (lossy || (listable && estimate.list <= kListSlack * least)) {
+    const double most =
+        std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
+    const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
+                          options_.memory_bytes / kListShare);
+    if (list.digest().hash == base.digest().hash && base.layout() == layout_of(spec))
+      return store_same(id, base);
+    if (list.is_complete() && stored_bytes(list, estimate) <= least)
+      return store_list(id, list, base);
+  }
+  if (estimate.whole <= estimate.difference) return store_whole(id, now);
+  store_difference(id, change, base);
+}
+
+bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
+                                       const ByteSource& now, BaseTensor& base, double most_bytes) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  const auto target = low_rank_target(source);
+  if (!target || !may_be_low_rank(*options_.low_rank, *target)) return false;
+  std::vector<std::byte> buffers[2];
+  const auto old = base.open();
+  const auto change = low_rank_change(
+      draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
+      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.threads);
+  if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
+  become(draft, Encoding::low_rank_delta, base);
+  set_digest(draft, integrity::content_digest(change->result, options_.threads));
+  draft.logical_length = change->payload.size();
+  write(id, change->payload);
+  result_.low_rank.push_back(change->report);
+  result_.low_rank.back().region = target->region;
+  result_.low_rank.back().name = target->name;
+  changed_.insert(id);
+  return true;
+}
+
+void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
+                                   const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  const auto parts = *format::sparse_delta_parts(draft.spec.dtype, draft.spec.shape, list.count());
+  become(draft, Encoding::sparse_delta, base);
+  set_digest(draft, list.digest());
+  draft.spec.nnz = list.count();
+  draft.logical_length = parts.length;
+  const auto write_bytes = [&](ByteSpan bytes) { write(id, bytes); };
+  write_bytes(as_byte_span(list.pointers()));
+  list.write_positions(write_bytes);
+  const std::uint64_t end = parts.positions.offset + parts.positions.length;
+  write_bytes(container::zero_bytes().first(parts.values.offset - end));
+  list.write_values(write_bytes);
+  ++result_.lists;
+  result_.listed_elements += list.count();
+  changed_.insert(id);
+}
+
+void DeltaTensorWriter::store_difference(std::uint32_t id, const Change& change,
+                                         const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  become(draft, Encoding::xor_base, base);
+  std::vector<integrity::PieceDigest> digests(change.pieces());
+  struct Piece {
+    Change::Pair pair;
+    std::vector<std::byte> difference;
+  };
+  for_each_in_order<Piece>(
+      change.pieces(), options_.threads,
+      [&](std::size_t i, Piece& piece) {
+        change.read_piece(i, piece.pair);
+        integrity::PieceHasher hasher;
+        hasher.update(piece.pair.now);
+        digests[i] = hasher.finish();
+        piece.difference.assign(piece.pair.base.begin(), piece.pair.base.end());
+        xor_into(piece.difference, piece.pair.now);
+      },
+      [&](const Piece& piece) { write(id, piece.difference); });
+  set_digest(draft, integrity::join_pieces(digests));
+  ++result_.differences;
+  changed_.insert(id);
+}
+
+void DeltaTensorWriter::write(std::uint32_t id, ByteSpan bytes) {
+  if (!bytes.empty()) store_.write(id, bytes);
+}
+
+}  // namespace thalia::model

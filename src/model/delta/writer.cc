@@ -1,0 +1,181 @@
+// Saving a delta: one pass over the state in the order of the file, each tensor settled and stored
+// before the next one is asked for.
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/file/delta_prefix.h"
+#include "container/write/check_options.h"
+#include "container/write/finalize.h"
+#include "container/write/payload_store.h"
+#include "io/atomic_file.h"
+#include "io/base_file.h"
+#include "io/posix_file.h"
+#include "model/delta/base_state.h"
+#include "model/delta/draft.h"
+#include "model/delta/low_rank_delta.h"
+#include "model/delta/region_changes.h"
+#include "model/delta/tensor_writer.h"
+#include "thalia/format/constants.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+SaveOptions save_options(const DeltaOptions& options) {
+  SaveOptions save;
+  save.checksum = options.checksum;
+  save.leaves = options.leaves;
+  save.compression = options.compression;
+  save.compression_level = options.compression_level;
+  save.chunk_bytes = options.chunk_bytes;
+  save.timestamp = options.timestamp;
+  save.file_uuid = options.file_uuid;
+  save.durability = options.durability;
+  save.io = IoMode::buffered;  // what is written is small beside what is read
+  save.memory_bytes = options.memory_bytes;
+  save.threads = options.threads;
+  save.cancel = options.cancel;
+  container::check_options(save);
+  if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
+    fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
+                  "0 or more, and finite");
+  }
+  return save;
+}
+
+// Also where neither is there.
+bool are_one(const fs::path& a, const fs::path& b) {
+  return is_same_file(a, b) || resolved_path(a) == resolved_path(b);
+}
+
+class DeltaWriter {
+ public:
+  DeltaWriter(const DeltaState& state, const model::BaseState& base, const fs::path& target,
+              const DeltaOptions& options)
+      : base_(base),
+        identity_(base.identity()),
+        options_(options),
+        save_(save_options(options)),
+        draft_(model::draft_of(state)),
+        sources_(model::sources_of(state)) {
+    for (const fs::path& path : base.files()) {
+      if (!are_one(path, target)) continue;
+      throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
+                       {.path = target.string(), .field = "target"});
+    }
+    if (identity_.closing_checksum == Digest256{}) {
+      throw UsageError(ErrorCode::bad_argument,
+                       "a file without a checksum cannot be told from others, and is no base",
+                       {.path = base.path().string(), .field = "base"});
+    }
+    result_.base_bytes = base.file_bytes();
+    result_.depth = identity_.depth + 1;
+    for (const container::DraftTensor& tensor : draft_.tensors)
+      result_.logical_bytes += tensor.logical_length;
+    if (options.low_rank)
+      generation_ = model::mark_low_rank(sources_, *options.low_rank, draft_.metadata);
+  }
+
+  DeltaResult run(const fs::path& target) {
+    const auto start = Clock::now();
+    io::AtomicFile file(target, {.durability = options_.durability, .cancel = options_.cancel});
+    const std::vector<std::byte> prefix = build_prefix(file.path());
+    draft_.delta = {.container_offset = prefix.size(),
+                    .base_checksum = identity_.closing_checksum,
+                    .base_step = identity_.training_steps};
+    io::pwrite_all(file.fd(), 0, prefix, file.path());
+    container::PayloadStore store(draft_, file.fd(), file.path(), save_);
+    model::DeltaTensorWriter tensors(draft_, store, base_, options_, generation_, result_);
+    for (const std::uint32_t id : store.layout().file_order()) {
+      stop_if_cancelled(options_.cancel);
+      store_tensor(tensors, id);
+    }
+    store.finish();
+    SaveResult saved = container::finalize_file(file, draft_, store, save_);
+    result_.file_bytes = prefix.size() + saved.file_bytes;
+    result_.regions = saved.regions;
+    result_.tensors = saved.tensors;
+    result_.closing_checksum = saved.closing_checksum;
+    result_.identity = saved.identity;
+    result_.identity.depth = result_.depth;
+    result_.digests = std::move(saved.digests);
+    model::note_changed_regions(draft_, base_.names(), tensors.changed(), result_);
+    result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::byte> build_prefix(const fs::path& target) const {
+    const std::string path = io::base_name(base_.path(), target);
+    if (path.empty() || path.size() > format::kMaxNameLength) {
+      fail_argument(ErrorCode::bad_argument, "base", fmt::format("a path of {} bytes", path.size()),
+                    fmt::format("1 to {}", format::kMaxNameLength));
+    }
+    format::DeltaHeader header{};
+    const Digest256& checksum = identity_.closing_checksum;
+    std::memcpy(header.base_checkpoint_hash, checksum.bytes, sizeof checksum.bytes);
+    header.base_step = identity_.training_steps;
+    header.current_step = draft_.training_steps;
+    format::DeltaReference reference{};
+    reference.base_length = identity_.file_length;
+    reference.base_generation = identity_.generation;
+    std::memcpy(reference.base_uuid, identity_.file_uuid.data(), sizeof reference.base_uuid);
+    reference.depth = result_.depth;
+    return container::build_delta_prefix(header, reference, path);
+  }
+
+  void store_tensor(model::DeltaTensorWriter& tensors, std::uint32_t id) {
+    const model::DeltaSource& source = sources_[id];
+    const std::uint64_t length = draft_.tensors[id].logical_length;
+    try {
+      tensors.store(id, source);
+    } catch (Error& error) {
+      error.add_region(printable(source.key.region));
+      error.add_tensor(printable(source.tensor->spec.name));
+      throw;
+    }
+    done_ += length;
+    if (options_.progress) options_.progress(done_, result_.logical_bytes);
+  }
+
+  const model::BaseState& base_;
+  const FileIdentity identity_;
+  const DeltaOptions& options_;
+  const SaveOptions save_;
+  container::Draft draft_;
+  std::vector<model::DeltaSource> sources_;  ///< by tensor of the draft
+  model::LossyGeneration generation_;
+  std::uint64_t done_ = 0;
+  DeltaResult result_;
+};
+
+DeltaResult write(const DeltaState& state, const model::BaseState& base, const fs::path& target,
+                  const DeltaOptions& options) {
+  try {
+    return DeltaWriter(state, base, target, options).run(target);
+  } catch (Error& error) {
+    error.add_path(target.string());
+    throw;
+  }
+}
+
+}  // namespace
+
+DeltaResult write_delta(const DeltaState& state, const ChainReader& base, const fs::path& target,
+                        const DeltaOptions& options) {
+  return write(state, *model::file_base(base), target, options);
+}
+
+DeltaResult write_delta(const DeltaState& state, const SavedState& base, const fs::path& target,
+                        const DeltaOptions& options) {
+  return write(state, *model::memory_base(base, options.threads), target, options);
+}
+
+}  // namespace thalia

@@ -1,0 +1,251 @@
+#include "thalia/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "model/diff/structure.h"
+#include "model/diff/value_comparison.h"
+
+namespace thalia {
+namespace {
+
+using format::Header;
+
+std::string json_string(std::string_view text) {
+  return fmt::format("\"{}\"", text);
+}
+
+void add_field(std::vector<FieldDiff>& fields, std::string_view name, std::string before,
+               std::string after) {
+  if (before != after) fields.push_back({std::string(name), std::move(before), std::move(after)});
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  return json_string(fmt::format("{:02x}", fmt::join(bytes, "")));
+}
+
+std::string version(const Header& header) {
+  return json_string(fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
+                                 std::uint16_t{header.minor_version},
+                                 std::uint16_t{header.patch_version}));
+}
+
+void diff_headers(const Header& a, const Header& b, Diff& diff) {
+  const auto number = [](std::vector<FieldDiff>& fields, std::string_view name, std::uint64_t x,
+                         std::uint64_t y) {
+    add_field(fields, name, std::to_string(x), std::to_string(y));
+  };
+  add_field(diff.header, "version", version(a), version(b));
+  number(diff.header, "training_steps", a.training_steps, b.training_steps);
+  number(diff.header, "total_neurons", a.total_neurons, b.total_neurons);
+  number(diff.header, "total_synapses", a.total_synapses, b.total_synapses);
+  add_field(diff.header, "base_checksum", hex(a.base_checksum), hex(b.base_checksum));
+  number(diff.header, "base_step", a.base_step, b.base_step);
+  number(diff.storage, "timestamp", a.timestamp, b.timestamp);
+  number(diff.storage, "generation", a.generation, b.generation);
+  add_field(diff.storage, "file_uuid", hex(a.file_uuid), hex(b.file_uuid));
+  number(diff.storage, "checksum_type", a.checksum_type, b.checksum_type);
+}
+
+RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {
+  return {.name = std::string(region.name()),
+          .change = change,
+          .tensor_count = region.tensor_count(),
+          .logical_bytes = region.logical_bytes()};
+}
+
+void diff_all_regions(const Reader& before, const Reader& after, const DiffOptions& options,
+                      Diff& diff) {
+  for (std::uint32_t i = 0; i < before.region_count(); ++i) {
+    stop_if_cancelled(options.cancel);
+    const RegionView old = before.region(i);
+    const auto fresh = after.find_region(old.name());
+    if (!fresh) {
+      diff.regions.push_back(region_on_one_side(old, thalia::Change::removed));
+    } else if (auto changed = model::diff_regions(old, *fresh, options.limits)) {
+      diff.regions.push_back(*std::move(changed));
+    } else {
+      ++diff.same_regions;
+    }
+  }
+  for (std::uint32_t i = 0; i < after.region_count(); ++i) {
+    const RegionView fresh = after.region(i);
+    if (!before.find_region(fresh.name()))
+      diff.regions.push_back(region_on_one_side(fresh, thalia::Change::added));
+  }
+}
+
+using Names = std::pair<std::string, std::string>;
+
+std::map<Names, std::uint32_t> connection_numbers(const Reader& reader) {
+  std::map<Names, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+    ConnectionView connection = reader.connection(i);
+    numbers.emplace(Names(std::move(connection.source), std::move(connection.target)), i);
+  }
+  return numbers;
+}
+
+// A connection of Diff::connections and its numbers in the two files.
+struct ChangedConnection {
+  std::size_t place;
+  std::uint32_t before;
+  std::uint32_t after;
+};
+
+std::vector<ChangedConnection> diff_all_connections(const Reader& before, const Reader& after,
+                                                    Diff& diff) {
+  std::vector<ChangedConnection> both;
+  const auto old = connection_numbers(before);
+  const auto fresh = connection_numbers(after);
+  for (const auto& [names, number] : old) {
+    const auto found = fresh.find(names);
+    if (found == fresh.end()) {
+      diff.connections.push_back(
+          {.source = names.first, .target = names.second, .change = thalia::Change::removed});
+    } else if (auto changed = model::diff_connections(before.connection(number),
+                                                      after.connection(found->second))) {
+      both.push_back({diff.connections.size(), number, found->second});
+      diff.connections.push_back(*std::move(changed));
+    } else {
+      ++diff.same_connections;
+    }
+  }
+  for (const auto& [names, number] : fresh) {
+    if (!old.contains(names))
+      diff.connections.push_back(
+          {.source = names.first, .target = names.second, .change = thalia::Change::added});
+  }
+  return both;
+}
+
+// A matrix that diff_connections() called changed, and both sides have.
+const TensorView& matrix_of(const ConnectionView& connection, std::string_view name) {
+  if (name == "weights") return connection.weights;
+  assert(name == "delays" && connection.delays);
+  return *connection.delays;
+}
+
+// Compares the elements of the tensors that differ, all of them in one queue of pieces, so that
+// many small ones keep the threads as busy as few large ones.
+class ValueComparisons {
+ public:
+  ValueComparisons(const Reader& before, const Reader& after, const DiffOptions& options)
+      : before_(before), after_(after), options_(options) {}
+
+  void add(RegionDiff& region) {
+    if (region.change != thalia::Change::changed) return;
+    const RegionView old = before_.region(region.name);
+    const RegionView fresh = after_.region(region.name);
+    for (TensorDiff& tensor : region.tensors) {
+      if (tensor.change == thalia::Change::changed)
+        add(tensor, old.at(tensor.name), fresh.at(tensor.name));
+    }
+  }
+
+  void add(ConnectionDiff& connection, const ChangedConnection& numbers) {
+    const ConnectionView old = before_.connection(numbers.before);
+    const ConnectionView fresh = after_.connection(numbers.after);
+    for (TensorDiff& matrix : connection.matrices) {
+      if (matrix.change == thalia::Change::changed)
+        add(matrix, matrix_of(old, matrix.name), matrix_of(fresh, matrix.name));
+    }
+  }
+
+  void run() {
+    parallel_for(pieces_, options_.threads, [&](std::size_t piece) {
+      stop_if_cancelled(options_.cancel);
+      const auto above = std::upper_bound(
+          pairs_.begin(), pairs_.end(), piece,
+          [](std::size_t wanted, const Pair& pair) { return wanted < pair.first_piece; });
+      const Pair& pair = *(above - 1);
+      pair.comparison->compare(piece - pair.first_piece);
+      report(pair.comparison->piece_bytes());
+    });
+    for (Pair& pair : pairs_) pair.diff->values = pair.comparison->result();
+  }
+
+ private:
+  struct Pair {
+    TensorDiff* diff;
+    std::unique_ptr<model::ValueComparison> comparison;
+    std::size_t first_piece;
+  };
+
+  void add(TensorDiff& diff, const TensorView& old, const TensorView& fresh) {
+    const bool content = diff.content_changed() || diff.dtype_changed() || diff.shape_changed();
+    if (!content) {  // the role alone
+      diff.values = ValueDiff{.compared = old.shape(), .elements = old.element_count()};
+      return;
+    }
+    auto comparison = std::make_unique<model::ValueComparison>(old, fresh, options_.limits);
+    const std::uint64_t pieces = comparison->pieces();
+    if (pieces == 0) {
+      diff.values = comparison->result();
+      return;
+    }
+    total_ += pieces * comparison->piece_bytes();
+    pairs_.push_back({&diff, std::move(comparison), pieces_});
+    pieces_ += pieces;
+  }
+
+  void report(std::uint64_t bytes) {
+    if (!options_.progress) return;
+    const std::lock_guard lock(progress_mutex_);
+    done_ += bytes;
+    options_.progress(done_, total_);
+  }
+
+  const Reader& before_;
+  const Reader& after_;
+  const DiffOptions& options_;
+  std::vector<Pair> pairs_;
+  std::size_t pieces_ = 0;
+  std::uint64_t total_ = 0;
+  std::mutex progress_mutex_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+std::string_view change_name(thalia::Change change) noexcept {
+  switch (change) {
+    case thalia::Change::added:
+      return "added";
+    case thalia::Change::removed:
+      return "removed";
+    case thalia::Change::changed:
+      return "changed";
+  }
+  return "unknown";
+}
+
+bool TensorDiff::content_changed() const noexcept {
+  return encoding_changed() || before->content_hash != after->content_hash;
+}
+
+Diff diff(const Reader& before, const Reader& after, const DiffOptions& options) {
+  Diff result;
+  diff_headers(before.header(), after.header(), result);
+  result.metadata =
+      model::diff_objects(before.metadata_json(), after.metadata_json(), options.limits);
+  diff_all_regions(before, after, options, result);
+  const auto both = diff_all_connections(before, after, result);
+  if (options.values) {
+    ValueComparisons comparisons(before, after, options);
+    for (RegionDiff& region : result.regions) comparisons.add(region);
+    for (const ChangedConnection& one : both) comparisons.add(result.connections[one.place], one);
+    comparisons.run();
+  }
+  return result;
+}
+
+}  // namespace thalia

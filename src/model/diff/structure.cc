@@ -1,0 +1,154 @@
+#include "model/diff/structure.h"
+
+#include <map>
+
+#include "json/copy.h"
+#include "thalia/json_writer.h"
+
+namespace thalia::model {
+namespace {
+
+std::string in_object(const std::string& value) {
+  return "{\"value\":" + value + "}";
+}
+
+bool mean_the_same(const std::string& a, const std::string& b, unsigned max_depth) {
+  return a == b || json::canonical_object(in_object(a), max_depth) ==
+                       json::canonical_object(in_object(b), max_depth);
+}
+
+template <typename T>
+std::string json_text(const T& value) {
+  std::string text;
+  JsonWriter(text).value(value);
+  return text;
+}
+
+template <typename T>
+void add_fact(std::vector<FieldDiff>& facts, std::string_view field, const T& before,
+              const T& after) {
+  if (before != after) facts.push_back({std::string(field), json_text(before), json_text(after)});
+}
+
+void add_time(std::vector<FieldDiff>& facts, std::string_view field,
+              std::optional<std::uint64_t> before, std::optional<std::uint64_t> after) {
+  if (before == after) return;
+  facts.push_back(
+      {std::string(field), before ? json_text(*before) : "", after ? json_text(*after) : ""});
+}
+
+bool same_facts(const TensorFacts& a, const TensorFacts& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.role == b.role && a.encoding == b.encoding &&
+         a.wide_indices == b.wide_indices && a.content_hash == b.content_hash;
+}
+
+TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
+  TensorDiff diff{.name = std::string(tensor.name()), .change = change};
+  (change == thalia::Change::added ? diff.after : diff.before) = tensor_facts(tensor);
+  return diff;
+}
+
+}  // namespace
+
+TensorFacts tensor_facts(const TensorView& tensor) {
+  return {.dtype = tensor.dtype(),
+          .shape = tensor.shape(),
+          .role = tensor.role(),
+          .encoding = tensor.encoding(),
+          .nnz = tensor.nnz(),
+          .wide_indices = tensor.wide_indices(),
+          .logical_bytes = tensor.logical_bytes(),
+          .content_hash = tensor.content_hash()};
+}
+
+std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view after,
+                                    const ReadLimits& limits) {
+  std::vector<FieldDiff> diffs;
+  if (before == after) return diffs;
+  const unsigned depth = limits.max_json_depth;
+  const json::Members old = json::members_of(before.empty() ? "{}" : before, depth);
+  std::map<std::string, std::string, std::less<>> fresh;
+  json::Members members = json::members_of(after.empty() ? "{}" : after, depth);
+  for (const auto& [key, value] : members) fresh.emplace(key, value);
+  for (const auto& [key, value] : old) {
+    const auto found = fresh.find(key);
+    if (found == fresh.end()) {
+      diffs.push_back({key, value, ""});
+      continue;
+    }
+    if (!mean_the_same(value, found->second, depth)) diffs.push_back({key, value, found->second});
+    fresh.erase(found);
+  }
+  for (auto& [key, value] : members) {
+    if (fresh.contains(key)) diffs.push_back({key, "", std::move(value)});
+  }
+  return diffs;
+}
+
+std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after) {
+  const TensorFacts old = tensor_facts(before);
+  const TensorFacts fresh = tensor_facts(after);
+  if (same_facts(old, fresh)) return std::nullopt;
+  return TensorDiff{.name = std::string(before.name()),
+                    .change = thalia::Change::changed,
+                    .before = old,
+                    .after = fresh};
+}
+
+std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,
+                                       const ReadLimits& limits) {
+  RegionDiff diff{.name = std::string(before.name()), .logical_bytes = after.logical_bytes()};
+  add_fact(diff.facts, "n_neurons", before.n_neurons(), after.n_neurons());
+  add_fact(diff.facts, "n_inputs", before.n_inputs(), after.n_inputs());
+  add_fact(diff.facts, "neuron_type", neuron_type_name(before.neuron_type()),
+           neuron_type_name(after.neuron_type()));
+  add_time(diff.facts, "homeostatic_updated", before.homeostatic_updated(),
+           after.homeostatic_updated());
+  diff.config = diff_objects(before.config_json(), after.config_json(), limits);
+  diff.metadata = diff_objects(before.metadata_json(), after.metadata_json(), limits);
+
+  // Both are ordered by name.
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  for (; a < before.tensor_count() || b < after.tensor_count(); ++diff.tensor_count) {
+    std::optional<TensorView> old;
+    std::optional<TensorView> fresh;
+    if (a < before.tensor_count()) old = before.tensor(a);
+    if (b < after.tensor_count()) fresh = after.tensor(b);
+    const int order = !old ? 1 : !fresh ? -1 : old->name().compare(fresh->name());
+    if (order == 0) {
+      if (auto changed = diff_tensors(*old, *fresh)) diff.tensors.push_back(*std::move(changed));
+    } else {
+      diff.tensors.push_back(order < 0 ? on_one_side(*old, thalia::Change::removed)
+                                       : on_one_side(*fresh, thalia::Change::added));
+    }
+    a += order <= 0;
+    b += order >= 0;
+  }
+  const bool same =
+      diff.facts.empty() && diff.config.empty() && diff.metadata.empty() && diff.tensors.empty();
+  if (same) return std::nullopt;
+  return diff;
+}
+
+std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
+                                               const ConnectionView& after) {
+  ConnectionDiff diff{.source = before.source, .target = before.target};
+  const auto add = [&](std::string_view name, std::optional<TensorDiff> matrix) {
+    if (!matrix) return;
+    matrix->name = name;
+    diff.matrices.push_back(*std::move(matrix));
+  };
+  add("weights", diff_tensors(before.weights, after.weights));
+  if (before.delays && after.delays) {
+    add("delays", diff_tensors(*before.delays, *after.delays));
+  } else if (before.delays) {
+    add("delays", on_one_side(*before.delays, thalia::Change::removed));
+  } else if (after.delays) {
+    add("delays", on_one_side(*after.delays, thalia::Change::added));
+  }
+  if (diff.matrices.empty()) return std::nullopt;
+  return diff;
+}
+
+}  // namespace thalia::model

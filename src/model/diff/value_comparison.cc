@@ -1,0 +1,262 @@
+#include "model/diff/value_comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstring>
+#include <optional>
+
+#include "model/tensor/dense_pieces.h"
+#include "model/tensor/element_decoder.h"
+#include "model/tensor/sparse_entries.h"
+
+namespace thalia::model {
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 256 << 10;  // of the wider side; both fit into a core's cache
+constexpr std::uint64_t kPieceEntries = 16 << 10;
+constexpr std::size_t kBlock = 1024;  // elements decoded at once
+
+bool is_complex(DType dtype) {
+  return dtype == DType::c64 || dtype == DType::c128;
+}
+
+bool can_be_resolved(Encoding encoding) {
+  return encoding <= Encoding::coo;
+}
+
+// The part that both have; nullopt where they have different ranks.
+std::optional<Shape> common_corner(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return std::nullopt;
+  std::array<std::uint64_t, Shape::kMaxRank> extents{};
+  for (unsigned d = 0; d < a.rank(); ++d) extents[d] = std::min(a[d], b[d]);
+  return Shape(std::span<const std::uint64_t>(extents.data(), a.rank()));
+}
+
+// Entries of one side from one position up to another, a block at a time.
+template <typename T>
+class EntryCursor {
+ public:
+  EntryCursor(const SparseEntries& entries, std::uint64_t begin, std::uint64_t end)
+      : entries_(entries), next_(entries.first_at(begin)), end_(end) {
+    refill();
+  }
+  bool done() const { return at_ == size_ || positions_[at_] >= end_; }
+  std::uint64_t position() const { return positions_[at_]; }
+  T value() const { return values_[at_]; }
+  void advance() {
+    if (++at_ == size_) refill();
+  }
+
+ private:
+  void refill() {
+    at_ = 0;
+    size_ = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, entries_.count() - next_));
+    if (size_ == 0) return;
+    entries_.positions(next_, std::span(positions_).first(size_));
+    decode_elements<T>(entries_.dtype(), entries_.values(), next_, std::span(values_).first(size_));
+    next_ += size_;
+  }
+
+  const SparseEntries& entries_;
+  std::uint64_t next_;
+  std::uint64_t end_;
+  std::size_t at_ = 0;
+  std::size_t size_ = 0;
+  std::array<std::uint64_t, kBlock> positions_;
+  std::array<T, kBlock> values_;
+};
+
+}  // namespace
+
+struct ValueComparison::Sparse {
+  std::optional<SparseEntries> before;
+  std::optional<SparseEntries> after;
+
+  const SparseEntries& longer() const {
+    return before->count() < after->count() ? *after : *before;
+  }
+};
+
+ValueComparison::ValueComparison(const TensorView& before, const TensorView& after,
+                                 const ReadLimits& limits)
+    : before_(before), after_(after), limits_(limits) {
+  plan();
+  tallies_.resize(pieces_);
+  left_ = pieces_;
+}
+
+ValueComparison::~ValueComparison() = default;
+
+void ValueComparison::plan() {
+  for (const TensorView* side : {&before_, &after_}) {
+    if (!can_be_resolved(side->encoding())) {
+      skipped_ =
+          side->encoding() == Encoding::quantized
+              ? std::string("quantized values are not compared; convert restores them")
+              : std::string(encoding_name(side->encoding())) + " values need more than the file";
+      return;
+    }
+  }
+  const bool sparse[] = {before_.encoding() != Encoding::dense,
+                         after_.encoding() != Encoding::dense};
+  shape_ = before_.shape();
+  if (before_.shape() != after_.shape()) {
+    const auto corner = common_corner(before_.shape(), after_.shape());
+    if (!corner || sparse[0] || sparse[1]) {
+      skipped_ = corner ? "shapes of sparse tensors differ" : "ranks differ";
+      return;
+    }
+    shape_ = *corner;
+  }
+  elements_ = *shape_.element_count();
+  const unsigned bits = std::max(dtype_bits(before_.dtype()), dtype_bits(after_.dtype()));
+  if (sparse[0] && sparse[1]) {
+    kind_ = Kind::both_sparse;
+    const std::uint64_t entries = std::max(before_.nnz(), after_.nnz());
+    pieces_ = entries / kPieceEntries + (entries % kPieceEntries != 0);
+  } else {
+    kind_ = sparse[0] || sparse[1] ? Kind::one_sparse : Kind::dense;
+    pieces_ = DensePieces(shape_, kPieceBytes * 8 / bits).count();
+  }
+  if (pieces_ > 0) piece_bytes_ = (before_.logical_bytes() + after_.logical_bytes()) / pieces_;
+}
+
+void ValueComparison::load_sparse() {
+  auto sparse = std::make_unique<Sparse>();
+  if (before_.encoding() != Encoding::dense) sparse->before.emplace(before_, limits_);
+  if (after_.encoding() != Encoding::dense) sparse->after.emplace(after_, limits_);
+  sparse_ = std::move(sparse);
+}
+
+void ValueComparison::compare(std::uint64_t piece) {
+  if (kind_ != Kind::dense) std::call_once(loaded_, [this] { load_sparse(); });
+  const DType a = before_.dtype();
+  const DType b = after_.dtype();
+  if (is_complex(a) || is_complex(b)) {
+    tallies_[piece] = compare_as<std::complex<double>>(piece);
+  } else if (a == DType::i64 && b == DType::i64) {
+    tallies_[piece] = compare_as<std::int64_t>(piece);
+  } else if (a == DType::u64 && b == DType::u64) {
+    tallies_[piece] = compare_as<std::uint64_t>(piece);
+  } else {
+    tallies_[piece] = compare_as<double>(piece);
+  }
+  if (--left_ == 0) sparse_.reset();
+}
+
+template <typename T>
+DifferenceTally ValueComparison::compare_as(std::uint64_t piece) const {
+  return kind_ == Kind::both_sparse ? compare_sparse<T>(piece) : compare_dense<T>(piece);
+}
+
+namespace {
+
+// A piece of one side: its bytes, or the entries that lie in it.
+template <typename T>
+class Side {
+ public:
+  Side(const TensorView& tensor, const std::optional<SparseEntries>* entries,
+       const DensePieces::Piece& piece)
+      : dtype_(tensor.dtype()) {
+    if (tensor.encoding() != Encoding::dense) {
+      cursor_.emplace(**entries, piece.first, piece.first + piece.elements);
+      at_ = piece.first;
+      return;
+    }
+    const std::span ranges(piece.ranges.data(), tensor.shape().rank());
+    bytes_.resize(tensor.slice_bytes(ranges));
+    tensor.read_slice(ranges, bytes_);
+  }
+
+  // Where both sides are dense and of one dtype, equal bytes are equal elements.
+  bool equals(const Side& other) const {
+    return !cursor_ && !other.cursor_ && dtype_ == other.dtype_ && bytes_ == other.bytes_;
+  }
+
+  // Called for consecutive elements.
+  void decode(std::uint64_t first, std::span<T> out) {
+    if (!cursor_) return decode_elements<T>(dtype_, bytes_, first, out);
+    std::fill(out.begin(), out.end(), T{});
+    for (; !cursor_->done() && cursor_->position() - at_ < out.size(); cursor_->advance())
+      out[cursor_->position() - at_] = cursor_->value();
+    at_ += out.size();
+  }
+
+ private:
+  DType dtype_;
+  std::vector<std::byte> bytes_;
+  std::optional<EntryCursor<T>> cursor_;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace
+
+template <typename T>
+DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
+  const unsigned bits = std::max(dtype_bits(before_.dtype()), dtype_bits(after_.dtype()));
+  const DensePieces::Piece piece = DensePieces(shape_, kPieceBytes * 8 / bits)[number];
+  Side<T> before(before_, sparse_ ? &sparse_->before : nullptr, piece);
+  Side<T> after(after_, sparse_ ? &sparse_->after : nullptr, piece);
+  DifferenceTally tally;
+  if (before.equals(after)) return tally;
+  std::array<T, kBlock> a;
+  std::array<T, kBlock> b;
+  for (std::uint64_t first = 0; first < piece.elements; first += kBlock) {
+    const std::size_t count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, piece.elements - first));
+    before.decode(first, std::span(a).first(count));
+    after.decode(first, std::span(b).first(count));
+    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count));
+  }
+  return tally;
+}
+
+// The entries of the longer side cut the elements into ranges, in which both are walked along.
+template <typename T>
+DifferenceTally ValueComparison::compare_sparse(std::uint64_t piece) const {
+  const SparseEntries& longer = sparse_->longer();
+  const std::uint64_t begin = piece == 0 ? 0 : longer.position(piece * kPieceEntries);
+  const std::uint64_t end =
+      piece + 1 == pieces_ ? elements_ : longer.position((piece + 1) * kPieceEntries);
+  EntryCursor<T> before(*sparse_->before, begin, end);
+  EntryCursor<T> after(*sparse_->after, begin, end);
+  DifferenceTally tally;
+  std::array<T, kBlock> a;
+  std::array<T, kBlock> b;
+  while (!before.done() || !after.done()) {
+    std::size_t count = 0;
+    for (; count < kBlock && (!before.done() || !after.done()); ++count) {
+      const std::uint64_t at = before.done()  ? after.position()
+                               : after.done() ? before.position()
+                                              : std::min(before.position(), after.position());
+      a[count] = b[count] = T{};
+      if (!before.done() && before.position() == at) {
+        a[count] = before.value();
+        before.advance();
+      }
+      if (!after.done() && after.position() == at) {
+        b[count] = after.value();
+        after.advance();
+      }
+    }
+    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count));
+  }
+  return tally;
+}
+
+ValueDiff ValueComparison::result() const {
+  if (!skipped_.empty()) return {.skipped = skipped_};
+  DifferenceTally sum;
+  for (const DifferenceTally& tally : tallies_) sum.add(tally);
+  ValueDiff diff{.compared = shape_,
+                 .elements = elements_,
+                 .differing = sum.differing,
+                 .not_finite = sum.not_finite,
+                 .max_difference = sum.max_difference};
+  if (elements_ > sum.not_finite)
+    diff.rms_difference = sum.squares.root_mean(elements_ - sum.not_finite);
+  return diff;
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,60 @@
+// Two tensors of one name compared element by element, in pieces that threads may share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/diff/tally.h"
+#include "thalia/diff.h"
+
+namespace thalia::model {
+
+/// Made for one pair, asked how many pieces it has, and told to compare each once.
+class ValueComparison {
+ public:
+  ValueComparison(const TensorView& before, const TensorView& after, const ReadLimits& limits);
+  ~ValueComparison();
+
+  std::uint64_t pieces() const noexcept { return pieces_; }
+  /// Bytes of both sides that comparing a piece reads, about.
+  std::uint64_t piece_bytes() const noexcept { return piece_bytes_; }
+  /// From any thread, pieces of one comparison at the same time too. What was read for all pieces
+  /// is released with the last.
+  /// @throws FormatError, IntegrityError, IoError.
+  void compare(std::uint64_t piece);
+  /// After the last piece.
+  ValueDiff result() const;
+
+ private:
+  enum class Kind { nothing, dense, one_sparse, both_sparse };
+  struct Sparse;
+
+  void plan();
+  void load_sparse();
+  template <typename T>
+  DifferenceTally compare_as(std::uint64_t piece) const;
+  template <typename T>
+  DifferenceTally compare_dense(std::uint64_t piece) const;
+  template <typename T>
+  DifferenceTally compare_sparse(std::uint64_t piece) const;
+
+  TensorView before_;
+  TensorView after_;
+  const ReadLimits& limits_;
+  std::string skipped_;
+  Shape shape_;
+  std::uint64_t elements_ = 0;
+  Kind kind_ = Kind::nothing;
+  std::uint64_t pieces_ = 0;
+  std::uint64_t piece_bytes_ = 0;
+  std::vector<DifferenceTally> tallies_;  ///< one a piece
+  std::once_flag loaded_;
+  std::unique_ptr<Sparse> sparse_;
+  std::atomic<std::uint64_t> left_ = 0;
+};
+
+}  // namespace thalia::model

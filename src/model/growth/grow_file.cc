@@ -1,0 +1,273 @@
+#include "thalia/grow_file.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "container/file/short_name.h"
+#include "model/brain/axes.h"
+#include "model/brain/stored_region.h"
+#include "model/brain/tensor_paths.h"
+#include "model/growth/record.h"
+#include "model/growth/region.h"
+#include "model/value/value_json.h"
+#include "thalia/growth_history.h"
+#include "thalia/reader.h"
+
+namespace thalia {
+namespace {
+
+using model::Ends;
+
+TensorSpec spec_of(std::string name, Role role, const Tensor& tensor) {
+  const TensorLayout& layout = tensor.layout();
+  return {.name = std::move(name),
+          .dtype = layout.dtype,
+          .shape = layout.shape,
+          .role = role,
+          .encoding = layout.encoding,
+          .nnz = layout.nnz,
+          .wide_indices = layout.wide_indices};
+}
+
+// What the region was compressed with: its floats tell, as what a codec for floats leaves to zstd
+// has a smaller code.
+format::Codec codec_of(const Reader& reader, std::string_view region) {
+  const RegionView view = reader.region(region);
+  auto codec = format::Codec::store;
+  for (std::uint32_t i = 0; i < view.tensor_count(); ++i)
+    codec = std::max(codec, view.tensor(i).codecs().back());
+  return codec;
+}
+
+ReadOptions read_options(const AppendOptions& options) {
+  return {.access = options.access,
+          .limits = options.limits,
+          .threads = options.threads,
+          .cancel = options.cancel};
+}
+
+// One file, from the lock to the commit.
+class GrowingFile {
+ public:
+  GrowingFile(const std::filesystem::path& path, std::string_view region,
+              const GrowthOptions& growth, const AppendOptions& options)
+      : name_(region),
+        growth_(growth),
+        options_(with_codec(path, region, options)),
+        appender_(path, options_),  // from here on nobody else changes the file
+        reader_(Reader::open(path, read_options(options))),
+        view_(reader_.region(region)),
+        region_(model::load_region(
+            view_, {.options = {
+                        .restore = false, .limits = options.limits, .threads = options.threads}})) {
+    if (growth.grow_targets) {
+      fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
+                    "false: one region of a file grows");
+    }
+  }
+
+  GrowFileResult grow_output(std::uint32_t n_new) {
+    const std::uint64_t old_size = region_.n_neurons;
+    GrowthResult growth = model::grow_region_output(region_, name_, n_new, growth_);
+    if (growth.nothing_done.empty()) {
+      replace_connections(old_size, n_new, growth);
+      growth.targets_left = targets();
+    }
+    return finish(std::move(growth), {});
+  }
+
+  GrowFileResult grow_source(std::string_view source, std::uint32_t n_new) {
+    const std::uint64_t size = model::require_source(region_, name_, source, growth_);
+    return finish(model::grow_region_source(region_, name_, source, size + n_new, growth_), source);
+  }
+
+ private:
+  static AppendOptions with_codec(const std::filesystem::path& path, std::string_view region,
+                                  AppendOptions options) {
+    if (options.compression == format::Codec::store)
+      options.compression = codec_of(Reader::open(path, read_options(options)), region);
+    return options;
+  }
+
+  GrowFileResult finish(GrowthResult growth, std::string_view source) {
+    GrowFileResult result{.growth = std::move(growth)};
+    if (!result.growth.nothing_done.empty()) return result;
+    replace_region();
+    appender_.set_metadata(
+        append_growth_event(reader_.metadata_json(),
+                            model::growth_event(reader_.header().training_steps, name_, source,
+                                                result.growth, growth_.reason),
+                            options_.limits));
+    result.append = appender_.commit();
+    return result;
+  }
+
+  Value metadata_of(const RegionView& view) const {
+    return view.metadata_json().empty()
+               ? Value::object()
+               : model::parse_json_object(view.metadata_json(), options_.limits);
+  }
+
+  // Other regions that have inputs from this one, by the directory and their metadata. What cannot
+  // be read there is for whoever grows, loads or verifies them.
+  std::vector<std::string> targets() const {
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const RegionView view = reader_.region(i);
+      try {
+        if (view.name() != name_ && takes_inputs(view)) names.emplace_back(view.name());
+      } catch (const Error&) {
+      }
+    }
+    return names;
+  }
+
+  bool takes_inputs(const RegionView& view) const {
+    BrainRegion region{.n_neurons = view.n_neurons(), .metadata = metadata_of(view)};
+    const model::RegionAxes axes(view.name(), region);
+    bool found = false;
+    model::for_each_placed(view, region.metadata, Value::object(),
+                           [&](const model::PlacedTensor& placed, const TensorView& tensor) {
+                             found = found || axes.source(placed.path, tensor.shape(), name_).any();
+                           });
+    return found;
+  }
+
+  // Texts stay as they are, but for counts in the config; names and roles of tensors too.
+  void replace_region() {
+    const RegionId id = appender_.replace_region({
+        .name = name_,
+        .config_json = config_json(),
+        .metadata_json = std::string(view_.metadata_json()),
+        .n_neurons = region_.n_neurons,
+        .n_inputs = region_.n_inputs,
+        .neuron_type = region_.neuron_type,
+        .homeostatic_updated = region_.homeostatic_updated,
+    });
+    // By their names, and written in their order.
+    std::unordered_map<std::string_view, const Value*> grown;
+    model::for_each_placed(view_, metadata_of(view_), region_.state,
+                           [&](const model::PlacedTensor& placed, const TensorView&) {
+                             grown.emplace(placed.name, placed.found);
+                           });
+    for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
+      const TensorView view = view_.tensor(i);
+      const Value* found = grown.at(view.name());
+      // A number of the state is a tensor of the file, and does not grow.
+      const bool is_grown = found != nullptr && found->is_tensor();
+      add_tensor(id, std::string(view.name()), view.role(),
+                 is_grown ? found->as_tensor() : Tensor::from(view));
+    }
+  }
+
+  void add_tensor(RegionId id, const std::string& name, Role role, const Tensor& tensor) {
+    const Tensor& kept = kept_.emplace_back(tensor);
+    appender_.add_tensor(id, spec_of(name, role, kept), kept.bytes());
+  }
+
+  std::string config_json() const {
+    const std::string_view text = view_.config_json();
+    const Value* config = region_.find(component::kConfig);
+    if (text.empty() || config == nullptr || config->has_tensors()) return std::string(text);
+    return model::parse_json_object(text, options_.limits) == *config ? std::string(text)
+                                                                      : to_json(*config);
+  }
+
+  // Connections are one section of the file: all of them, in their order, if any has to grow.
+  void replace_connections(std::uint64_t old_size, std::uint32_t n_new, GrowthResult& growth) {
+    std::map<std::string, std::string> full_names;
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const std::string name(reader_.region(i).name());
+      full_names.emplace(container::short_name_string(name), name);
+    }
+    std::vector<BrainConnection> connections;
+    bool is_touched = false;
+    for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
+      const ConnectionView view = reader_.connection(i);
+      BrainConnection connection{full_name(full_names, view.source),
+                                 full_name(full_names, view.target),
+                                 Tensor::from(view.weights, options_.limits)};
+      if (view.delays) connection.delays = Tensor::from(*view.delays, options_.limits);
+      const bool from_here = connection.source == name_;
+      const bool to_here = connection.target == name_;
+      if (from_here || to_here) {
+        const Ends old_ends{from_here ? old_size : neurons_of(connection.source),
+                            to_here ? old_size : neurons_of(connection.target)};
+        const Ends new_ends{old_ends.source + (from_here ? n_new : 0),
+                            old_ends.target + (to_here ? n_new : 0)};
+        connection = model::grown_connection(connection, old_ends, new_ends, growth_, growth);
+        is_touched = true;
+      }
+      connections.push_back(std::move(connection));
+    }
+    if (!is_touched) return;
+    for (const auto& one : connections) appender_.remove_connection(one.source, one.target);
+    for (const auto& one : connections) add_connection(one);
+  }
+
+  static std::string full_name(const std::map<std::string, std::string>& names,
+                               const std::string& short_name) {
+    const auto found = names.find(short_name);
+    if (found != names.end()) return found->second;
+    throw FormatError(ErrorCode::inconsistent, "a connection names no region of the file",
+                      {.section = "connectivity", .value = printable(short_name)});
+  }
+
+  std::uint64_t neurons_of(const std::string& region) const {
+    return reader_.region(region).n_neurons();
+  }
+
+  void add_connection(const BrainConnection& connection) {
+    const std::uint32_t id = appender_.add_connection(connection.source, connection.target);
+    const Tensor& weights = kept_.emplace_back(connection.weights);
+    appender_.add_connection_weights(id, spec_of({}, Role::weights, weights), weights.bytes());
+    if (!connection.delays) return;
+    const Tensor& delays = kept_.emplace_back(*connection.delays);
+    appender_.add_connection_delays(id, spec_of({}, Role::other, delays), delays.bytes());
+  }
+
+  std::string name_;
+  const GrowthOptions& growth_;
+  AppendOptions options_;
+  std::deque<Tensor> kept_;  ///< payloads are borrowed until commit
+  Appender appender_;
+  Reader reader_;
+  RegionView view_;
+  BrainRegion region_;
+};
+
+template <typename Grow>
+GrowFileResult with_path(const std::filesystem::path& path, const Grow& grow) {
+  try {
+    return grow();
+  } catch (Error& error) {
+    error.add_path(path.native());
+    throw;
+  }
+}
+
+}  // namespace
+
+GrowFileResult grow_file(const std::filesystem::path& path, std::string_view region,
+                         std::uint32_t n_new, const GrowthOptions& growth,
+                         const AppendOptions& options) {
+  return with_path(path,
+                   [&] { return GrowingFile(path, region, growth, options).grow_output(n_new); });
+}
+
+GrowFileResult grow_file_source(const std::filesystem::path& path, std::string_view region,
+                                std::string_view source, std::uint32_t n_new,
+                                const GrowthOptions& growth, const AppendOptions& options) {
+  return with_path(
+      path, [&] { return GrowingFile(path, region, growth, options).grow_source(source, n_new); });
+}
+
+}  // namespace thalia

@@ -1,0 +1,31 @@
+// All axes of a brain that count the neurons of one region.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/brain/axes.h"
+#include "model/growth/prune_log.h"
+
+namespace thalia::model {
+
+struct NeuronAxis {
+  TensorPlace place;
+  unsigned axis = 0;
+  bool is_weights = false;  ///< of a matrix of weights
+};
+
+struct NeuronAxes {
+  std::vector<NeuronAxis> axes;
+  std::vector<std::string> targets;  ///< regions and pathways that have inputs from the region
+};
+
+/// Of the region itself, of its connections, and of regions and pathways with an axis
+/// "source:REGION". Reads every region. @throws UsageError (wrong_state) for a region with
+/// populations or groups of neurons; (size_mismatch) for an axis of another extent.
+NeuronAxes neuron_axes(const BrainState& brain, std::string_view region,
+                       const BrainRegion& of_region, const TensorAxes& declared);
+
+}  // namespace thalia::model

@@ -1,0 +1,83 @@
+#include "model/growth/random.h"
+
+#include <cmath>
+#include <span>
+
+#include "base/fail.h"
+#include "integrity/sha256.h"
+#include "thalia/format/little_endian.h"
+
+namespace thalia::model {
+namespace {
+
+std::uint32_t low(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+std::uint32_t high(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value >> 32);
+}
+
+std::uint32_t word_at(const std::uint8_t* bytes) {
+  return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | std::uint32_t{bytes[3]} << 24;
+}
+
+// What a number in [0, 1) becomes. Stretching it is exact, so that one rounding is left, and no
+// compiler can make another of it by fusing operations.
+struct Range {
+  double stretch = 1;
+  double shift = 0;
+  double scale = 0;
+
+  double operator()(double number) const { return (number * stretch + shift) * scale; }
+};
+
+Range range_of(const GrowthOptions& options, const Shape& shape, std::uint64_t fan_in) {
+  if (options.initialization != WeightInit::xavier) return {.scale = options.scale.value_or(0.3)};
+  const double fans = static_cast<double>(shape[0]) + static_cast<double>(fan_in);
+  const double bound = options.scale.value_or(1.0) * std::sqrt(6 / fans);
+  return {.stretch = 2, .shift = -1, .scale = bound};
+}
+
+}  // namespace
+
+void check_growth_options(const GrowthOptions& options) {
+  if (!(options.sparsity >= 0 && options.sparsity <= 1)) {
+    fail_argument(ErrorCode::bad_argument, "sparsity", fmt::format("{}", options.sparsity),
+                  "0 to 1");
+  }
+  if (options.scale && !std::isfinite(*options.scale))
+    fail_argument(ErrorCode::bad_argument, "scale", fmt::format("{}", *options.scale), "finite");
+}
+
+PhiloxKey growth_key(std::uint64_t seed, std::string_view region, std::string_view path) {
+  const format::le64 seed_bytes = seed;
+  const std::byte end{0};
+  integrity::Sha256 hash;
+  hash.update(std::as_bytes(std::span(&seed_bytes, 1)));
+  hash.update(std::as_bytes(std::span(region))).update({&end, 1});
+  const Digest256 digest = hash.update(std::as_bytes(std::span(path))).finish();
+  return {word_at(digest.bytes), word_at(digest.bytes + 4)};
+}
+
+ElementFill random_weights(const GrowthOptions& options, std::string_view region,
+                           std::string_view path, const Shape& shape) {
+  std::uint64_t row_length = 1;
+  for (const std::uint64_t extent : shape.extents().subspan(1)) row_length *= extent;
+  const PhiloxKey key = growth_key(options.seed, region, path);
+  const Range range = range_of(options, shape, row_length);
+  const double made = options.initialization == WeightInit::sparse_random ? options.sparsity : 1.0;
+  return [=](std::uint64_t first, std::span<double> values) {
+    std::uint64_t row = first / row_length;
+    std::uint64_t column = first % row_length;
+    for (double& value : values) {
+      const PhiloxCounter bits = philox({low(row), high(row), low(column), high(column)}, key);
+      const bool is_made = static_cast<double>(bits[0]) * 0x1p-32 < made;
+      value = is_made ? range(unit_interval(bits[1], bits[2])) : 0.0;
+      if (++column < row_length) continue;
+      column = 0;
+      ++row;
+    }
+  };
+}
+
+}  // namespace thalia::model

@@ -1,0 +1,46 @@
+#include "model/precision/glob.h"
+
+namespace thalia::model {
+namespace {
+
+bool is_separator(char c) {
+  return c == '.' || c == '/';
+}
+
+bool same(char pattern, char c) {
+  return pattern == '?' || pattern == c || (is_separator(pattern) && is_separator(c));
+}
+
+}  // namespace
+
+bool matches_path(std::string_view glob, std::string_view path) noexcept {
+  // Before the first '*' a mismatch leads on to the next separator. Behind one it leads back to the
+  // last '*' and no further: what stood before that took as little of the path as it could.
+  std::size_t g = 0, p = 0, start = 0, after_star = std::string_view::npos, star_end = 0;
+  while (true) {
+    if (p == path.size()) {
+      while (g < glob.size() && glob[g] == '*') ++g;
+      if (g == glob.size()) return true;
+    } else if (g < glob.size() && glob[g] == '*') {
+      after_star = ++g;
+      star_end = p;
+      continue;
+    } else if (g < glob.size() && same(glob[g], path[p])) {
+      ++g;
+      ++p;
+      continue;
+    }
+    if (after_star != std::string_view::npos) {
+      if (star_end == path.size()) return false;
+      g = after_star;
+      p = ++star_end;
+      continue;
+    }
+    while (start < path.size() && !is_separator(path[start])) ++start;
+    if (start == path.size()) return false;
+    p = ++start;
+    g = 0;
+  }
+}
+
+}  // namespace thalia::model

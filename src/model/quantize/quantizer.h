@@ -1,0 +1,59 @@
+// Which tensors of a state are quantized, and what becomes of them together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/quantize/payload.h"
+#include "thalia/quantization.h"
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+inline constexpr std::string_view kLossyGeneration = "lossy_generation";
+inline constexpr std::string_view kMaxLossyGenerations = "max_lossy_generations";
+
+/// What the metadata of a state says; zeros where it says nothing.
+LossyGeneration lossy_generation_of(const Value& metadata) noexcept;
+void set_lossy_generation(Value& metadata, LossyGeneration generation);
+
+/// The generation that a loss makes of `before`, under the bound of the two that is lower. @throws
+/// UsageError (wrong_state) where that passes it.
+LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound);
+
+/// Whether a tensor is of a type that can be rounded so and large enough, fits one of `include`, or
+/// where there are none is of role weights and nothing that an optimizer keeps, and fits none of
+/// `exclude`.
+bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
+               const std::vector<std::string>& include, const std::vector<std::string>& exclude);
+
+/// Externally synchronised.
+class Quantizer {
+ public:
+  /// `before` is the generation of the state that is to be quantized. @throws UsageError as
+  /// check_quantization(); (wrong_state) where the state went through its bound of generations.
+  Quantizer(const QuantizationOptions& options, LossyGeneration before, unsigned threads);
+
+  /// By name, role, type and size; the tensor's encoding has to be dense besides.
+  bool chooses(const QuantizationTarget& target) const;
+  /// The payload of a dense tensor that was chosen; nullopt where it has to stay as it is.
+  /// @throws UsageError for sensitivities that do not fit.
+  std::optional<QuantizedPayload> quantize(const QuantizationTarget& target, const Tensor& tensor);
+
+  /// Of what is quantized here.
+  LossyGeneration generation() const noexcept { return generation_; }
+  const std::vector<QuantizedTensorReport>& reports() const noexcept { return reports_; }
+  const std::vector<std::string>& not_finite() const noexcept { return not_finite_; }
+
+ private:
+  std::vector<double> importance_of(const QuantizationTarget& target) const;
+
+  const QuantizationOptions& options_;
+  LossyGeneration generation_;
+  unsigned threads_;
+  std::vector<QuantizedTensorReport> reports_;
+  std::vector<std::string> not_finite_;
+};
+
+}  // namespace thalia::model

@@ -1,0 +1,47 @@
+#include "model/tensor/conversion.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "codec/float/conversion.h"
+
+namespace thalia::model {
+namespace {
+
+// Elements that one thread converts at a time: some hundred microseconds of work.
+constexpr std::uint64_t kConversionPiece = 1 << 20;
+
+void convert_in_pieces(DType from, DType to, ByteSpan in, MutableByteSpan out, unsigned threads) {
+  const std::uint64_t in_width = dtype_bits(from) / 8;
+  const std::uint64_t out_width = dtype_bits(to) / 8;
+  const std::uint64_t count = in.size() / in_width;
+  parallel_for((count + kConversionPiece - 1) / kConversionPiece, threads, [&](std::size_t i) {
+    const std::uint64_t first = i * kConversionPiece;
+    const std::uint64_t elements = std::min(kConversionPiece, count - first);
+    codec::convert_elements(from, to, in.subspan(first * in_width, elements * in_width),
+                            out.subspan(first * out_width, elements * out_width));
+  });
+}
+
+}  // namespace
+
+Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads) {
+  if (tensor.dtype() == dtype) return tensor;
+  codec::checked_count(tensor.dtype(), dtype, 0, 0);
+  TensorLayout layout = tensor.layout();
+  layout.dtype = dtype;
+  return Tensor::filled(layout, [&](MutableByteSpan out) {
+    // Behind the index arrays, which do not depend on the type; what pads them does.
+    const ByteSpan values = tensor.values();
+    const std::uint64_t value_bytes =
+        values.size() / (dtype_bits(tensor.dtype()) / 8) * (dtype_bits(dtype) / 8);
+    const std::uint64_t before = out.size() - value_bytes;
+    const std::uint64_t indices =
+        std::min<std::uint64_t>(before, tensor.bytes().size() - values.size());
+    std::copy_n(tensor.bytes().begin(), indices, out.begin());
+    std::fill(out.begin() + indices, out.begin() + before, std::byte{0});
+    convert_in_pieces(tensor.dtype(), dtype, values, out.subspan(before), threads);
+  });
+}
+
+}  // namespace thalia::model

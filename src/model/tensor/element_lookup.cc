@@ -1,0 +1,23 @@
+#include "model/tensor/element_lookup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/tensor/element_numbers.h"
+#include "model/tensor/sparse_elements.h"
+
+namespace thalia::model {
+
+ElementLookup::ElementLookup(const Tensor& tensor)
+    : is_dense_(tensor.is_dense()), numbers_(numbers_of(tensor.dtype(), tensor.values())) {
+  if (!is_dense_) positions_ = sparse_elements(tensor).positions;
+}
+
+double ElementLookup::at(std::uint64_t position) const {
+  if (is_dense_) return numbers_[position];
+  const auto found = std::ranges::lower_bound(positions_, position);
+  if (found == positions_.end() || *found != position) return 0;
+  return numbers_[static_cast<std::size_t>(found - positions_.begin())];
+}
+
+}  // namespace thalia::model

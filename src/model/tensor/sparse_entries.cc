@@ -1,0 +1,83 @@
+#include "model/tensor/sparse_entries.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::model {
+
+SparseEntries::SparseEntries(const TensorView& tensor, const ReadLimits& limits) : tensor_(tensor) {
+  MutableByteSpan storage;
+  if (!tensor.is_raw()) {
+    const std::uint64_t length = tensor.logical_bytes();
+    io::check_allocation("payload", length, limits, tensor.stored_bytes());
+    storage_.resize(length / sizeof(std::uint64_t) + 1);
+    storage = std::as_writable_bytes(std::span(storage_)).first(length);
+  }
+  if (tensor.encoding() == Encoding::csr) {
+    csr_ = tensor.is_raw() ? tensor.csr() : tensor.csr(storage);
+    values_ = std::visit([](const auto& arrays) { return arrays.values; }, csr_);
+  } else {
+    coo_ = tensor.is_raw() ? tensor.coo() : tensor.coo(storage);
+    values_ = std::visit([](const auto& arrays) { return arrays.values; }, coo_);
+  }
+}
+
+std::uint64_t SparseEntries::row_of(std::uint64_t entry) const {
+  return std::visit(
+      [&](const auto& arrays) {
+        const auto& rows = arrays.row_pointers;
+        const auto above = std::upper_bound(rows.begin(), rows.end(), entry);
+        return static_cast<std::uint64_t>(above - rows.begin()) - 1;
+      },
+      csr_);
+}
+
+std::uint64_t SparseEntries::position(std::uint64_t i) const {
+  std::uint64_t found;
+  positions(i, {&found, 1});
+  return found;
+}
+
+void SparseEntries::positions(std::uint64_t first, std::span<std::uint64_t> out) const {
+  if (out.empty()) return;
+  const Shape& shape = tensor_.shape();
+  if (tensor_.encoding() == Encoding::csr) {
+    std::uint64_t row = row_of(first);
+    std::visit(
+        [&](const auto& arrays) {
+          for (std::uint64_t i = 0; i < out.size(); ++i) {
+            while (arrays.row_pointers[row + 1] <= first + i) ++row;
+            out[i] = row * shape[1] + arrays.column_indices[first + i];
+          }
+        },
+        csr_);
+    return;
+  }
+  std::fill(out.begin(), out.end(), 0);
+  std::visit(
+      [&](const auto& arrays) {
+        for (unsigned d = 0; d < shape.rank(); ++d) {
+          const auto indices = arrays.indices.subspan(d * count() + first, out.size());
+          for (std::uint64_t i = 0; i < out.size(); ++i) out[i] = out[i] * shape[d] + indices[i];
+        }
+      },
+      coo_);
+}
+
+std::uint64_t SparseEntries::first_at(std::uint64_t wanted) const {
+  std::uint64_t begin = 0;
+  for (std::uint64_t length = count(); length > 0;) {
+    const std::uint64_t half = length / 2;
+    if (position(begin + half) < wanted) {
+      begin += half + 1;
+      length -= half + 1;
+    } else {
+      length = half;
+    }
+  }
+  return begin;
+}
+
+}  // namespace thalia::model

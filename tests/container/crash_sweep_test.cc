@@ -1,7 +1,0 @@
-// The long version of crash_test.cc: some hundred kills.
-#include "boost_test.h"
-#include "container/crash_check.h"
-
-BOOST_AUTO_TEST_CASE(hundreds_of_kills_leave_the_old_file_or_the_new) {
-  thalia::test::check_random_kills(600);
-}

@@ -1,0 +1,36 @@
+// What a chain makes of its files, against the state that was saved.
+#pragma once
+
+#include "boost_test.h"
+#include "model/delta/sample.h"
+
+namespace thalia::test {
+
+/// Every tensor is there, equal to its last byte, and nothing else is.
+inline void check_chain(const ChainReader& chain, const SampleState& state) {
+  const Reader& reader = chain.reader();
+  BOOST_TEST(reader.metadata_json() == state.metadata);
+  BOOST_TEST(std::uint64_t{reader.header().training_steps} == state.steps);
+  BOOST_REQUIRE(reader.region_count() == state.regions.size());
+  for (const auto& [name, tensors] : state.regions) {
+    const RegionView region = reader.region(name);
+    BOOST_TEST(region.config_json() == "{\"of\":\"" + name + "\"}");
+    BOOST_REQUIRE(region.tensor_count() == tensors.size());
+    for (const auto& [tensor_name, sample] : tensors) {
+      BOOST_TEST_CONTEXT(name + "/" + tensor_name) {
+        const TensorView view = region.at(tensor_name);
+        BOOST_TEST((view.role() == sample.role));
+        BOOST_TEST((chain.describe(view).layout == sample.tensor.layout()));
+        BOOST_TEST((chain.read(view) == sample.tensor));
+      }
+    }
+  }
+  BOOST_REQUIRE(reader.connection_count() == state.connections.size());
+  for (const auto& [pair, tensor] : state.connections) {
+    const auto found = reader.find_connection(pair.first, pair.second);
+    BOOST_REQUIRE(found.has_value());
+    BOOST_TEST((chain.read(found->weights) == tensor));
+  }
+}
+
+}  // namespace thalia::test
