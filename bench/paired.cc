@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::bench {
 namespace {

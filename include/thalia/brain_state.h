@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "thalia/brain_region.h"
-#include "thalia/lazy.h"
+#include "thalia/detail/lazy.h"
 #include "thalia/tensor_value.h"
 #include "thalia/value.h"
 

@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "thalia/dtype.h"
-#include "thalia/json_writer.h"
 
 namespace thalia {
 
@@ -42,8 +42,8 @@ class PrecisionStatistics {
   double percent(PrecisionKind kind) const noexcept;
   Share total() const noexcept;
 
-  /// {"fp32": {"count", "bytes", "percent"}, …, "total": {"count", "bytes"}} as a value.
-  void add_json(JsonWriter& json) const;
+  /// JSON: {"fp32": {"count", "bytes", "percent"}, …, "total": {"count", "bytes"}}.
+  std::string to_json() const;
 
   friend bool operator==(const PrecisionStatistics&, const PrecisionStatistics&) = default;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "json/reader.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::json {
 

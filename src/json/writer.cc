@@ -1,9 +1,9 @@
+#include "json/writer.h"
+
 #include <array>
 #include <cassert>
 #include <charconv>
 #include <cmath>
-
-#include "thalia/json_writer.h"
 
 namespace thalia {
 namespace {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "cli/make_grown.h"
+#include "thalia/brain.h"
+#include "thalia/interop.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

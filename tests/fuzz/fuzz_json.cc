@@ -4,8 +4,8 @@
 
 #include "fuzz/fuzz_target.h"
 #include "json/reader.h"
+#include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/json_writer.h"
 
 using namespace thalia;
 

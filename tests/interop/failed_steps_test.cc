@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "interop/v01/binary.h"
 #include "support/bytes.h"
 #include "support/fault.h"
 #include "support/files.h"
 #include "thalia/append.h"
 #include "thalia/error.h"
 #include "thalia/mckp.h"
-#include "thalia/v01_binary.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -13,6 +13,7 @@
 
 #include "boost_test.h"
 #include "codec/frame/zstd_frame.h"
+#include "interop/v01/binary.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
 #include "thalia/brain_checkpoint.h"
@@ -28,7 +29,6 @@
 #include "thalia/migrate.h"
 #include "thalia/mst.h"
 #include "thalia/stream.h"
-#include "thalia/v01_binary.h"
 #include "thalia/verify.h"
 #include "thalia/wrap.h"
 

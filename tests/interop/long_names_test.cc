@@ -4,6 +4,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/v01/binary.h"
 #include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"
@@ -18,7 +19,6 @@
 #include "thalia/quantization.h"
 #include "thalia/safetensors.h"
 #include "thalia/storage.h"
-#include "thalia/v01_binary.h"
 #include "thalia/wrap.h"
 #include "thalia/writer.h"
 

@@ -5,7 +5,7 @@
 
 #include "boost_test.h"
 #include "json/reader.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 using namespace thalia;
 

@@ -23,7 +23,6 @@ NAMES = {
     "delta.h": "const thalia::DeltaState state;",
     "diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
     "grow_file.h": 'const char* path = "";',
-    "json_writer.h": "const std::vector<std::string> names;",
     "load_into.h": "const int larger_config = 0;"
     " const auto build_brain = [](int) { return thalia::BrainState(); };",
     "mckp.h": "const thalia::Tensor tensor;",
@@ -41,6 +40,8 @@ HEAD = """#include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "thalia/brain.h"
+#include "thalia/interop.h"
 #include "thalia/thalia.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/writer.h"
 
 namespace witness {

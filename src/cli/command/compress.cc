@@ -9,7 +9,7 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/wrap.h"
 
 namespace thalia::cli {

@@ -11,7 +11,7 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "json/writer.h"
 #include "thalia/grow_file.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/json_writer.h"
 #include "thalia/migrate.h"
 
 namespace thalia::cli {

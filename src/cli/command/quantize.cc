@@ -13,8 +13,8 @@
 #include "cli/print/progress.h"
 #include "cli/tensor/file_format.h"
 #include "cli/terminal/escape.h"
+#include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/json_writer.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 

@@ -7,7 +7,7 @@
 #include "cli/command/command.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/command/choice.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
@@ -121,7 +121,7 @@ void print_result(Output& out, const ConvertResult& result, const std::string& o
   json.member("converted_tensors", result.converted_tensors);
   json.member("overflowed", result.overflowed);
   json.member("largest_rounding_error", result.largest_rounding_error).key("types");
-  result.precision.add_json(json);
+  json.raw(result.precision.to_json());
   json.end_object().end_object();
   out.write(text + "\n");
 }

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "cli/command/command.h"
+#include "json/writer.h"
 #include "thalia/convert.h"
 #include "thalia/format/constants.h"
-#include "thalia/json_writer.h"
 #include "thalia/version.h"
 
 namespace thalia::cli {

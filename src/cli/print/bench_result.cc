@@ -6,7 +6,7 @@
 
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/print/diff_json.h"
 
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "json/writer.h"
 #include "thalia/dtype.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::cli {
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 

@@ -10,9 +10,9 @@
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
+#include "json/writer.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
-#include "thalia/json_writer.h"
 #include "thalia/paths.h"
 #include "thalia/v01.h"
 

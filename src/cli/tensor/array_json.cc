@@ -8,7 +8,7 @@
 #include "cli/tensor/element.h"
 #include "cli/tensor/element_stream.h"
 #include "cli/terminal/escape.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {

@@ -15,8 +15,8 @@
 #include "cli/print/print.h"
 #include "cli/tensor/copy_slice.h"
 #include "cli/terminal/escape.h"
+#include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/json_writer.h"
 #include "thalia/mckp.h"
 #include "thalia/mst.h"
 

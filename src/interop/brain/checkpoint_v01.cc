@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "interop/v01/state.h"
 #include "io/allocation_limit.h"
 #include "model/brain/stored_region.h"
 #include "model/brain/stored_tensor.h"
@@ -13,7 +14,6 @@
 #include "thalia/error.h"
 #include "thalia/format_version.h"
 #include "thalia/v01.h"
-#include "thalia/v01_state.h"
 
 namespace thalia::interop {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/utf8.h"
 #include "interop/convert/merge_plan.h"
 #include "json/copy.h"
+#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/growth_history.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::interop {
 namespace {

@@ -10,12 +10,12 @@
 #include "interop/brain/packing.h"
 #include "interop/convert/migrations.h"
 #include "interop/v01/metadata.h"
+#include "interop/v01/state.h"
 #include "interop/v01/text.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
 #include "thalia/paths.h"
 #include "thalia/v01.h"
-#include "thalia/v01_state.h"
 
 namespace thalia {
 namespace {

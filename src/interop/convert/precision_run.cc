@@ -8,8 +8,8 @@
 #include "codec/float/loss.h"
 #include "format/payload.h"
 #include "json/copy.h"
+#include "json/writer.h"
 #include "thalia/brain_region.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::interop {
 namespace {

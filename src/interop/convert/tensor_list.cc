@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "json/reader.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/mckp.h"
 #include "thalia/mst.h"
 

@@ -6,7 +6,7 @@
 #include "interop/mckp/format.h"
 #include "interop/mckp/header.h"
 #include "interop/shared/hex_text.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::interop {
 namespace {

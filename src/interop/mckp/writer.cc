@@ -20,7 +20,7 @@
 #include "interop/mckp/job.h"
 #include "io/spool.h"
 #include "json/reader.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 

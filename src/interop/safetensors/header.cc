@@ -12,8 +12,8 @@
 #include "base/utf8.h"
 #include "interop/safetensors/parse.h"
 #include "interop/shared/dtype_names.h"
+#include "json/writer.h"
 #include "thalia/format/little_endian.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::interop {
 namespace {

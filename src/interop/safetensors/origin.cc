@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "json/reader.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::interop {
 namespace {

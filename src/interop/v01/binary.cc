@@ -1,4 +1,4 @@
-#include "thalia/v01_binary.h"
+#include "interop/v01/binary.h"
 
 #include <fmt/format.h>
 

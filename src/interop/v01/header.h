@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "format/extent.h"
+#include "interop/v01/binary.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 #include "thalia/v01.h"
-#include "thalia/v01_binary.h"
 
 namespace thalia::interop {
 

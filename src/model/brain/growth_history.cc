@@ -7,8 +7,8 @@
 #include "base/fail.h"
 #include "json/copy.h"
 #include "json/reader.h"
+#include "json/writer.h"
 #include "model/brain/growth_event_reader.h"
-#include "thalia/json_writer.h"
 
 namespace thalia {
 namespace {

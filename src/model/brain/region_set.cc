@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "thalia/brain_state.h"
-#include "thalia/lazy.h"
+#include "thalia/detail/lazy.h"
 
 namespace thalia {
 

@@ -6,10 +6,10 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "json/writer.h"
 #include "model/brain/stored_region.h"
 #include "model/quantize/quantizer.h"
 #include "model/value/tree_json.h"
-#include "thalia/json_writer.h"
 
 namespace thalia::model {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/state_options.h"
 #include "thalia/tensor_value.h"
 #include "thalia/value.h"

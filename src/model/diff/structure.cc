@@ -3,7 +3,7 @@
 #include <map>
 
 #include "json/copy.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia::model {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "json/writer.h"
+
 namespace thalia {
 namespace {
 
@@ -50,7 +52,9 @@ double PrecisionStatistics::percent(PrecisionKind kind) const noexcept {
   return 100 * static_cast<double>(share(kind).bytes) / static_cast<double>(all);
 }
 
-void PrecisionStatistics::add_json(JsonWriter& json) const {
+std::string PrecisionStatistics::to_json() const {
+  std::string text;
+  JsonWriter json(text);
   json.begin_object();
   for (std::size_t i = 0; i < kPrecisionKindCount; ++i) {
     const auto kind = static_cast<PrecisionKind>(i);
@@ -59,6 +63,7 @@ void PrecisionStatistics::add_json(JsonWriter& json) const {
   }
   json.key("total").begin_object().member("count", total().count);
   json.member("bytes", total().bytes).end_object().end_object();
+  return text;
 }
 
 }  // namespace thalia

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 #include "thalia/value.h"
 
 namespace thalia::model {

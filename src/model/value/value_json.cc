@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "io/allocation_limit.h"
-#include "thalia/json_writer.h"
+#include "json/writer.h"
 
 namespace thalia {
 namespace {

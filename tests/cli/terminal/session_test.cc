@@ -9,6 +9,8 @@
 
 #include "boost_test.h"
 #include "support/files.h"
+#include "thalia/brain.h"
+#include "thalia/interop.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

@@ -1,4 +1,4 @@
-#include "thalia/v01_state.h"
+#include "interop/v01/state.h"
 
 #include <algorithm>
 #include <array>

@@ -38,10 +38,7 @@ BOOST_AUTO_TEST_CASE(adds_up_counts_bytes_and_percents) {
   BOOST_TEST(statistics.percent(PrecisionKind::integer) == 8);
   BOOST_TEST(statistics.total().count == 5u);
   BOOST_TEST(statistics.total().bytes == 500u);
-  std::string text;
-  JsonWriter json(text);
-  statistics.add_json(json);
-  BOOST_TEST(text ==
+  BOOST_TEST(statistics.to_json() ==
              R"({"fp32":{"count":2,"bytes":400,"percent":80},)"
              R"("fp16":{"count":1,"bytes":50,"percent":10},)"
              R"("bf16":{"count":0,"bytes":0,"percent":0},)"
