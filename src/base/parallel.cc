@@ -25,7 +25,10 @@ void parallel_for(std::size_t count, unsigned threads,
     return;
   }
   std::atomic<std::size_t> next{0};
+  // The error of the lowest number: jobs begin in order, so every one below it has ended by then,
+  // and the same work gives the same error however the threads took turns.
   std::exception_ptr first_error;
+  std::size_t failed = count;
   std::mutex error_mutex;
   const auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
@@ -33,7 +36,10 @@ void parallel_for(std::size_t count, unsigned threads,
         job(i);
       } catch (...) {
         const std::lock_guard lock(error_mutex);
-        if (!first_error) first_error = std::current_exception();
+        if (i < failed) {
+          failed = i;
+          first_error = std::current_exception();
+        }
         next.store(count, std::memory_order_relaxed);
       }
     }

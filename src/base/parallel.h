@@ -15,7 +15,8 @@ inline constexpr unsigned kMostThreads = 256;
 
 /// Calls job(i) once for every i in [0, count) on up to `threads` threads, the caller's among them,
 /// and returns when all are done. Jobs are handed out in order. After a job throws no further one
-/// starts, and the first exception is rethrown.
+/// starts, and the exception of the job with the lowest number is rethrown: the same whatever the
+/// threads do.
 void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& job);
 
 }  // namespace thalia

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -29,6 +31,25 @@ BOOST_AUTO_TEST_CASE(first_exception_is_rethrown_and_stops_the_rest) {
                                  }),
                     std::runtime_error);
   BOOST_TEST(ran <= 4u);
+}
+
+// The second job fails while the first still runs, and the first one's error is what is heard.
+BOOST_AUTO_TEST_CASE(the_error_is_that_of_the_lowest_job) {
+  std::atomic<bool> has_failed{false};
+  const auto job = [&](std::size_t i) {
+    if (i == 1) {
+      has_failed = true;
+      throw std::runtime_error("second");
+    }
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!has_failed && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    // The other thread has to have noted its error.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    throw std::runtime_error("first");
+  };
+  BOOST_CHECK_EXCEPTION(parallel_for(2, 2, job), std::runtime_error, [](const auto& error) {
+    return std::string_view(error.what()) == "first";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_wish_for_threads_is_bounded_by_the_work_and_by_what_is_sane) {
