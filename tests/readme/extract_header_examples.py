@@ -13,6 +13,7 @@ READER = 'const auto reader = thalia::Reader::open("run.thalia");'
 BRAIN = "thalia::BrainState brain;"
 NAMES = {
     "append.h": WEIGHTS,
+    "async_save.h": "const auto declared = [](const char* path) { return thalia::Writer(path); };",
     "base_policy.h": 'const char* upload = "";',
     "brain_checkpoint.h": BRAIN,
     "brain_region.h": "const thalia::ByteSpan bytes;",
