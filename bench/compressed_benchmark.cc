@@ -104,8 +104,7 @@ class Files {
   }
   void save_as(Codec codec, Durability durability) const {
     bench::save(path(codec), weights_->bytes, weights_->dtype, kTensorBytes,
-                {.compression = codec,
-                 .compression_level = codec == Codec::zstd ? 1 : 0,
+                {.compression = {.codec = codec, .level = codec == Codec::zstd ? 1 : 0},
                  .durability = durability});
   }
 
@@ -173,7 +172,8 @@ void add_compressor(const Settings& settings, PairedSuite& suite,
     const auto files = std::make_shared<Files>(settings.memory, weights, codec);
     const Side ours{
         "CheckpointCompressor::compress", [=, checkpoint = checkpoint_of(*weights)] {
-          static_cast<void>(CheckpointCompressor({.codec = codec}).compress(checkpoint));
+          static_cast<void>(
+              CheckpointCompressor({.compression = {.codec = codec}}).compress(checkpoint));
         }};
     return Comparison{.ours = ours,
                       .floor = files->save(codec, Durability::none),
@@ -182,7 +182,7 @@ void add_compressor(const Settings& settings, PairedSuite& suite,
   });
   suite.add("decompress a checkpoint" + what + " beside a load from memory", [=] {
     const auto files = std::make_shared<Files>(settings.memory, weights, codec);
-    const CheckpointCompressor compressor({.codec = codec});
+    const CheckpointCompressor compressor({.compression = {.codec = codec}});
     const auto compressed =
         std::make_shared<const CompressedCheckpoint>(compressor.compress(checkpoint_of(*weights)));
     const Side ours{"CheckpointCompressor::decompress",

@@ -86,7 +86,7 @@ struct File {
 };
 
 SaveOptions stored_as(format::Codec codec) {
-  return {.compression = codec, .durability = Durability::none};
+  return {.compression = {.codec = codec}, .durability = Durability::none};
 }
 
 class Suite {

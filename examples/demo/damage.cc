@@ -63,7 +63,7 @@ void flip(const fs::path& file, const Bit& bit) {
 /// What a program that just reads the tensor gets to hear; nullopt: nothing.
 std::optional<std::string> refusal(const fs::path& file, const Bit& bit, unsigned threads) {
   try {
-    const thalia::Reader reader = thalia::Reader::open(file, {.threads = threads});
+    const thalia::Reader reader = thalia::Reader::open(file, {.work = {.threads = threads}});
     const thalia::TensorView tensor = reader.region(bit.region).at(bit.tensor);
     std::vector<std::byte> copy(tensor.logical_bytes());
     tensor.read(copy);
@@ -100,7 +100,8 @@ int damage(const Options& options) {
               with_commas(bit.offset).c_str(), printable(bit.region).c_str(),
               printable(bit.tensor).c_str());
 
-  const thalia::VerifyReport found = thalia::verify(copy.path, {.threads = options.threads});
+  const thalia::VerifyReport found =
+      thalia::verify(copy.path, {.work = {.threads = options.threads}});
   const auto named = std::ranges::find_if(found.findings, [&](const thalia::Finding& finding) {
     return finding.severity == thalia::Severity::error && finding.region == bit.region &&
            finding.tensor == bit.tensor;

@@ -62,7 +62,7 @@ int report(const thalia::VerifyReport& found) {
 int inspect_file(const std::filesystem::path& file, std::string region_name, unsigned threads,
                  const Figures& figures) {
   const Stopwatch open_watch;
-  const thalia::Reader reader = thalia::Reader::open(file, {.threads = threads});
+  const thalia::Reader reader = thalia::Reader::open(file, {.work = {.threads = threads}});
   const double open_seconds = open_watch.seconds();
   const std::uint64_t after_open = reader.resident_bytes();
   std::printf("  map     %s, %s: open in %s; %s of it touched\n", file.c_str(),
@@ -84,7 +84,7 @@ int inspect_file(const std::filesystem::path& file, std::string region_name, uns
               share_text(as_double(touched), as_double(reader.file_bytes())).c_str(),
               granularity(reader).c_str());
 
-  const thalia::VerifyReport found = thalia::verify(file, {.threads = threads});
+  const thalia::VerifyReport found = thalia::verify(file, {.work = {.threads = threads}});
   std::printf("  verify  %s bytes in %u regions and %u tensors: %zu findings, %s\n",
               with_commas(found.bytes_checked).c_str(), found.regions, found.tensors,
               found.findings.size() + static_cast<std::size_t>(found.suppressed),

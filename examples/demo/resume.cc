@@ -27,7 +27,7 @@ int resume(const Options& options) {
   }
 
   const Stopwatch load_watch;
-  Network network = spiking::load(files.network, {.threads = options.threads});
+  Network network = spiking::load(files.network, {.work = {.threads = options.threads}});
   const double load_seconds = load_watch.seconds();
   std::printf("  load    the whole network into the simulator, each byte checked: %s\n",
               seconds_text(load_seconds).c_str());

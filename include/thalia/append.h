@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -28,11 +27,8 @@ namespace thalia {
 /// Checksum type, leaves and block size are the file's.
 struct AppendOptions {
   // --- Affecting the file ---------------------------------------------------
-  /// As in SaveOptions, for the tensors that are added; in memory, all of them, until they are
-  /// written.
-  format::Codec compression = format::Codec::store;
-  int compression_level = 0;
-  std::uint32_t chunk_bytes = 1 << 20;
+  /// Of the tensors that are added; in memory, all of them, until they are written.
+  Compression compression{};
   /// Seconds since 1970 for the header; nullopt: now.
   std::optional<std::uint64_t> timestamp{};
 
@@ -42,15 +38,12 @@ struct AppendOptions {
   Durability durability = Durability::full;
   /// Wait while another appender, compact() or recover() holds the file; else that is an IoError.
   bool wait = false;
-  /// Threads that hash and compress; 0: one a core.
-  unsigned threads = 0;
   Access access = Access::mapped;  ///< to the file that is appended to
   ReadLimits limits{};             ///< for it
-  /// Of the bytes that are written.
-  Progress progress{};
-  /// A stop that was requested ends commit() with CancelledError and the old state, up to the
-  /// moment when the header is written.
-  std::stop_token cancel{};
+  /// All but memory_bytes. Progress is of the bytes that are written. A stop that was requested
+  /// ends commit() with CancelledError and the old state, up to the moment when the header is
+  /// written.
+  Work work{};
 };
 
 struct AppendResult {

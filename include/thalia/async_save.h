@@ -52,7 +52,7 @@ struct AsyncSaveOptions {
   std::uint64_t max_snapshot_bytes = 0;
   /// Threads that take the snapshot, while the caller waits; 0: one a core.
   unsigned snapshot_threads = 0;
-  /// Threads that hash, compress and write where the writer's SaveOptions::threads is 0; 0: a
+  /// Threads that hash, compress and write where the writer's Work::threads is 0; 0: a
   /// quarter of the cores, 1 to 4, which leaves the others to the training.
   unsigned background_threads = 0;
   /// Added to the nice value of the background threads, 0 to 19.
@@ -76,7 +76,7 @@ class SaveHandle {
   bool done() const noexcept;
   /// Until done. @return what Writer::commit() would have. @throws what it would have, each time:
   /// IoError, UsageError; CancelledError after cancel(), a replacement, or a stop through
-  /// SaveOptions::cancel.
+  /// Work::cancel.
   SaveResult wait() const;
   /// Until done, or for `time`. @return done().
   bool wait_for(std::chrono::nanoseconds time) const;
@@ -116,7 +116,7 @@ class AsyncSaver {
   AsyncSaver& operator=(const AsyncSaver&) = delete;
 
   /// Takes over a writer whose payloads are borrowed or have been streamed, and commits it in the
-  /// background. SaveOptions::progress is called from there; SaveOptions::cancel and the handle's
+  /// background. Work::progress is called from there; Work::cancel and the handle's
   /// cancel() both end it.
   /// Where it throws, nothing was taken over: the writer can be committed or saved again.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved

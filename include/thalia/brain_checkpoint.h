@@ -1,6 +1,7 @@
 // BrainCheckpoint: a brain's whole state in one call each way.
 //
-//   thalia::BrainCheckpoint::save(brain, "stage1.thalia.zst", {.compression_level = 9});
+//   thalia::BrainCheckpoint::save(brain, "stage1.thalia.zst",
+//                                {.save = {.compression = {.level = 9}}});
 //   thalia::BrainState again = thalia::BrainCheckpoint::load("stage1.thalia.zst");
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
@@ -34,29 +35,18 @@ namespace thalia {
 /// specification's 10 GB. 0 allows any.
 inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
 
-enum class BrainCompression {
-  by_name,        ///< NAME.zst and NAME.lz4 as a whole, in frames of that kind; other names: none
-  none,           ///< @throws UsageError for a name that ends in .zst or .lz4
-  zstd,           ///< NAME.zst as a whole; other names: the tensors' chunks
-  lz4,            ///< the same with NAME.lz4
-  automatic,      ///< chunks, where that makes the save faster
-  plane_entropy,  ///< chunks; refused as none is
-  packed_exponents,  ///< the same
-};
-
 struct BrainSaveOptions {
   /// Members that take the place of the brain's metadata of those names, or are added.
   Value metadata = Value::object();
-  BrainCompression compression = BrainCompression::by_name;
-  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
-  int compression_level = 0;
   PrecisionPolicy precision_policy{};  ///< as it is made it keeps every tensor as it is
   SparseStorage sparse = SparseStorage::automatic;
   /// Weights of regions as codes of a few bits: lossy. After the policy of precisions, and of what
   /// is stored densely. BrainDeltaOptions refuse it.
   std::optional<QuantizationOptions> quantization{};
   bool include_homeostatic = true;
-  /// All but compression and compression_level.
+  /// A name that ends in .zst or .lz4 asks for the whole file in frames of that kind, of the level
+  /// of save.compression, instead of chunks in it. Its codec, where there is one, has to be that
+  /// too.
   SaveOptions save{};
 };
 
@@ -74,10 +64,10 @@ struct BrainSaveResult {
   FileIdentity identity;                ///< of the same
   std::vector<TensorDigest> digests{};  ///< for SavedBrain
   std::optional<Digest256> sha256{};    ///< of the whole file, where SaveOptions asked for it
-  format::Codec compression = format::Codec::store;  ///< as asked for, or as chosen
-  std::string precision_policy;                      ///< its text
-  PrecisionStatistics precision_statistics;          ///< of the tensors as they are stored
-  std::vector<QuantizedTensorReport> quantized{};    ///< in the order of the file
+  format::Codec codec = format::Codec::store;      ///< as asked for, or as chosen
+  std::string precision_policy;                    ///< its text
+  PrecisionStatistics precision_statistics;        ///< of the tensors as they are stored
+  std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;
   double sync_seconds = 0;  ///< of which waiting for the disk; not known of a wrapped file
@@ -94,8 +84,7 @@ struct BrainDeltaOptions {
   /// Folders in which bases of the base are looked for when they are not where it says.
   std::vector<std::filesystem::path> search{};
   BasePolicy bases{};  ///< which files the base may name
-  /// As for save(). Tensors are compressed as DeltaOptions::compression is by default, or with zstd
-  /// where a level is all that is said.
+  /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.
   BrainSaveOptions brain{};
 };
 
@@ -127,7 +116,7 @@ struct BrainDeltaResult {
   double seconds = 0;
 
   /// Base to delta; more than 1 where the delta is the smaller one.
-  double compression_ratio() const noexcept {
+  double ratio() const noexcept {
     return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
   }
 };

@@ -48,20 +48,19 @@ struct QuantizationConfig {
 struct CompressorConfig {
   bool delta_enabled = true;  ///< else previous keys are not looked at
   bool byte_grouping = true;
-  format::Codec codec = format::Codec::plane_entropy;
-  int compression_level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
+  Compression compression{};  ///< as MckpWriteOptions
   std::optional<QuantizationConfig> quantization{};
   format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;  ///< as MckpWriteOptions
-  unsigned max_chain = 16;  ///< deltas in a row; then a checkpoint is stored by itself
-  unsigned threads = 0;
+  unsigned max_chain = 16;     ///< deltas in a row; then a checkpoint is stored by itself
   bool verify_content = true;  ///< loading compares the content hash of what was restored
   std::size_t cached_signatures = 128;
   /// Copies of saved checkpoints that are kept for the next delta, so that it need not read what it
   /// is taken against. 0: none.
   std::uint64_t cached_bytes = 0;
-  /// As MckpWriteOptions, beside what is kept of saved checkpoints, and what compress() returns.
-  std::uint64_t memory_bytes = 256ull << 20;
   ReadLimits limits{};
+  /// As MckpWriteOptions and MckpReadOptions. The memory is beside what is kept of saved
+  /// checkpoints, and what compress() returns.
+  Work work{.memory_bytes = 256ull << 20};
 };
 
 struct CheckpointMeta {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stop_token>
 
 #include "thalia/bytes.h"
 #include "thalia/options.h"
@@ -14,11 +13,9 @@ struct CompactOptions {
   Durability durability = Durability::full;
   /// Wait while an appender or recover() holds the file; else that is an IoError.
   bool wait = false;
-  /// Threads that hash and write; 0: one a core.
-  unsigned threads = 0;
   Access access = Access::mapped;
   ReadLimits limits{};
-  std::stop_token cancel{};
+  Work work{};  ///< all but progress
 };
 
 struct CompactResult {

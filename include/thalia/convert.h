@@ -77,10 +77,9 @@ struct ConvertResult {
 
 /// Of a .thalia delta, its state: a full file of it without a name takes space on the output's file
 /// system meanwhile.
-/// Of an mckp output, SaveOptions::compression, its level and the threads count: `store` stores,
-/// nullopt is plane_entropy.
-/// An output named NAME.meta is the side file of a .thalia file (thalia/metadata_file.h), and no
-/// option but those of reading and durability counts.
+/// Of an mckp output, compression, leaves, durability and work of SaveOptions count, and a codec
+/// that is not named is plane_entropy. An output named NAME.meta is the side file of a .thalia file
+/// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
 /// tensor (dtype, encoding, two tensors of one name), naming it; between 0.1 files and safetensors,
 /// where a .thalia file stands in between. On an error nothing is left at `output`.

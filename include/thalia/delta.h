@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -163,23 +162,19 @@ struct DeltaOptions {
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Of such a
   /// matrix two copies, and its change, are in memory. The state's metadata tells of the loss.
   std::optional<LowRankOptions> low_rank{};
-  /// As SaveOptions'. Of store, nothing is compressed: where a list of elements is not smaller, a
-  /// tensor is stored whole. Differences of weights that all moved a little are what plane_entropy
-  /// is good at, both in size and in speed; it leaves what repeats to zstd.
-  format::Codec compression = format::Codec::plane_entropy;
-  int compression_level = 0;  ///< as SaveOptions'
-  std::uint32_t chunk_bytes = 1 << 20;
+  /// By itself plane_entropy, or with a level zstd. Differences of weights that all moved a little
+  /// are what plane_entropy is good at, both in size and in speed; it leaves what repeats to zstd.
+  /// Of store, nothing is compressed: where a list of elements is not smaller, a tensor is stored
+  /// whole.
+  Compression compression{};
   format::ChecksumType checksum = format::ChecksumType::block_tree;
   format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
   std::optional<std::uint64_t> timestamp{};                 ///< as SaveOptions'
   std::optional<std::array<std::uint8_t, 16>> file_uuid{};  ///< as SaveOptions'
   Durability durability = Durability::full;
-  unsigned threads = 0;  ///< that compare, hash and compress; 0: one a core
-  /// Bound on the memory for chunks and lists, whatever the size of a tensor. Beside them there is
-  /// what a source's load() makes, one tensor at a time.
-  std::uint64_t memory_bytes = 128ull << 20;
-  Progress progress{};  ///< in logical bytes of the state
-  std::stop_token cancel{};
+  /// Its memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
+  /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.
+  Work work{};
 };
 
 struct DeltaResult {

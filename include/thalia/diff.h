@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -118,11 +117,9 @@ struct Diff {
 };
 
 struct DiffOptions {
-  bool values = false;   ///< also compare the elements of changed tensors, which reads them
-  unsigned threads = 0;  ///< that compare; 0: one a core
+  bool values = false;  ///< also compare the elements of changed tensors, which reads them
   ReadLimits limits{};
-  Progress progress{};  ///< of the elements' bytes, of both sides
-  std::stop_token cancel{};
+  Work work{};  ///< all but memory_bytes; progress is of the elements' bytes, of both sides
 };
 
 /// Without values no payload is read, and differences in content are those of the content hashes in

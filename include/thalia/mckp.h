@@ -3,7 +3,7 @@
 //
 //   thalia::MckpWriter writer("model.mckp");
 //   writer.add("w", tensor);
-//   writer.finish();
+//   writer.commit();
 //   const thalia::MckpFile file = thalia::MckpFile::open("model.mckp");
 //   const thalia::Tensor w = file.read("w");   // reads and checks the block of w alone
 //
@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,13 +79,12 @@ struct MckpHeader {
 struct MckpReadOptions {
   Access access = Access::mapped;  ///< copied: the whole file is read into memory by open()
   ReadLimits limits{};
-  bool verify = false;   ///< check the whole file's checksum before open() returns
-  unsigned threads = 0;  ///< that decode one tensor; 0: one a core
+  bool verify = false;  ///< check the whole file's checksum before open() returns
   /// Of a chain that is opened by a path: folders in which previous checkpoints are looked for when
   /// they are not where their delta is.
   std::vector<std::filesystem::path> search{};
   BasePolicy bases{};  ///< of such a chain: which files a delta may name
-  std::stop_token cancel{};
+  Work work{};         ///< threads that decode one tensor, and the stop
 };
 
 /// An open file, mapped. Header, index and layout are checked at opening, block header and payload
@@ -165,9 +163,9 @@ struct MckpQuantizationOptions {
 };
 
 struct MckpWriteOptions {
-  /// Of plane_entropy and packed_exponents, which code exponents, deltas are zstd.
-  format::Codec codec = format::Codec::plane_entropy;
-  int level = 0;  ///< 1 to 22 for zstd, 1 to 12 for lz4; 0: 3 and 1
+  /// By itself plane_entropy. Of that and packed_exponents, which code exponents, deltas are zstd,
+  /// and so is the level. There are no chunks, so chunk_bytes does not count.
+  Compression compression{};
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
   std::optional<MckpQuantizationOptions> quantization{};  ///< of f32, f16, bf16 and f64
@@ -178,13 +176,11 @@ struct MckpWriteOptions {
   /// content hash that is known from elsewhere, and takes longer than compressing.
   format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;
   Durability durability = Durability::full;  ///< of a writer of a path
-  /// Bound on memory beside the tensors. A thread takes 20 MiB of it, so there are no more of them
-  /// than it has room for, and one at least. The rest is for compressed bytes; those beyond go to a
-  /// temporary file, as the header is first in the file, and known last.
-  std::uint64_t memory_bytes = 256ull << 20;
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
-  unsigned threads = 0;
-  std::stop_token cancel{};
+  /// All but progress. A thread takes 20 MiB of the memory, so there are no more of them than it
+  /// has room for, and one at least. The rest is for compressed bytes; those beyond go to a
+  /// temporary file, as the header is first in the file, and known last.
+  Work work{.memory_bytes = 256ull << 20};
 };
 
 struct MckpWriteResult {
@@ -198,15 +194,15 @@ struct MckpWriteResult {
 };
 
 /// Compresses while tensors are added, the pieces of one and of several on several threads, within
-/// memory_bytes. Externally synchronised. Destroyed before finish(), or after a call that failed,
+/// memory_bytes. Externally synchronised. Destroyed before commit(), or after a call that failed,
 /// it leaves nothing.
 class MckpWriter {
  public:
-  /// Writes the file in finish(), atomically. @throws UsageError (bad_argument) for options.
+  /// Writes the file in commit(), atomically. @throws UsageError (bad_argument) for options.
   explicit MckpWriter(std::filesystem::path path, MckpWriteOptions options = {});
-  /// Hands the file to a sink in finish().
+  /// Hands the file to a sink in commit().
   explicit MckpWriter(ByteSink sink, MckpWriteOptions options = {});
-  /// Puts the file in place of what is in `out`, which is complete after finish() and stays where
+  /// Puts the file in place of what is in `out`, which is complete after commit() and stays where
   /// it is until then: no other memory holds compressed bytes, and no temporary file. Where its
   /// capacity is the tensors' bytes and a little more, nothing moves.
   explicit MckpWriter(std::vector<std::byte>& out, MckpWriteOptions options = {});
@@ -214,7 +210,7 @@ class MckpWriter {
   MckpWriter(MckpWriter&&) noexcept;
   MckpWriter& operator=(MckpWriter&&) noexcept;
 
-  /// A tensor that borrows its bytes: they have to stay until finish() returns. With a base of the
+  /// A tensor that borrows its bytes: they have to stay until commit() returns. With a base of the
   /// same dtype and shape, and options.previous, it is stored as a difference where that is not
   /// larger than the tensor; any other base is not looked at. Numbers that are not finite are not
   /// quantized, and nothing quantized is a difference.
@@ -226,7 +222,7 @@ class MckpWriter {
   /// In place of the options'. @throws UsageError (bad_argument) for what is no JSON object.
   void set_metadata(std::string metadata);
   /// @throws IoError; CancelledError; what the sink throws. UsageError (wrong_state) a second time.
-  MckpWriteResult finish();
+  MckpWriteResult commit();
 
  private:
   struct Impl;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stop_token>
 
 #include "thalia/options.h"
 
@@ -17,8 +16,7 @@ struct MetadataFileOptions {
   Durability durability = Durability::full;
   Access access = Access::mapped;
   ReadLimits limits{};
-  unsigned threads = 0;  ///< that hash; 0: one a core
-  std::stop_token cancel{};
+  Work work{};  ///< threads and the stop
 };
 
 struct MetadataFileResult {

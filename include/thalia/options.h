@@ -33,6 +33,32 @@ enum class IoMode {
 /// both in bytes: of a save, logical bytes of payloads.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
+/// How payloads are stored.
+struct Compression {
+  /// `store`: raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each a
+  /// standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
+  /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: what the
+  /// call does by itself, which for most is store.
+  std::optional<format::Codec> codec{};
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1), and all others have.
+  int level = 0;
+  /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
+  std::uint32_t chunk_bytes = 1 << 20;
+};
+
+/// What a call may take of the machine, and how its caller hears of it and stops it. Where a call
+/// has no use for a part, its options say so.
+struct Work {
+  /// That hash, compress, convert, read and write; 0: one a core.
+  unsigned threads = 0;
+  /// Bound on the memory for buffers, whatever the size of the file; at least 4 MiB.
+  std::uint64_t memory_bytes = 128ull << 20;
+  Progress progress{};
+  /// Once a stop is requested, from any thread, the call ends with CancelledError, and leaves what
+  /// it leaves after an error: the old file.
+  std::stop_token cancel{};
+};
+
 struct SaveOptions {
   // --- Affecting the file ---------------------------------------------------
   format::ChecksumType checksum = format::ChecksumType::block_tree;
@@ -42,16 +68,10 @@ struct SaveOptions {
   /// nullopt: by the size of the file, from 4 KiB (up to 1 MiB) to 1 MiB (beyond 16 MiB), and
   /// regions and tables of small files begin on blocks of their own.
   std::optional<unsigned> block_log2{};
-  /// `store`: payloads raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each
-  /// a standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
-  /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: automatic,
-  /// which tries a sample of the borrowed payloads and the target, and compresses where that makes
-  /// the save faster; SaveResult tells what it chose.
-  std::optional<format::Codec> compression = format::Codec::store;
-  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1), and all others have.
-  int compression_level = 0;
-  /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
-  std::uint32_t chunk_bytes = 1 << 20;
+  Compression compression{};
+  /// In place of a codec and a level: tries a sample of the borrowed payloads and the target, and
+  /// compresses where that makes the save faster; SaveResult tells what it chose.
+  bool automatic_codec = false;
   /// Also SHA-256 of the whole file, computed while it is written: SaveResult::sha256, and
   /// NAME.sha256 beside the file, for `sha256sum -c`. The file is in place before that one is.
   bool sha256 = false;
@@ -66,14 +86,7 @@ struct SaveOptions {
   IoMode io = IoMode::automatic;
   /// Direct writes in flight, all threads together, 1 to 1024.
   unsigned queue_depth = 16;
-  /// Bound on the memory for buffers, whatever the size of the file; at least 4 MiB.
-  std::uint64_t memory_bytes = 128ull << 20;
-  /// Threads that hash, compress and write; 0: one a core.
-  unsigned threads = 0;
-  Progress progress{};
-  /// Once a stop is requested, from any thread, the save ends with CancelledError at its next
-  /// extent or chunk, and leaves what it leaves after an error: the old file.
-  std::stop_token cancel{};
+  Work work{};  ///< a stop counts at the next extent or chunk
 };
 
 /// When a reader checks the bytes that it hands out against the file's checksum.
@@ -117,10 +130,9 @@ struct ReadOptions {
   /// Where the header does not hold, read the file as the commit record says that recover() would
   /// restore, and change nothing. Finding it reads the file up to twice.
   bool use_commit_record = false;
-  /// Threads that hash and decode; 0: one a core.
-  unsigned threads = 0;
-  /// Once a stop is requested, what reads the file, through a view too, ends with CancelledError.
-  std::stop_token cancel{};
+  /// Threads, and the stop, which ends what reads the file, through a view too. No memory_bytes, as
+  /// there are no buffers but the caller's, and no progress.
+  Work work{};
 };
 
 struct VerifyOptions {
@@ -129,10 +141,8 @@ struct VerifyOptions {
   Access access = Access::mapped;
   bool quick = false;  ///< structure only: no payload byte is read
   ReadLimits limits{};
-  unsigned threads = 0;
-  Progress progress{};
   std::uint64_t max_findings = 1000;  ///< further findings are counted, not kept
-  std::stop_token cancel{};           ///< ends with CancelledError
+  Work work{};                        ///< all but memory_bytes
 };
 
 }  // namespace thalia

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stop_token>
 #include <string>
 
 #include "thalia/bytes.h"
@@ -17,9 +16,8 @@ struct RecoverOptions {
   /// Wait while an appender, compact() or another recover() holds the file; else that is an
   /// IoError.
   bool wait = false;
-  /// Threads that hash; 0: one a core.
-  unsigned threads = 0;
-  std::stop_token cancel{};  ///< ends with CancelledError, before anything is changed
+  /// Threads, and the stop, which ends it before anything is changed.
+  Work work{};
 };
 
 struct RecoverResult {

@@ -22,7 +22,7 @@ struct StateLoadOptions {
   /// as they are stored.
   bool restore = true;
   ReadLimits limits{};
-  unsigned threads = 0;  ///< that convert elements; 0: one a core
+  Work work{};  ///< threads that convert elements, and the stop
 };
 
 }  // namespace thalia

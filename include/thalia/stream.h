@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 
 #include "thalia/bytes.h"
@@ -48,24 +47,19 @@ struct StreamOptions {
   /// meanwhile what was asked for before it is still handed out. Memory on a multiple of 4096 (on
   /// most disks 512) is read into without a copy.
   std::function<MutableByteSpan(const TensorView&)> destination{};
-  /// Bound on the stream's memory: buffers, and tensors in its own memory that were read ahead or
-  /// handed out and still live; at least 4 MiB. While next() waits, what was handed out does not
-  /// count: the caller could not let go of it. Nor does what a single tensor or compressed chunk
-  /// needs beyond.
-  std::uint64_t memory_bytes = 128ull << 20;
   /// Reads in flight, all threads together, 1 to 1024.
   unsigned queue_depth = 16;
-  /// Threads that read, check, copy and decode; 0: one a core.
-  unsigned threads = 0;
   /// Called by next() with a damaged tensor, in its turn, and what is wrong with it; the stream
   /// goes on with the next one, and what is in the tensor's memory is not to be used. None: the
   /// stream ends with that error. A file that shrinks or a disk that fails ends the stream in any
   /// case.
   std::function<void(const TensorView&, const Error&)> damaged{};
-  /// Bytes of the file read, of those to read. Called from threads of the stream.
-  Progress progress{};
-  /// Once a stop is requested, from any thread, next() ends with CancelledError.
-  std::stop_token cancel{};
+  /// The memory is for buffers, and for tensors in the stream's own memory that were read ahead or
+  /// handed out and still live. While next() waits, what was handed out does not count: the caller
+  /// could not let go of it. Nor does what a single tensor or compressed chunk needs beyond.
+  /// Progress is of the bytes of the file to read, called from threads of the stream. A stop ends
+  /// next().
+  Work work{};
 };
 
 /// One tensor that has arrived, whole and checked.

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,7 +80,7 @@ struct V01WriteOptions {
   /// the last ones do not.
   bool checksum_inside = false;
   Durability durability = Durability::full;
-  std::stop_token cancel{};
+  Work work{};  ///< the stop
 };
 
 /// Puts the file in place whole or not at all. Tensors are written dense where they are dense, else

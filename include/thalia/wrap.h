@@ -5,37 +5,33 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <stop_token>
 
 #include "thalia/options.h"
 
 namespace thalia {
 
 struct CompressOptions {
-  /// zstd or lz4; nullopt: as the target's name ends, in .zst or .lz4.
-  std::optional<format::Codec> algorithm{};
-  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1).
-  int level = 0;
+  /// zstd or lz4, by itself as the target's name ends, in .zst or .lz4. Of frames there is
+  /// frame_bytes in place of chunk_bytes.
+  Compression compression{};
   /// Bytes of the source in a frame, 4 KiB to 1 GiB: what a reader decodes at least.
   std::uint64_t frame_bytes = 4 << 20;
   Durability durability = Durability::full;
-  unsigned threads = 0;  ///< that read and compress; 0: one a core
-  Progress progress{};   ///< in bytes of the source
-  std::stop_token cancel{};
+  /// All but memory_bytes, as memory follows frame_bytes. Progress is in bytes of the source.
+  Work work{};
 };
 
 struct DecompressOptions {
   /// max_file_bytes bounds what is written, max_allocation_bytes a seek table.
   ReadLimits limits{};
   Durability durability = Durability::full;
-  unsigned threads =
-      0;  ///< that read and decode; 0: one a core. A file without seek table needs one
-  Progress progress{};  ///< in bytes of the source
-  std::stop_token cancel{};
+  /// All but memory_bytes; a file without seek table needs one thread. Progress is in bytes of the
+  /// source.
+  Work work{};
 };
 
 struct WrapResult {
-  format::Codec algorithm = format::Codec::zstd;
+  format::Codec codec = format::Codec::zstd;
   std::uint64_t frames = 0;  ///< of the compressed file, skippable ones not counted
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
@@ -61,7 +57,7 @@ WrapResult decompress_checkpoint(const std::filesystem::path& source,
                                  const DecompressOptions& options = {});
 
 struct WrapperInfo {
-  format::Codec algorithm = format::Codec::zstd;
+  format::Codec codec = format::Codec::zstd;
   bool has_seek_table = false;
   std::uint64_t frames = 0;         ///< 0 without a seek table
   std::uint64_t content_bytes = 0;  ///< of all frames; 0 without a seek table

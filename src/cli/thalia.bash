@@ -34,7 +34,7 @@ _thalia() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
   local read='--safe --max-memory' chain='--safe --max-memory --search --absolute-bases'
-  local save='--compression --level --checksum --leaves --sha256 --threads --max-header --json'
+  local save='--codec --level --checksum --leaves --sha256 --threads --max-header --json'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     _thalia_words "$commands --help --version" "$word"
@@ -57,8 +57,14 @@ _thalia() {
       return
       ;;
     --from) _thalia_words 'thalia safetensors thalia-0.1 mckp mst' "$word"; return ;;
-    --algorithm) _thalia_words 'zstd lz4' "$word"; return ;;
-    --compression) _thalia_words 'none store zstd lz4 plane_entropy packed_exponents auto' "$word"; return ;;
+    --codec)
+      case $command in
+        compress) _thalia_words 'zstd lz4' "$word" ;;
+        delta | resolve) _thalia_words 'store zstd lz4 plane_entropy packed_exponents' "$word" ;;
+        *) _thalia_words 'store zstd lz4 plane_entropy packed_exponents auto' "$word" ;;
+      esac
+      return
+      ;;
     --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
     --init) _thalia_words 'sparse_random xavier uniform' "$word"; return ;;
     --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
@@ -99,10 +105,10 @@ _thalia() {
       diff) options="--values --all --threads --json $chain" ;;
       grow) options="--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json $read" ;;
       append) options="--regions --wait --threads --json $read" ;;
-      compress) options="--algorithm --level --threads --json $read" ;;
+      compress) options="--codec --level --threads --json $read" ;;
       decompress) options="--threads --json $read" ;;
-      delta) options="--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --compression --level --threads --json $chain" ;;
-      resolve) options="--compression --level --threads --json $chain" ;;
+      delta) options="--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --codec --level --threads --json $chain" ;;
+      resolve) options="--codec --level --threads --json $chain" ;;
       quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save $read" ;;
       compact | recover) options="--wait --threads --json $read" ;;
       plot) options="--output $read" ;;

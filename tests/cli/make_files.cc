@@ -30,7 +30,7 @@ SaveOptions fixed_options() {
   options.timestamp = kTimestamp;
   options.file_uuid = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   options.durability = Durability::none;
-  options.threads = 1;
+  options.work.threads = 1;
   options.block_log2 = 20;  // sizes and offsets without gaps
   return options;
 }
@@ -183,7 +183,7 @@ void write_safetensors(const fs::path& path) {
 // Two checkpoints by key, the second a delta of the first.
 void write_steps(const fs::path& folder) {
   const CheckpointCompressor compressor(
-      {.codec = format::Codec::zstd, .threads = 1},
+      {.compression = {.codec = format::Codec::zstd}, .work = {.threads = 1}},
       std::make_shared<LocalStorage>(folder / "steps", Durability::none));
   std::vector<float> weights(600, 0.5f);
   for (std::uint64_t step = 1; step <= 2; ++step) {
@@ -210,10 +210,10 @@ void write_all(const fs::path& folder) {
 
   using format::ChecksumType;
   SaveOptions options = fixed_options();
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   write_large(folder / "zstd.thalia", options);
-  options.compression = format::Codec::lz4;
+  options.compression.codec = format::Codec::lz4;
   write_large(folder / "lz4.thalia", options);
 
   options = fixed_options();

@@ -27,7 +27,7 @@ WAYS = {
     "convert": [
         "convert model.safetensors out/to.thalia",
         "convert model.safetensors out/to.thalia --precision fp16",
-        "convert model.safetensors out/to.thalia --compression zstd --sha256",
+        "convert model.safetensors out/to.thalia --codec zstd --sha256",
         "convert model.thalia out/to.safetensors",
         "convert model.thalia out/to.mckp",
         "convert model.mckp out/to.mckp",

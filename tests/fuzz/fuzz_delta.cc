@@ -88,7 +88,7 @@ struct Files {
 
 bool is_sound(const fs::path& path) {
   try {
-    return verify(path, {.limits = tight_limits(), .threads = 1, .progress = {}}).ok();
+    return verify(path, {.limits = tight_limits(), .work = {.threads = 1, .progress = {}}}).ok();
   } catch (const FormatError& error) {
     FUZZ_REQUIRE(error.code() == ErrorCode::limit_exceeded);
     return false;
@@ -99,7 +99,7 @@ bool is_sound(const fs::path& path) {
 void read_chain(const fs::path& path, Verification mode) {
   try {
     const ChainReader chain = ChainReader::open(
-        path, {.read = {.verification = mode, .limits = tight_limits(), .threads = 1}});
+        path, {.read = {.verification = mode, .limits = tight_limits(), .work = {.threads = 1}}});
     const DeltaState state = delta_state(chain);
     std::array<std::byte, 16> part;
     for (const DeltaRegionSource& region : state.regions) {
@@ -121,8 +121,8 @@ void read_chain(const fs::path& path, Verification mode) {
 void resolve_chain(const Files& files) {
   const fs::path full = files.folder / "full.thalia";
   try {
-    resolve(files.upper_path, full, {.read = {.limits = tight_limits(), .threads = 1}},
-            {.durability = Durability::none, .threads = 1});
+    resolve(files.upper_path, full, {.read = {.limits = tight_limits(), .work = {.threads = 1}}},
+            {.durability = Durability::none, .work = {.threads = 1}});
   } catch (const Error&) {
     return;
   }

@@ -14,7 +14,7 @@ using namespace thalia;
 namespace {
 
 MckpReadOptions tight() {
-  MckpReadOptions options{.threads = 1};
+  MckpReadOptions options{.work = {.threads = 1}};
   options.limits.max_allocation_bytes = 1 << 20;
   options.limits.max_json_bytes = 1 << 20;
   return options;
@@ -31,11 +31,11 @@ void check_round_trip(const MckpFile& file) {
       [&](ByteSpan piece) {
         bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       },
-      {.level = 1, .metadata = file.header().metadata, .threads = 1});
+      {.compression = {.level = 1}, .metadata = file.header().metadata, .work = {.threads = 1}});
   for (const MckpTensor& tensor : file.tensors()) writer.add(tensor.name, restored(file, tensor));
-  writer.finish();
+  writer.commit();
   // White space and escapes may make the header longer than the one that was read.
-  MckpReadOptions options{.verify = true, .threads = 1};
+  MckpReadOptions options{.verify = true, .work = {.threads = 1}};
   const auto owner = std::make_shared<const std::string>(std::move(bytes));
   const MckpFile again =
       MckpFile::from_bytes({.bytes = as_byte_span(*owner), .owner = owner}, "again", options);

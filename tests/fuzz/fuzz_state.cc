@@ -21,12 +21,12 @@ struct File {
   BrainRegion load() const {
     return model::load_region(
         Reader::open(path).region("r"),
-        {.options = {.limits = {.max_allocation_bytes = 1 << 20}, .threads = 1}});
+        {.options = {.limits = {.max_allocation_bytes = 1 << 20}, .work = {.threads = 1}}});
   }
 };
 
 SaveOptions quick() {
-  return {.durability = Durability::none, .threads = 1};
+  return {.durability = Durability::none, .work = {.threads = 1}};
 }
 
 bool save_text(const File& file, const std::string& metadata) {

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "the mapped numbers are not the saved ones\n");
       return 1;
     }
-    if (!thalia::verify(path, {.threads = 1}).ok()) {
+    if (!thalia::verify(path, {.work = {.threads = 1}}).ok()) {
       std::fprintf(stderr, "the saved file does not verify\n");
       return 1;
     }

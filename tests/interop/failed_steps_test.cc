@@ -48,13 +48,13 @@ void let_writes_fail(bool fail) {
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) throw std::runtime_error("no limit");
 }
 
-struct Work {
+struct Calls {
   std::function<void(unsigned)> call;  ///< one of kCalls
   std::function<void()> last;
 };
 
 // In a child: all calls, of which `failing` and the following `count` cannot write.
-void run(const Work& work, unsigned failing, unsigned count) {
+void run(const Calls& work, unsigned failing, unsigned count) {
   const auto guarded = [&](unsigned number, const auto& call) {
     let_writes_fail(number >= failing && number < failing + count);
     try {
@@ -107,10 +107,10 @@ BOOST_AUTO_TEST_CASE(of_an_mckp_writer) {
     check_writer(
         [&](const path& file) {
           auto writer = std::make_shared<MckpWriter>(
-              file, MckpWriteOptions{
-                        .codec = format::Codec::store, .memory_bytes = 0, .threads = threads});
-          return Work{[=](unsigned i) { writer->add("t" + std::to_string(i), tensor()); },
-                      [=] { writer->finish(); }};
+              file, MckpWriteOptions{.compression = {.codec = format::Codec::store},
+                                     .work = {.threads = threads, .memory_bytes = 0}});
+          return Calls{[=](unsigned i) { writer->add("t" + std::to_string(i), tensor()); },
+                       [=] { writer->commit(); }};
         },
         [](const path& file) { MckpFile::open(file, {.verify = true}); });
   }
@@ -120,17 +120,17 @@ BOOST_AUTO_TEST_CASE(of_a_binary_writer) {
   check_writer(
       [](const path& file) {
         auto writer = std::make_shared<BinaryWriter>(file);
-        return Work{[=](unsigned i) {
-                      writer->write_header(format::V01Header{});
-                      if (i % 2 == 0) {
-                        writer->write_tensor(tensor());
-                      } else {
-                        Value data = Value::object();
-                        data["t"] = tensor();
-                        writer->write_json(data);
-                      }
-                    },
-                    [=] { writer->finalize(); }};
+        return Calls{[=](unsigned i) {
+                       writer->write_header(format::V01Header{});
+                       if (i % 2 == 0) {
+                         writer->write_tensor(tensor());
+                       } else {
+                         Value data = Value::object();
+                         data["t"] = tensor();
+                         writer->write_json(data);
+                       }
+                     },
+                     [=] { writer->finalize(); }};
       },
       [](const path& file) {
         if (!BinaryReader(file).validate_checksum()) throw std::runtime_error("damaged");
@@ -143,15 +143,16 @@ BOOST_AUTO_TEST_CASE(of_a_writer) {
       check_writer(
           [&](const path& file) {
             auto writer = std::make_shared<Writer>(
-                file, SaveOptions{.compression = codec, .io = io, .threads = 2});
+                file,
+                SaveOptions{.compression = {.codec = codec}, .io = io, .work = {.threads = 2}});
             const RegionId region = writer->add_region({.name = "r"});
             auto ids = std::make_shared<std::vector<TensorId>>();
             for (unsigned i = 0; i < kCalls; ++i)
               ids->push_back(writer->add_tensor(
                   region,
                   {.name = "t" + std::to_string(i), .dtype = DType::u8, .shape = {kBytes}}));
-            return Work{[=](unsigned i) { writer->write((*ids)[i], payload()); },
-                        [=] { writer->commit(); }};
+            return Calls{[=](unsigned i) { writer->write((*ids)[i], payload()); },
+                         [=] { writer->commit(); }};
           },
           check_thalia);
     }
@@ -166,13 +167,13 @@ BOOST_AUTO_TEST_CASE(of_an_appender) {
   check_writer(
       [](const path& file) {
         auto appender = std::make_shared<Appender>(file);
-        return Work{[=](unsigned i) {
-                      const RegionId region =
-                          appender->add_region({.name = "n" + std::to_string(i)});
-                      appender->add_tensor(
-                          region, {.name = "t", .dtype = DType::u8, .shape = {kBytes}}, payload());
-                    },
-                    [=] { appender->commit(); }};
+        return Calls{[=](unsigned i) {
+                       const RegionId region =
+                           appender->add_region({.name = "n" + std::to_string(i)});
+                       appender->add_tensor(
+                           region, {.name = "t", .dtype = DType::u8, .shape = {kBytes}}, payload());
+                     },
+                     [=] { appender->commit(); }};
       },
       check_thalia, read_file(folder / "old"));
 }
@@ -180,9 +181,10 @@ BOOST_AUTO_TEST_CASE(of_an_appender) {
 BOOST_AUTO_TEST_CASE(an_mckp_writer_works_beside_a_folder_called_spool) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "spool");
-  MckpWriter writer(folder / "f", {.codec = format::Codec::store, .memory_bytes = 0});
+  MckpWriter writer(folder / "f",
+                    {.compression = {.codec = format::Codec::store}, .work = {.memory_bytes = 0}});
   writer.add("t", tensor());
-  writer.finish();
+  writer.commit();
   BOOST_TEST((MckpFile::open(folder / "f", {.verify = true}).read("t") == tensor()));
 }
 

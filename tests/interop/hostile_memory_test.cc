@@ -50,13 +50,12 @@ ReadLimits limits() {
   return {.max_allocation_bytes = kAllowed};
 }
 ReadOptions reading() {
-  return {.limits = limits(), .threads = 1};
+  return {.limits = limits(), .work = {.threads = 1}};
 }
 SaveOptions saving() {
   return {.durability = Durability::none,
           .io = IoMode::buffered,
-          .memory_bytes = 4 * kMiB,
-          .threads = 1};
+          .work = {.threads = 1, .memory_bytes = 4 * kMiB}};
 }
 
 // What `action` made the process take, in bytes, in a child of its own. An error is what most ways
@@ -92,8 +91,8 @@ void write_bytes(const Path& path, const std::vector<std::byte>& bytes) {
 
 void write_zeros(const Path& path, std::uint32_t chunk_bytes, bool last_is_one) {
   SaveOptions options = saving();
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = chunk_bytes;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = chunk_bytes;
   std::vector<float> zeros(kHeld / sizeof(float));
   if (last_is_one) zeros.back() = 1;
   Writer writer(path, options);
@@ -131,16 +130,16 @@ void write_zero_frame(const Path& path) {
 
 void write_mckp(const Path& path) {
   const std::vector<float> zeros(kHeld / sizeof(float));
-  MckpWriter writer(path, {.durability = Durability::none, .threads = 1});
+  MckpWriter writer(path, {.durability = Durability::none, .work = {.threads = 1}});
   writer.add("r.w", Tensor::borrow(DType::f32, {zeros.size()}, as_byte_span(zeros)));
-  writer.finish();
+  writer.commit();
 }
 
 void write_mckp_text(const Path& path) {
   std::string text = "{\"a\":[0";
   while (text.size() < kHeld / 8) text += ",0";
   MckpWriter writer(path, {.metadata = text + "]}", .durability = Durability::none});
-  writer.finish();
+  writer.commit();
 }
 
 void write_json(const Path& path) {
@@ -205,7 +204,7 @@ const std::vector<Way>& ways() {
       {"stream",
        [](const Path& file, const Path&) {
          const Reader reader = Reader::open(file, reading());
-         StreamReader stream(reader, {.memory_bytes = 4 * kMiB, .threads = 1});
+         StreamReader stream(reader, {.work = {.threads = 1, .memory_bytes = 4 * kMiB}});
          for (const StreamedTensor& tensor : stream) static_cast<void>(tensor);
        }},
       {"state",
@@ -216,8 +215,8 @@ const std::vector<Way>& ways() {
          brain.regions.at("r");
        }},
       {"info", [](const Path& file, const Path&) { BrainCheckpoint::info(file, reading()); }},
-      {"verify",
-       [](const Path& file, const Path&) { verify(file, {.limits = limits(), .threads = 1}); }},
+      {"verify", [](const Path& file,
+                    const Path&) { verify(file, {.limits = limits(), .work = {.threads = 1}}); }},
       {"detect", [](const Path& file, const Path&) { detect_format(file); }},
       converted_to("out.thalia"),
       converted_to("out.safetensors"),
@@ -248,14 +247,15 @@ const std::vector<Way>& ways() {
       {"diff",
        [](const Path& file, const Path& folder) {
          diff(Reader::open(file, reading()), Reader::open(folder / "chunk2.thalia", reading()),
-              {.values = true, .threads = 1, .limits = limits()});
+              {.values = true, .limits = limits(), .work = {.threads = 1}});
        }},
       {"delta",
        [](const Path& file, const Path& folder) {
          const ChainReader base = ChainReader::open(folder / "chunk2.thalia", {.read = reading()});
          const ChainReader top = ChainReader::open(file, {.read = reading()});
-         write_delta(delta_state(top), base, folder / "x.delta.thalia",
-                     {.durability = Durability::none, .threads = 1, .memory_bytes = 4 * kMiB});
+         write_delta(
+             delta_state(top), base, folder / "x.delta.thalia",
+             {.durability = Durability::none, .work = {.threads = 1, .memory_bytes = 4 * kMiB}});
          resolve(folder / "x.delta.thalia", folder / "resolved.thalia", {.read = reading()},
                  saving());
        }},
@@ -275,7 +275,7 @@ const std::vector<Way>& ways() {
        [](const Path& file, const Path&) { BinaryReader(file, reading()).read_index(); }},
       {"mckp",
        [](const Path& file, const Path&) {
-         const MckpFile mckp = MckpFile::open(file, {.limits = limits(), .threads = 1});
+         const MckpFile mckp = MckpFile::open(file, {.limits = limits(), .work = {.threads = 1}});
          for (const MckpTensor& tensor : mckp.tensors()) mckp.read(tensor.name);
        }},
       {"mst",

@@ -65,11 +65,10 @@ const std::vector<Field<ReadLimits>>& read_limits() {
 }
 
 SaveOptions saving(std::optional<format::Codec> codec = format::Codec::zstd) {
-  return {.compression = codec,
-          .chunk_bytes = 4096,
+  return {.compression = {.codec = codec, .chunk_bytes = 4096},
           .durability = Durability::none,
           .io = IoMode::buffered,
-          .threads = 1};
+          .work = {.threads = 1}};
 }
 
 std::string deep_text() {
@@ -102,7 +101,7 @@ struct Way {
 };
 
 ReadOptions reading(const ReadLimits& limits, Access access = Access::mapped) {
-  return {.access = access, .limits = limits, .threads = 1};
+  return {.access = access, .limits = limits, .work = {.threads = 1}};
 }
 ConvertOptions converting(const ReadLimits& limits) {
   return {.save = saving(), .read = reading(limits)};
@@ -136,8 +135,7 @@ const Path& copy_of(const Path& file, const Path& copy) {
 }
 
 void write_files(const Path& folder) {
-  const BrainSaveOptions dense{
-      .compression = BrainCompression::zstd, .sparse = SparseStorage::dense, .save = saving()};
+  const BrainSaveOptions dense{.sparse = SparseStorage::dense, .save = saving()};
   BrainCheckpoint::save(sample(1), folder / "f.thalia", dense);
   BrainCheckpoint::save(sample(2), folder / "g.thalia", dense);
   BrainCheckpoint::save_delta(sample(2), folder / "d.delta.thalia", folder / "f.thalia",
@@ -166,21 +164,23 @@ const std::vector<Way>& ways() {
       {"stream",
        [](const Path& f, const ReadLimits& l) {
          const Reader reader = Reader::open(f / "f.thalia", reading(l));
-         StreamReader stream(reader, {.memory_bytes = 4 << 20, .threads = 1});
+         StreamReader stream(reader, {.work = {.threads = 1, .memory_bytes = 4 << 20}});
          for (const StreamedTensor& tensor : stream) static_cast<void>(tensor);
        },
        {"max_json_depth"}},
-      {"verify", [](const Path& f,
-                    const ReadLimits& l) { verify(f / "f.thalia", {.limits = l, .threads = 1}); }},
+      {"verify",
+       [](const Path& f, const ReadLimits& l) {
+         verify(f / "f.thalia", {.limits = l, .work = {.threads = 1}});
+       }},
       {"chain", [](const Path& f, const ReadLimits& l) { read_chain(f / "d.delta.thalia", l); }},
       {"verify, chain",
        [](const Path& f, const ReadLimits& l) {
-         verify_chain(f / "d.delta.thalia", {.limits = l, .threads = 1});
+         verify_chain(f / "d.delta.thalia", {.limits = l, .work = {.threads = 1}});
        }},
       {"diff",
        [](const Path& f, const ReadLimits& l) {
          diff(Reader::open(f / "f.thalia", reading(l)), Reader::open(f / "g.thalia", reading(l)),
-              {.values = true, .threads = 1, .limits = l});
+              {.values = true, .limits = l, .work = {.threads = 1}});
        }},
       {"state",
        [](const Path& f, const ReadLimits& l) {
@@ -209,7 +209,7 @@ const std::vector<Way>& ways() {
        4},
       {"mckp",
        [](const Path& f, const ReadLimits& l) {
-         const MckpFile file = MckpFile::open(f / "f.mckp", {.limits = l, .threads = 1});
+         const MckpFile file = MckpFile::open(f / "f.mckp", {.limits = l, .work = {.threads = 1}});
          for (const MckpTensor& tensor : file.tensors()) file.read(tensor.name);
        },
        {"max_regions"},
@@ -255,12 +255,12 @@ const std::vector<Way>& ways() {
       {"grow",
        [](const Path& f, const ReadLimits& l) {
          grow_file(copy_of(f / "f.thalia", f / "grown.thalia"), "b", 1, {},
-                   {.durability = Durability::none, .threads = 1, .limits = l});
+                   {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
        }},
       {"compact",
        [](const Path& f, const ReadLimits& l) {
          compact(f / "f.thalia", f / "o.thalia",
-                 {.durability = Durability::none, .threads = 1, .limits = l});
+                 {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
        },
        {"max_allocation_bytes"}},
       {"quantize",
@@ -270,7 +270,7 @@ const std::vector<Way>& ways() {
       {"side file, written",
        [](const Path& f, const ReadLimits& l) {
          write_metadata_file(f / "f.thalia", f / "o.meta",
-                             {.durability = Durability::none, .limits = l, .threads = 1});
+                             {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
        },
        {"max_json_depth", "max_allocation_bytes"}},
       {"side file",
@@ -279,8 +279,9 @@ const std::vector<Way>& ways() {
        }},
       {"unwrap",
        [](const Path& f, const ReadLimits& l) {
-         decompress_checkpoint(f / "f.thalia.zst", f / "o.thalia",
-                               {.limits = l, .durability = Durability::none, .threads = 1});
+         decompress_checkpoint(
+             f / "f.thalia.zst", f / "o.thalia",
+             {.limits = l, .durability = Durability::none, .work = {.threads = 1}});
        },
        {"max_regions", "max_tensors", "max_json_bytes", "max_json_depth"}},
       {"history",

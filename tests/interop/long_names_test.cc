@@ -70,9 +70,9 @@ const Kind kKinds[] = {
      [](const path& out, const path& sources) { convert(sources / "brain.thalia", out); }},
     {".mckp",
      [](const path& out, const path&) {
-       MckpWriter writer(out, {.memory_bytes = 0});
+       MckpWriter writer(out, {.work = {.memory_bytes = 0}});
        writer.add("t", Tensor::zeros(DType::f32, {100}));
-       writer.finish();
+       writer.commit();
      }},
     {".old",
      [](const path& out, const path&) {

@@ -249,7 +249,7 @@ def call_violations(root):
 
 
 STRUCT = re.compile(r"^struct (\w+Options) \{$(.*?)^\};$", re.MULTILINE | re.DOTALL)
-STOP = re.compile(r"std::stop_token cancel|(ReadOptions read|SaveOptions save)\b")
+STOP = re.compile(r"std::stop_token cancel|Work work\b|(ReadOptions read|SaveOptions save)\b")
 OPENED_BY_DEFAULT = re.compile(r"\b\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.)")
 
 

@@ -164,8 +164,9 @@ class BrokenTrees(unittest.TestCase):
     def test_calls_that_cannot_be_stopped_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
             for path, text in (
-                ("include/thalia/a.h", "struct ReadOptions {\n  std::stop_token cancel{};\n};\n"),
+                ("include/thalia/a.h", "struct ReadOptions {\n  Work work{};\n};\n"),
                 ("include/thalia/b.h", "struct ChainOptions {\n  ReadOptions read{};\n};\n"),
+                ("include/thalia/d.h", "struct FileOptions {\n  std::stop_token cancel{};\n};\n"),
                 ("include/thalia/c.h", "struct PureOptions {\n  int most = 0;\n};\n"),
                 (
                     "src/cli/a.cc",
@@ -173,6 +174,7 @@ class BrokenTrees(unittest.TestCase):
                     "ChainOptions chain{.read = read};\n"
                     "Reader::open(name(file));\n"
                     "Reader::open(file, {.threads = 1});\n"
+                    "FileOptions file;\n"
                     "PureOptions pure;\n"
                     "auto right = session.options<ReadOptions>();\n"
                     "Reader::open(name(file), right);\n"
@@ -184,7 +186,7 @@ class BrokenTrees(unittest.TestCase):
                 file.write_text(text, encoding="utf-8")
             found = rules.calls_that_cannot_be_stopped(Path(folder))
         places = sorted(line.split(": ")[0] for line in found)
-        self.assertEqual(places, [f"src/cli/a.cc:{line}" for line in (1, 2, 3, 4)])
+        self.assertEqual(places, [f"src/cli/a.cc:{line}" for line in (1, 2, 3, 4, 5)])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ SaveOptions steady_options() {
   options.file_uuid.emplace();
   options.file_uuid->fill(0x5A);
   options.durability = Durability::none;
-  options.threads = 1;
+  options.work.threads = 1;
   return options;
 }
 

@@ -18,8 +18,10 @@ class Walker {
   explicit Walker(bool streams) : streams_(streams) {}
 
   Walk walk(const std::filesystem::path& path, Verification verification, Access access) {
-    const ReadOptions options{
-        .access = access, .verification = verification, .limits = tight_limits(), .threads = 1};
+    const ReadOptions options{.access = access,
+                              .verification = verification,
+                              .limits = tight_limits(),
+                              .work = {.threads = 1}};
     attempt([&] {
       const Reader reader = Reader::open(path, options);
       walk_reader(reader);
@@ -68,7 +70,7 @@ class Walker {
 
   // A stream gives what read() gives, or an error.
   void walk_stream(const Reader& reader) {
-    StreamReader stream(reader, streamed_, {.memory_bytes = 4 << 20, .threads = 1});
+    StreamReader stream(reader, streamed_, {.work = {.threads = 1, .memory_bytes = 4 << 20}});
     for (const StreamedTensor& item : stream) {
       std::vector<std::byte> expected(item.tensor.logical_bytes());
       item.tensor.read(expected);

@@ -31,7 +31,7 @@ SaveOptions options() {
                   .block_log2 = 12,
                   .timestamp = 1'767'225'600,
                   .durability = Durability::none,
-                  .threads = 1};
+                  .work = {.threads = 1}};
   out.file_uuid.emplace();
   out.file_uuid->fill(0x5A);
   return out;
@@ -196,8 +196,8 @@ void write_names(const fs::path& path) {
 // Whatever a codec or a filter is for; or one chunk.
 void write_chunks(const fs::path& path, format::Codec codec, bool all = true) {
   SaveOptions save = options();
-  save.compression = codec;
-  save.chunk_bytes = 4096;
+  save.compression.codec = codec;
+  save.compression.chunk_bytes = 4096;
   File file(path, save);
   const RegionId region = file->add_region({.name = "r"});
   const auto skewed = [&](DType dtype, std::uint64_t count) {
@@ -299,16 +299,16 @@ SampleState state(int step, bool all) {
 void write_deltas(const fs::path& folder) {
   save_full(state(0, true), folder / "base.thalia", options());
   save_full(state(0, false), folder / "small_base.thalia", options());
-  DeltaOptions delta{.compression = format::Codec::zstd,
+  DeltaOptions delta{.compression = {.codec = format::Codec::zstd},
                      .leaves = format::LeafAlgorithm::sha256,
                      .timestamp = 1'767'225'600,
-                     .threads = 1};
+                     .work = {.threads = 1}};
   delta.file_uuid.emplace();
   delta.low_rank.emplace(
       LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
   save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
   save_delta(state(1, true), folder / "base.thalia", folder / "one.delta.thalia", delta);
-  delta.compression = format::Codec::zstd;
+  delta.compression.codec = format::Codec::zstd;
   save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
 }
 
@@ -324,10 +324,10 @@ void write_packed_delta(const fs::path& folder) {
   packed.mutable_bytes()[200] ^= std::byte{0x03};
   now.regions["a"]["packed"] = {packed, Role::other};
   now.steps = 101;
-  DeltaOptions delta{.compression = format::Codec::zstd,
+  DeltaOptions delta{.compression = {.codec = format::Codec::zstd},
                      .leaves = format::LeafAlgorithm::sha256,
                      .timestamp = 1'767'225'600,
-                     .threads = 1};
+                     .work = {.threads = 1}};
   delta.file_uuid.emplace();
   save_delta(now, folder / "packed_base.thalia", folder / "packed.delta.thalia", delta);
 }
@@ -335,11 +335,13 @@ void write_packed_delta(const fs::path& folder) {
 void write_wrapped(const fs::path& folder) {
   for (const char* ending : {".zst", ".lz4"}) {
     const fs::path wrapped = folder / (std::string("pieces.thalia") + ending);
-    compress_checkpoint(folder / "pieces.thalia", wrapped,
-                        {.frame_bytes = 4096, .durability = Durability::none, .threads = 1});
+    compress_checkpoint(
+        folder / "pieces.thalia", wrapped,
+        {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}});
   }
-  compress_checkpoint(folder / "one.delta.thalia", folder / "one.delta.thalia.zst",
-                      {.frame_bytes = 4096, .durability = Durability::none, .threads = 1});
+  compress_checkpoint(
+      folder / "one.delta.thalia", folder / "one.delta.thalia.zst",
+      {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}});
   write_metadata_file(folder / "pieces.thalia", folder / "pieces.thalia.meta",
                       {.durability = Durability::none});
   write_metadata_file(folder / "connections.thalia", folder / "connections.thalia.meta",

@@ -12,7 +12,7 @@ namespace {
 std::string verdict(const std::string& path) {
   try {
     thalia::VerifyOptions options;
-    options.threads = 1;
+    options.work.threads = 1;
     const thalia::VerifyReport report = thalia::verify(path, options);
     const auto error = std::find_if(
         report.findings.begin(), report.findings.end(),

@@ -56,7 +56,7 @@ void write(const std::filesystem::path& folder, const std::string& name,
   add("f16", DType::f16, as_byte_span(halves));
   add("bf16", DType::bf16, as_byte_span(halves));
   writer.commit();
-  save.compression = codec;
+  save.compression.codec = codec;
   quantize_file(plain, folder / (name + ".thalia"), options, {.save = save});
   std::filesystem::remove(plain);
   const Reader reader = Reader::open(folder / (name + ".thalia"));
@@ -101,7 +101,7 @@ void write_chain(const std::filesystem::path& folder) {
     add("bf16", DType::bf16, as_byte_span(bf16));
     writer.commit();
     if (step == 0) continue;
-    DeltaOptions options{.compression = format::Codec::store,
+    DeltaOptions options{.compression = {.codec = format::Codec::store},
                          .leaves = format::LeafAlgorithm::sha256,
                          .timestamp = 1};
     options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});

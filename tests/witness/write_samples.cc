@@ -237,8 +237,8 @@ Bytes skewed_elements(DType dtype, std::size_t count) {
 
 void compressed(const path& folder, format::Codec codec, const std::string& name) {
   SaveOptions options = plain_options();
-  options.compression = codec;
-  options.chunk_bytes = 4096;
+  options.compression.codec = codec;
+  options.compression.chunk_bytes = 4096;
   Sample sample(folder, name, options);
   const RegionId region = sample.region({.name = "r"});
   sample.dense(region, {.name = "zeros", .shape = {100, 1000}}, Bytes(400'000));
@@ -260,8 +260,8 @@ void compressed(const path& folder, format::Codec codec, const std::string& name
 void streamed(const path& folder) {
   for (const bool compress : {false, true}) {
     SaveOptions options = plain_options();
-    if (compress) options.compression = format::Codec::zstd;
-    options.chunk_bytes = 8192;
+    if (compress) options.compression.codec = format::Codec::zstd;
+    options.compression.chunk_bytes = 8192;
     Sample sample(folder, compress ? "streamed_zstd" : "streamed", options);
     const RegionId first = sample.region({.name = "first"});
     const RegionId second = sample.region({.name = "second"});
@@ -285,8 +285,8 @@ void appended(const path& folder) {
         std::tuple("appended_zstd", ChecksumType::block_tree, format::Codec::zstd)}) {
     SaveOptions options = plain_options();
     options.checksum = type;
-    options.compression = codec;
-    options.chunk_bytes = 4096;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 4096;
     options.block_log2 = 12;
     Sample sample(folder, name, options);
     sample.metadata(R"({"appended":true})");

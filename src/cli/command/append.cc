@@ -27,12 +27,12 @@ struct AppendArguments {
 int run_append(const AppendArguments& arguments, const Session& session) {
   ProgressBar bar("appending to " + arguments.file);
   auto read = session.options<ReadOptions>();
-  read.threads = arguments.threads;
+  read.work.threads = arguments.threads;
   const Reader from = Reader::open(arguments.from, read);
   auto options = session.options<AppendOptions>();
   options.wait = arguments.wait;
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   Appender appender(arguments.file, options);
   const std::vector<std::string> names = region_names(arguments.regions, arguments.from, read);
   for (const std::string& name : names) appender.copy_region(from.region(name));

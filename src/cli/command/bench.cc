@@ -133,16 +133,22 @@ class Bench {
          [this, direct] { write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
         {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
         {{"save, durable, lz4", kRawWrite, ""},
-         [this] { save({.compression = format::Codec::lz4, .durability = Durability::full}); }},
+         [this] {
+           save({.compression = {.codec = format::Codec::lz4}, .durability = Durability::full});
+         }},
         {{"save, durable, zstd", kRawWrite, ""},
-         [this] { save({.compression = format::Codec::zstd, .durability = Durability::full}); }},
+         [this] {
+           save({.compression = {.codec = format::Codec::zstd}, .durability = Durability::full});
+         }},
         {{"save, durable, plane_entropy", kRawWrite, ""},
          [this] {
-           save({.compression = format::Codec::plane_entropy, .durability = Durability::full});
+           save({.compression = {.codec = format::Codec::plane_entropy},
+                 .durability = Durability::full});
          }},
         {{"save, durable, packed_exponents", kRawWrite, ""},
          [this] {
-           save({.compression = format::Codec::packed_exponents, .durability = Durability::full});
+           save({.compression = {.codec = format::Codec::packed_exponents},
+                 .durability = Durability::full});
          }},
         {{"save, not durable", kMemoryCopy, ""},
          [this] { save({.durability = Durability::none}); }},
@@ -212,8 +218,8 @@ class Bench {
   void save(const SaveOptions& options) { writer(options).commit(); }
 
   Writer writer(SaveOptions options) {
-    options.threads = arguments_.threads;
-    options.cancel = stop_;
+    options.work.threads = arguments_.threads;
+    options.work.cancel = stop_;
     Writer writer(file(), options);
     const RegionId region = writer.add_region({.name = "model"});
     const ByteSpan weights = weights_.bytes();
@@ -231,7 +237,7 @@ class Bench {
   template <typename Options>
   Options options() const {
     auto options = session_.options<Options>();
-    options.threads = arguments_.threads;
+    options.work.threads = arguments_.threads;
     return options;
   }
 

@@ -23,7 +23,7 @@ struct CompactArguments {
 int run_compact(const CompactArguments& arguments, const Session& session) {
   auto options = session.options<CompactOptions>();
   options.wait = arguments.wait;
-  options.threads = arguments.threads;
+  options.work.threads = arguments.threads;
   const std::string& output = arguments.output.empty() ? arguments.file : arguments.output;
   const CompactResult result = compact(arguments.file, output, options);
   if (!arguments.json) {

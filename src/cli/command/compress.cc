@@ -1,7 +1,6 @@
 // thalia compress, thalia decompress: whole files in frames, byte for byte.
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/command/choice.h"
@@ -17,29 +16,29 @@ namespace {
 
 using format::Codec;
 
-constexpr std::array kAlgorithms{Choice<std::optional<Codec>>{"zstd", Codec::zstd},
-                                 Choice<std::optional<Codec>>{"lz4", Codec::lz4}};
+constexpr std::array kFrameCodecs{Choice<Codec>{"zstd", Codec::zstd},
+                                  Choice<Codec>{"lz4", Codec::lz4}};
 
 struct CompressArguments {
   std::string input;
   std::string output;
-  std::string algorithm;
+  std::string codec;  ///< empty: not given
   int level = 0;
   unsigned threads = 0;
   bool json = false;
 };
 
 void print_result(Output& out, const CompressArguments& arguments, const WrapResult& result) {
-  const char* const algorithm = result.algorithm == Codec::zstd ? "zstd" : "lz4";
+  const char* const codec = result.codec == Codec::zstd ? "zstd" : "lz4";
   if (!arguments.json) {
     out.print("{}: {} from {}, {} of {}, in {:.2f} s\n", escape(arguments.output),
               human_bytes(result.output_bytes), human_bytes(result.input_bytes),
-              counted(result.frames, "frame", "frames"), algorithm, result.seconds);
+              counted(result.frames, "frame", "frames"), codec, result.seconds);
     return;
   }
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output)).member("algorithm", algorithm);
+  json.begin_object().member("output", as_utf8(arguments.output)).member("codec", codec);
   json.member("frames", result.frames).member("input_bytes", result.input_bytes);
   json.member("output_bytes", result.output_bytes).member("seconds", result.seconds).end_object();
   out.write(text + "\n");
@@ -48,11 +47,11 @@ void print_result(Output& out, const CompressArguments& arguments, const WrapRes
 int run_compress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("compressing " + arguments.input);
   auto options = session.options<CompressOptions>();
-  if (!arguments.algorithm.empty())
-    options.algorithm = choose("--algorithm", arguments.algorithm, kAlgorithms);
-  options.level = arguments.level;
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  if (!arguments.codec.empty())
+    options.compression.codec = choose("--codec", arguments.codec, kFrameCodecs);
+  options.compression.level = arguments.level;
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   const WrapResult result = compress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
   print_result(session.out, arguments, result);
@@ -62,8 +61,8 @@ int run_compress(const CompressArguments& arguments, const Session& session) {
 int run_decompress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("decompressing " + arguments.input);
   auto options = session.options<DecompressOptions>();
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   const WrapResult result = decompress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
   print_result(session.out, arguments, result);
@@ -89,9 +88,9 @@ Run declare_compress(CLI::App& app) {
       "step.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
-  app.add_option("--algorithm", arguments->algorithm,
+  app.add_option("--codec", arguments->codec,
                  "zstd or lz4; by default as OUT ends, in .zst or .lz4")
-      ->option_text("NAME");
+      ->option_text("CODEC");
   app.add_option("--level", arguments->level,
                  "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");

@@ -1,6 +1,5 @@
 // thalia convert
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,22 +57,14 @@ PrecisionPolicy precision_named(const std::string& text) {
   }
 }
 
-bool makes_mckp(const ConvertArguments& arguments, const ConvertOptions& options) {
-  if (options.to) return *options.to == FileFormat::mckp;
-  return std::filesystem::path(arguments.output).extension() == ".mckp";
-}
-
 int run_convert(const ConvertArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
   options.from = format_named("--from", arguments.from);
   options.to = format_named("--to", arguments.to);
   options.grouping = grouping_named(arguments.regions);
   options.precision = precision_named(arguments.precision);
-  // A container for compressed tensors: whoever wants them raw says so.
-  if (arguments.save.compression.empty() && makes_mckp(arguments, options))
-    options.save.compression.reset();
   ProgressBar bar("converting " + arguments.input);
-  options.save.progress = bar.callback();
+  options.save.work.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
   print_result(session.out, result, arguments.output, arguments.save.json);
@@ -92,7 +83,7 @@ Run declare_convert(CLI::App& app) {
       "there already is replaced in one step; on an error it stays as it was.\n"
       "OUT.meta is a side file of a .thalia file: all it says, without payloads. OUT.mckp is "
       "compressed\n"
-      "with plane_entropy unless --compression says otherwise.");
+      "with plane_entropy unless --codec says otherwise.");
   const auto arguments = std::make_shared<ConvertArguments>();
   app.add_option("IN", arguments->input, "The file to read")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();

@@ -18,12 +18,10 @@ namespace {
 
 using format::Codec;
 
-constexpr std::array kDeltaCompressions{Choice<Codec>{"zstd", Codec::zstd},
-                                        Choice<Codec>{"lz4", Codec::lz4},
-                                        Choice<Codec>{"plane_entropy", Codec::plane_entropy},
-                                        Choice<Codec>{"packed_exponents", Codec::packed_exponents},
-                                        Choice<Codec>{"none", Codec::store},
-                                        Choice<Codec>{"store", Codec::store}};
+constexpr std::array kDeltaCodecs{
+    Choice<Codec>{"store", Codec::store}, Choice<Codec>{"zstd", Codec::zstd},
+    Choice<Codec>{"lz4", Codec::lz4}, Choice<Codec>{"plane_entropy", Codec::plane_entropy},
+    Choice<Codec>{"packed_exponents", Codec::packed_exponents}};
 
 struct DeltaArguments {
   std::string base;
@@ -32,7 +30,7 @@ struct DeltaArguments {
   double threshold = 0;
   bool low_rank = false;
   LowRankOptions low_rank_options;
-  std::string compression;
+  std::string codec;  ///< empty: not given
   int level = 0;
   unsigned threads = 0;
   bool json = false;
@@ -119,8 +117,14 @@ void print_delta(Output& out, const DeltaArguments& arguments, const DeltaResult
 
 ChainOptions chain_options(const DeltaArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
-  options.read.threads = arguments.threads;
+  options.read.work.threads = arguments.threads;
   return options;
+}
+
+Compression compression_of(const DeltaArguments& arguments) {
+  Compression made{.level = arguments.level};
+  if (!arguments.codec.empty()) made.codec = choose("--codec", arguments.codec, kDeltaCodecs);
+  return made;
 }
 
 int run_delta(const DeltaArguments& arguments, const Session& session) {
@@ -131,10 +135,9 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   auto options = session.options<DeltaOptions>();
   options.threshold = arguments.threshold;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
-  options.compression = choose("--compression", arguments.compression, kDeltaCompressions);
-  options.compression_level = arguments.level;
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  options.compression = compression_of(arguments);
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   const DeltaResult result = write_delta(delta_state(input), base, arguments.output, options);
   bar.finish();
   print_delta(session.out, arguments, result);
@@ -145,10 +148,9 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("resolving " + arguments.input);
   const ChainOptions chain = chain_options(arguments, session);
   auto save = session.options<SaveOptions>();
-  save.compression = choose("--compression", arguments.compression, kDeltaCompressions);
-  save.compression_level = arguments.level;
-  save.threads = arguments.threads;
-  save.progress = bar.callback();
+  save.compression = compression_of(arguments);
+  save.work.threads = arguments.threads;
+  save.work.progress = bar.callback();
   const ResolveResult result = resolve(arguments.input, arguments.output, chain, save);
   bar.finish();
   if (!arguments.json) {
@@ -168,10 +170,8 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
   return kDone;
 }
 
-void declare_shared(CLI::App& app, DeltaArguments& arguments, const char* compression,
-                    const char* compression_help) {
-  arguments.compression = compression;
-  app.add_option("--compression", arguments.compression, compression_help)->option_text("CODEC");
+void declare_shared(CLI::App& app, DeltaArguments& arguments, const char* codec_help) {
+  app.add_option("--codec", arguments.codec, codec_help)->option_text("CODEC");
   app.add_option("--level", arguments.level,
                  "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");
@@ -213,8 +213,9 @@ Run declare_delta(CLI::App& app) {
                  "With --low-rank: store tensors that fit exactly; may be repeated")
       ->option_text("PATTERN")
       ->allow_extra_args(false);
-  declare_shared(app, *arguments, "plane_entropy",
-                 "plane_entropy (the default), packed_exponents, zstd, lz4, or none");
+  declare_shared(app, *arguments,
+                 "plane_entropy (the default, but zstd where a level is given), packed_exponents, "
+                 "zstd,\nlz4, or store");
   return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 
@@ -226,8 +227,8 @@ Run declare_resolve(CLI::App& app) {
   const auto arguments = std::make_shared<DeltaArguments>();
   app.add_option("DELTA", arguments->input, "The delta")->required();
   app.add_option("OUT", arguments->output, "The file to write")->required();
-  declare_shared(app, *arguments, "none",
-                 "none (the default), zstd, lz4, plane_entropy or packed_exponents");
+  declare_shared(app, *arguments,
+                 "store (the default), zstd, lz4, plane_entropy or packed_exponents");
   return [arguments](const Session& session) { return run_resolve(*arguments, session); };
 }
 

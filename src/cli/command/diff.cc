@@ -27,7 +27,7 @@ struct DiffArguments {
 int run_diff(const DiffArguments& arguments, const Session& session) {
   auto chain = session.options<ChainOptions>();
   ReadOptions& read = chain.read;
-  read.threads = arguments.threads;
+  read.work.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
   const Reader before = ResolvedFile(arguments.before, {}, chain).reader();
@@ -35,8 +35,8 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
   ProgressBar bar("comparing " + arguments.after);
   auto options = session.options<DiffOptions>();
   options.values = arguments.values;
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   const Diff result = diff(before, after, options);
   bar.finish();
   if (arguments.json) {

@@ -21,7 +21,7 @@ struct ExtractArguments {
 int run_extract(const ExtractArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
   ProgressBar bar("extracting from " + arguments.input);
-  options.save.progress = bar.callback();
+  options.save.work.progress = bar.callback();
   const ConvertResult result =
       extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
               arguments.output, options);

@@ -131,8 +131,8 @@ int run_grow(const GrowArguments& arguments, const Session& session) {
   ProgressBar bar("growing " + arguments.file);
   auto options = session.options<AppendOptions>();
   options.wait = arguments.wait;
-  options.threads = arguments.threads;
-  options.progress = bar.callback();
+  options.work.threads = arguments.threads;
+  options.work.progress = bar.callback();
   const GrowthOptions growth = growth_options(arguments);
   if (arguments.neurons == 0) {
     throw UsageError(ErrorCode::bad_argument, {},

@@ -95,7 +95,7 @@ void print_growth(Output& out, std::string_view metadata) {
 }
 
 std::string wrapper_text(const WrapperInfo& wrapper) {
-  const char* const codec = wrapper.algorithm == format::Codec::zstd ? "zstd" : "lz4";
+  const char* const codec = wrapper.codec == format::Codec::zstd ? "zstd" : "lz4";
   if (!wrapper.has_seek_table) return fmt::format("{} frames without a seek table", codec);
   return fmt::format("{} of {}, with a seek table", counted(wrapper.frames, "frame", "frames"),
                      codec);
@@ -108,7 +108,7 @@ void json_wrapper(JsonWriter& json, const std::optional<WrapperInfo>& wrapper) {
     return;
   }
   json.begin_object();
-  json.member("algorithm", wrapper->algorithm == format::Codec::zstd ? "zstd" : "lz4");
+  json.member("codec", wrapper->codec == format::Codec::zstd ? "zstd" : "lz4");
   json.member("seek_table", wrapper->has_seek_table).key("frames");
   if (wrapper->has_seek_table) {
     json.value(wrapper->frames);

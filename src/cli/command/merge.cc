@@ -44,7 +44,7 @@ int run_merge(const MergeArguments& arguments, const Session& session) {
   const MergePreference preference = preference_named(arguments.prefer, inputs);
   ConvertOptions options = arguments.save.options(session);
   ProgressBar bar("merging into " + output);
-  options.save.progress = bar.callback();
+  options.save.work.progress = bar.callback();
   const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
   bar.finish();
   print_result(session.out, result, output, arguments.save.json);

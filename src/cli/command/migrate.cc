@@ -56,7 +56,7 @@ int run_migrate(const MigrateArguments& arguments, const Session& session) {
   // Whoever names an older version asks for it.
   auto options = session.options<MigrateOptions>();
   options.across_major = true;
-  options.save.progress = bar.callback();
+  options.save.work.progress = bar.callback();
   const MigrateResult result = migrate(arguments.input, arguments.output, *version, options);
   bar.finish();
   print_result(session.out, arguments, result);

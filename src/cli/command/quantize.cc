@@ -123,7 +123,7 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   ProgressBar bar("quantizing " + arguments.input);
   auto file = session.options<QuantizeFileOptions>();
   file.save = save.save;
-  file.save.progress = bar.callback();
+  file.save.work.progress = bar.callback();
   const QuantizeFileResult result = quantize_file(arguments.input, arguments.output, options, file);
   bar.finish();
   if (arguments.save.json) {

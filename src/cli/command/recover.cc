@@ -50,7 +50,7 @@ void print_json(Output& out, const std::string& file, const RecoverResult& resul
 int run_recover(const RecoverArguments& arguments, const Session& session) {
   auto options = session.options<RecoverOptions>();
   options.wait = arguments.wait;
-  options.threads = arguments.threads;
+  options.work.threads = arguments.threads;
   const RecoverResult result = recover(arguments.file, options);
   arguments.json ? print_json(session.out, arguments.file, result)
                  : print_text(session.out, arguments.file, result);

@@ -14,8 +14,7 @@ using format::ChecksumType;
 using format::Codec;
 using format::LeafAlgorithm;
 
-constexpr std::array kCompressions{
-    Choice<std::optional<Codec>>{"none", Codec::store},
+constexpr std::array kSaveCodecs{
     Choice<std::optional<Codec>>{"store", Codec::store},
     Choice<std::optional<Codec>>{"zstd", Codec::zstd},
     Choice<std::optional<Codec>>{"lz4", Codec::lz4},
@@ -37,7 +36,7 @@ void check_level(std::optional<Codec> codec, int level) {
         ErrorCode::bad_argument, {},
         {.field = "--level",
          .value = std::to_string(level),
-         .bound = most == 0 ? "a compression to set the level of" : fmt::format("1 to {}", most)});
+         .bound = most == 0 ? "a codec to set the level of" : fmt::format("1 to {}", most)});
   }
 }
 
@@ -63,11 +62,10 @@ void print_precision(Output& out, const ConvertResult& result) {
 
 void SaveArguments::declare(CLI::App& app) {
   app.add_option(
-         "--compression", compression,
-         "none or store (the default: readers map payloads in place), zstd, lz4, plane_entropy "
-         "(small "
-         "and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the "
-         "save faster")
+         "--codec", codec,
+         "store (the default: readers map payloads in place), zstd, lz4, plane_entropy (small and "
+         "fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save "
+         "faster")
       ->option_text("CODEC");
   app.add_option("--level", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
       ->option_text("N");
@@ -88,15 +86,15 @@ void SaveArguments::declare(CLI::App& app) {
 
 ConvertOptions SaveArguments::options(const Session& session) const {
   auto options = session.options<ConvertOptions>();
-  options.save.compression =
-      choose("--compression", compression.empty() ? "none" : compression, kCompressions);
-  check_level(options.save.compression, level);
-  options.save.compression_level = level;
+  if (!codec.empty()) options.save.compression.codec = choose("--codec", codec, kSaveCodecs);
+  options.save.automatic_codec = codec == "auto";
+  check_level(options.save.compression.codec, level);
+  options.save.compression.level = level;
   options.save.checksum = choose("--checksum", checksum, kChecksums);
   options.save.leaves = choose("--leaves", leaves, kLeaves);
   options.save.sha256 = sha256;
-  options.save.threads = threads;
-  options.read.threads = threads;
+  options.save.work.threads = threads;
+  options.read.work.threads = threads;
   options.max_safetensors_header_bytes = max_header_bytes;
   return options;
 }

@@ -11,7 +11,7 @@
 namespace thalia::cli {
 
 struct SaveArguments {
-  std::string compression;  ///< empty: not given
+  std::string codec;  ///< empty: not given
   int level = 0;
   std::string checksum = "block_tree";
   std::string leaves = "xxh3_128";

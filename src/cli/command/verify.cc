@@ -171,10 +171,10 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;
-      options.threads = arguments.threads;
-      options.progress = bar.callback();
+      options.work.threads = arguments.threads;
+      options.work.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
-      chain.read.threads = arguments.threads;
+      chain.read.work.threads = arguments.threads;
       const VerifyReport report = verified(path, format, chain, arguments.resolve, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();

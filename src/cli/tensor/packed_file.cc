@@ -67,8 +67,7 @@ std::string method_text(const MckpTensor& tensor) {
 }
 
 MckpReadOptions mckp_options(const ReadOptions& read) {
-  return {
-      .access = read.access, .limits = read.limits, .threads = read.threads, .cancel = read.cancel};
+  return {.access = read.access, .limits = read.limits, .work = read.work};
 }
 
 MckpReadOptions mckp_options(const ChainOptions& chain) {

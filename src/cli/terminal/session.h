@@ -36,13 +36,16 @@ struct ReadArguments {
 /// Options of the library that lead to a stop token, by themselves or in a part of theirs.
 template <typename Options>
 concept Stoppable = requires(Options options) {
+  options.work.cancel;
+}
+|| requires(Options options) {
   options.cancel;
 }
 || requires(Options options) {
-  options.read.cancel;
+  options.read.work.cancel;
 }
 || requires(Options options) {
-  options.save.cancel;
+  options.save.work.cancel;
 };
 
 struct Session {
@@ -64,6 +67,7 @@ struct Session {
   template <typename Options>
   void fill(Options& made) const {
     if constexpr (requires { made.cancel; }) made.cancel = stop;
+    if constexpr (requires { made.work.cancel; }) made.work.cancel = stop;
     if constexpr (requires { made.access; }) {
       if (reading.safe) made.access = Access::copied;
     }

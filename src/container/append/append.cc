@@ -18,12 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void check(const AppendOptions& options) {
-  SaveOptions save;
-  save.compression = options.compression;
-  save.compression_level = options.compression_level;
-  save.chunk_bytes = options.chunk_bytes;
-  container::check_options(save);
+AppendOptions settled(AppendOptions options) {
+  container::check_options({.compression = options.compression});
+  if (!options.compression.codec) options.compression.codec = format::Codec::store;
+  return options;
 }
 
 }  // namespace
@@ -31,15 +29,13 @@ void check(const AppendOptions& options) {
 class Appender::Impl {
  public:
   Impl(const std::filesystem::path& path, const AppendOptions& options)
-      : options_(options),
+      : options_(settled(options)),
         lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait,
-              options.cancel),
+              options.work.cancel),
         steps_("the append", path.string(), [this] { close(); }) {
     do {
-      file_ = detail::OpenFile::open(path, {.access = options.access,
-                                            .limits = options.limits,
-                                            .threads = options.threads,
-                                            .cancel = options.cancel});
+      file_ = detail::OpenFile::open(
+          path, {.access = options.access, .limits = options.limits, .work = options.work});
     } while (!relocked_where_replaced(path));
     container::require_plain(file_->mapping());
     file_->named([&] { container::check_can_be_rewritten(file_->header()); });
@@ -78,7 +74,7 @@ class Appender::Impl {
   // True where what is locked is what was opened.
   bool relocked_where_replaced(const std::filesystem::path& path) {
     if (lock_->is_at_path()) return true;
-    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.cancel);
+    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.work.cancel);
     return false;
   }
 
@@ -95,7 +91,6 @@ class Appender::Impl {
 };
 
 Appender::Appender(const std::filesystem::path& path, const AppendOptions& options) {
-  check(options);
   impl_ = std::make_unique<Impl>(path, options);
 }
 Appender::~Appender() = default;

@@ -50,7 +50,7 @@ class AppendWriter {
 
   AppendResult run() {
     old_.verify_for_append();
-    check_borrowed_indices(draft_, options_.threads);
+    check_borrowed_indices(draft_, options_.work.threads);
     digest();
     place();
     try {
@@ -110,8 +110,8 @@ class AppendWriter {
 
   void digest() {
     PayloadDigest payloads(draft_, layout_.file_order());
-    parallel_for(payloads.piece_count(), options_.threads, [&](std::size_t piece) {
-      stop_if_cancelled(options_.cancel);
+    parallel_for(payloads.piece_count(), options_.work.threads, [&](std::size_t piece) {
+      stop_if_cancelled(options_.work.cancel);
       integrity::Xxh3 hasher;
       payloads.digest(piece, hasher);
     });
@@ -120,7 +120,7 @@ class AppendWriter {
   void place() {
     for (const std::uint32_t i : layout_.file_order()) {
       DraftTensor& tensor = draft_.tensors[i];
-      if (options_.compression != format::Codec::store && !tensor.in_chunks)
+      if (options_.compression.codec != format::Codec::store && !tensor.in_chunks)
         compressed_.push_back(compress_tensor(tensor, options_));
     }
     place_tensors(draft_, layout_);
@@ -180,10 +180,10 @@ class AppendWriter {
     const std::uint64_t begin = old_.header().file_length;
     const std::uint64_t end = header_.integrity_offset;
     for (std::uint64_t at = begin; at < end; at += kAppendStride) {
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       const std::uint64_t stride_end = std::min(at + kAppendStride, end);
       image_.write(at, stride_end);
-      if (options_.progress) options_.progress(stride_end - begin, end - begin);
+      if (options_.work.progress) options_.work.progress(stride_end - begin, end - begin);
     }
   }
 
@@ -198,14 +198,15 @@ class AppendWriter {
     std::copy(kept.begin(), kept.end(), leaves.begin());
     const unsigned log2 = header_.integrity_block_log2;
     const std::uint64_t end = header_.integrity_offset;
-    parallel_for(integrity::block_count(end, log2) - first, options_.threads, [&](std::size_t i) {
-      stop_if_cancelled(options_.cancel);
-      const std::uint64_t begin = (first + i) << log2;
-      integrity::LeafHasher hasher(algorithm);
-      image_.for_each(begin, std::min(begin + (std::uint64_t{1} << log2), end),
-                      [&](ByteSpan piece) { hasher.update(piece); });
-      hasher.finish(MutableByteSpan(leaves).subspan((first + i) * length, length));
-    });
+    parallel_for(integrity::block_count(end, log2) - first, options_.work.threads,
+                 [&](std::size_t i) {
+                   stop_if_cancelled(options_.work.cancel);
+                   const std::uint64_t begin = (first + i) << log2;
+                   integrity::LeafHasher hasher(algorithm);
+                   image_.for_each(begin, std::min(begin + (std::uint64_t{1} << log2), end),
+                                   [&](ByteSpan piece) { hasher.update(piece); });
+                   hasher.finish(MutableByteSpan(leaves).subspan((first + i) * length, length));
+                 });
     return leaves;
   }
 
@@ -216,7 +217,7 @@ class AppendWriter {
   }
 
   void write_header() {
-    stop_if_cancelled(options_.cancel);
+    stop_if_cancelled(options_.work.cancel);
     if (!file_.is_at_path()) {
       throw UsageError(ErrorCode::wrong_state,
                        "another file took this one's place while it was appended to",

@@ -10,6 +10,7 @@
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/read/stored_connection.h"
+#include "container/write/check_options.h"
 #include "container/write/draft.h"
 #include "container/write/finalize.h"
 #include "container/write/payload_store.h"
@@ -56,8 +57,10 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
   }
   save.timestamp = header.timestamp;
   save.durability = options.durability;
-  save.threads = options.threads;
-  save.cancel = options.cancel;
+  save.compression.codec = format::Codec::store;  // tensors are copied as they are stored
+  save.work = options.work;
+  save.work.progress = {};
+  container::check_options(save);
   return save;
 }
 
@@ -67,7 +70,7 @@ CompactResult compact_file(const detail::OpenFile& file, const std::filesystem::
   container::check_can_be_rewritten(file.header());
   container::Draft draft = draft_of(file);
   const SaveOptions save = save_options(file.header(), options);
-  io::AtomicFile target(output, {.durability = save.durability, .cancel = save.cancel});
+  io::AtomicFile target(output, {.durability = save.durability, .cancel = save.work.cancel});
   container::PayloadStore store(draft, target.fd(), target.path(), save);
   store.finish();
   const SaveResult saved = container::finalize_file(target, draft, store, save);
@@ -88,14 +91,12 @@ CompactResult compact(const std::filesystem::path& path, const CompactOptions& o
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
                       const CompactOptions& options) {
   const bool in_place = is_same_file(input, output);
-  const ReadOptions read{.access = options.access,
-                         .limits = options.limits,
-                         .threads = options.threads,
-                         .cancel = options.cancel};
+  const ReadOptions read{.access = options.access, .limits = options.limits, .work = options.work};
   std::optional<io::LockedFile> lock;
   std::shared_ptr<const detail::OpenFile> file;
   do {
-    if (in_place) lock.emplace(input, io::LockedFile::Access::read, options.wait, options.cancel);
+    if (in_place)
+      lock.emplace(input, io::LockedFile::Access::read, options.wait, options.work.cancel);
     file = detail::OpenFile::open(input, read);
   } while (lock && !lock->is_at_path());
   if (in_place) container::require_plain(file->mapping());

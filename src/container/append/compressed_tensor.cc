@@ -12,16 +12,16 @@ namespace thalia::container {
 
 std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
                                                     const AppendOptions& options) {
-  const std::uint64_t chunk_bytes = options.chunk_bytes;
+  const std::uint64_t chunk_bytes = options.compression.chunk_bytes;
   const std::size_t count = (tensor.logical_length + chunk_bytes - 1) / chunk_bytes;
   std::vector<std::vector<std::byte>> stored(count);
   std::vector<format::ChunkEntry> chunks(count);
-  parallel_for(count, options.threads, [&](std::size_t i) {
-    stop_if_cancelled(options.cancel);
+  parallel_for(count, options.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.work.cancel);
     const std::uint64_t begin = i * chunk_bytes;
     const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
     std::vector<std::byte> joined;
-    chunks[i] = encode_entry(options.compression, options.compression_level,
+    chunks[i] = encode_entry(*options.compression.codec, options.compression.level,
                              chunk_layout(tensor, begin, end),
                              joined_range(tensor.pieces, begin, end, joined), stored[i]);
   });

@@ -133,7 +133,7 @@ DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
         tensor.pieces = stored;
         tensor.in_chunks = !tensor.chunks.empty();
         if (!tensor.in_chunks && file.options().verification == Verification::off)
-          check_digest(tensor, stored, file.options().threads);
+          check_digest(tensor, stored, file.options().work.threads);
         for (const format::ChunkEntry& chunk : tensor.chunks) {
           if (integrity::crc32(stored.subspan(chunk.offset, chunk.stored_length)) != chunk.crc32) {
             throw IntegrityError(ErrorCode::checksum_mismatch,

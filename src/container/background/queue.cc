@@ -103,16 +103,15 @@ SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
   std::unique_ptr<Job> job = admit(bytes);
   const std::shared_ptr<SaveState> state = job->state;
   try {
-    container::BackgroundWork work{
-        .threads = options.threads != 0 ? options.threads : options_.background_threads,
-        .progress =
-            [state = state.get(), caller = options.progress](std::uint64_t done,
-                                                             std::uint64_t total) {
-              state->advance(done, total);
-              if (caller) caller(done, total);
-            },
-        .cancel = state->stop().get_token()};
-    job->link.emplace(options.cancel, RequestStop{state->stop()});
+    Work work = options.work;
+    if (work.threads == 0) work.threads = options_.background_threads;
+    work.progress = [state = state.get(), caller = options.work.progress](std::uint64_t done,
+                                                                          std::uint64_t total) {
+      state->advance(done, total);
+      if (caller) caller(done, total);
+    };
+    work.cancel = state->stop().get_token();
+    job->link.emplace(options.work.cancel, RequestStop{state->stop()});
     const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
     if (plan) plan->copy(memory, options_.snapshot_threads);
     // Nothing fails from here on.

@@ -51,9 +51,9 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
     return header;
   } catch (const Error& error) {
     if (!options.use_commit_record || !container::may_be_recovered(error, all)) throw;
-    const auto found =
-        container::find_commit_record(mapping, options.limits, options.threads, options.cancel)
-            .best;
+    const auto found = container::find_commit_record(mapping, options.limits, options.work.threads,
+                                                     options.work.cancel)
+                           .best;
     if (!found) throw;
     return found->header;
   }
@@ -82,7 +82,7 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
       const bool may_change = mapping->backing() == io::Backing::file;
       if (same_looks == kSameLooks || !may_change || !may_be_an_append(error)) throw;
     }
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     const std::uint64_t size = mapping->bytes().size();
     mapping = container::contents_of(io::open_again(*mapping), options.limits);
     if (mapping->bytes().size() != size) {
@@ -120,7 +120,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
-    blocks_.emplace(*mapping_, header_, options_.threads);
+    blocks_.emplace(*mapping_, header_, options_.work.threads);
     if (partial) blocks_->ensure_leaves();
   }
 }
@@ -130,10 +130,11 @@ template <typename Action>
 void OpenFile::for_extents(std::uint64_t offset, std::uint64_t length, Action action) const {
   named([&] {
     if (length <= kSharedCopy) return action(offset, length);
-    parallel_for((length + kSharedCopy - 1) / kSharedCopy, options_.threads, [&](std::size_t i) {
-      const std::uint64_t begin = i * kSharedCopy;
-      action(offset + begin, std::min(kSharedCopy, length - begin));
-    });
+    parallel_for((length + kSharedCopy - 1) / kSharedCopy, options_.work.threads,
+                 [&](std::size_t i) {
+                   const std::uint64_t begin = i * kSharedCopy;
+                   action(offset + begin, std::min(kSharedCopy, length - begin));
+                 });
   });
 }
 

@@ -183,7 +183,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
  private:
   // What reads any bytes comes by here, or by verified().
   void touch(std::uint64_t offset, std::uint64_t length) const {
-    stop_if_cancelled(options_.cancel);
+    stop_if_cancelled(options_.work.cancel);
     if (options_.access == Access::copied) copy_in(offset, length);
   }
   void copy_in(std::uint64_t offset, std::uint64_t length) const;

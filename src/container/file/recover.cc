@@ -28,7 +28,7 @@ std::string find_fault(ByteSpan file, const ReadLimits& limits) {
 }
 
 RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
-  const auto file = io::FileBytes::open_whole(lock.path(), options.access, options.cancel);
+  const auto file = io::FileBytes::open_whole(lock.path(), options.access, options.work.cancel);
   const ByteSpan bytes = file->bytes();
   container::require_plain(bytes, lock.path());
   RecoverResult result;
@@ -37,8 +37,8 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
   if (result.fault.empty()) {
     header = format::overlay<format::Header>(bytes, 0, "header");
   } else {
-    const container::RecordSearch search =
-        container::find_commit_record(*file, options.limits, options.threads, options.cancel);
+    const container::RecordSearch search = container::find_commit_record(
+        *file, options.limits, options.work.threads, options.work.cancel);
     result.records = search.records;
     if (!search.best) {
       throw IntegrityError(ErrorCode::checksum_mismatch,
@@ -48,7 +48,7 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
                                                                 search.records, bytes.size()),
                             .bound = "a header, or a commit record whose closing checksum holds"});
     }
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     header = search.best->header;
     result.restored = true;
     result.record_offset = search.best->offset;
@@ -69,8 +69,8 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
 
 RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options) {
   try {
-    return recover_locked({path, io::LockedFile::Access::read_write, options.wait, options.cancel},
-                          options);
+    return recover_locked(
+        {path, io::LockedFile::Access::read_write, options.wait, options.work.cancel}, options);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

@@ -21,7 +21,7 @@ bool has_digests(const integrity::ContentDigest& digest, const format::TensorEnt
 }  // namespace
 
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
-  stop_if_cancelled(options_.cancel);
+  stop_if_cancelled(options_.work.cancel);
   // Blocks are smaller than frames: several threads would wait for one that decodes.
   if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
   if (checks_blocks()) {
@@ -36,14 +36,14 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
   if (options_.access == Access::mapped || options_.verification != Verification::off)
     return verified(offset, length);
-  stop_if_cancelled(options_.cancel);
+  stop_if_cancelled(options_.work.cancel);
   buffer.resize(length);
   named([&] { mapping_->read(offset, buffer); });
   return buffer;
 }
 
 void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
-  stop_if_cancelled(options_.cancel);
+  stop_if_cancelled(options_.work.cancel);
   if (options_.access == Access::copied) {
     if (options_.verification == Verification::off)
       return named([&] { mapping_->read(offset, out); });
@@ -80,7 +80,7 @@ bool OpenFile::is_sound(const format::TensorEntry& entry) const {
 bool OpenFile::read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const {
   if (!may_do_without_blocks() || entry.chunk_count != 0) return false;
   named([&] { mapping_->read(entry.stored_offset, out); });
-  return has_digests(integrity::content_digest(out, options_.threads), entry);
+  return has_digests(integrity::content_digest(out, options_.work.threads), entry);
 }
 
 ByteSpan OpenFile::chunk_bytes(const format::ChunkEntry& chunk,
@@ -105,7 +105,7 @@ void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];
   if (done.load(std::memory_order_acquire)) return;
   const integrity::ContentDigest digest = integrity::content_digest(
-      unverified(entry.stored_offset, entry.stored_length), options_.threads);
+      unverified(entry.stored_offset, entry.stored_length), options_.work.threads);
   if (digest.crc32 != entry.crc32)
     container::fail_payload_crc(entry.stored_offset, digest.crc32, entry.crc32);
   if (!has_digests(digest, entry)) {
@@ -142,7 +142,7 @@ void OpenFile::verify_whole_checksum() const {
   const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
   container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) {
     for (std::uint64_t at = 0; at < rest.size(); at += kPart) {
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       visit(rest.subspan(at, std::min<std::uint64_t>(kPart, rest.size() - at)));
     }
   });

@@ -79,7 +79,7 @@ void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByte
 }
 
 void ChunkReader::decode_all(MutableByteSpan out) const {
-  parallel_for(entry_.chunk_count, file_.options().threads, [&](std::size_t i) {
+  parallel_for(entry_.chunk_count, file_.options().work.threads, [&](std::size_t i) {
     const auto number = static_cast<std::uint32_t>(i);
     decode(number, out.subspan(i * chunk_bytes_, raw_length(number)));
   });

@@ -51,7 +51,7 @@ void container::read_quantized(const detail::OpenFile& file, const format::Tenso
     ChunkReader(file, entry).decode_all(decoded);
     logical = decoded;
   }
-  QuantizedArrays(entry, side, logical).restore_all(out, file.options().threads);
+  QuantizedArrays(entry, side, logical).restore_all(out, file.options().work.threads);
 }
 
 }  // namespace thalia

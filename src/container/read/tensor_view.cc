@@ -96,7 +96,7 @@ void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry
   file.verified_payload(entry, begin, 0);  // without a tree, tensors are checked whole
   const unsigned log2 = std::max<unsigned>(kCopyLog2, file.header().integrity_block_log2);
   const std::uint64_t first = begin >> log2;
-  const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().threads;
+  const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().work.threads;
   file.mapping().advise(begin, std::min(end - begin, kReadAhead), io::Advice::will_need);
   parallel_for(((end - 1) >> log2) - first + 1, threads, [&](std::size_t i) {
     const std::uint64_t from = std::max(begin, (first + i) << log2);

@@ -61,7 +61,8 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
       options_(options),
       strategy_(*file_, plan_, options_),
       scheduler_(std::make_shared<StreamScheduler>(
-          options_.memory_bytes - std::min(options_.memory_bytes, strategy_.buffer_bytes()),
+          options_.work.memory_bytes -
+              std::min(options_.work.memory_bytes, strategy_.buffer_bytes()),
           std::max(options_.queue_depth, strategy_.workers()),
           delivery_order(plan_, options_.order), plan_.tensors.size())),
       payloads_(plan_.tensors.size()),
@@ -70,12 +71,12 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
             strategy_,
             *scheduler_,
             payloads_,
-            options_.progress,
+            options_.work.progress,
             static_cast<bool>(options_.damaged)},
       begun_(std::chrono::steady_clock::now()) {
   for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
     scheduler_->complete_tensor(i);
-  on_cancel_.emplace(options_.cancel, [this] { cancel(); });
+  on_cancel_.emplace(options_.work.cancel, [this] { cancel(); });
   start_threads();
 }
 
@@ -90,7 +91,7 @@ void StreamSession::stop() noexcept {
 
 void StreamSession::cancel() noexcept {
   try {
-    file_->named([&] { stop_if_cancelled(options_.cancel); });
+    file_->named([&] { stop_if_cancelled(options_.work.cancel); });
   } catch (...) {
     scheduler_->fail(std::current_exception());
   }

@@ -55,9 +55,9 @@ bool ReadStrategy::is_mostly_cached(const StreamPlan& plan) const {
 void ReadStrategy::share(const StreamPlan& plan, const StreamOptions& options) {
   // Half of the memory at most is for buffers, the other for tensors.
   const std::uint64_t extents = plan.total_bytes / kStreamExtent + 1;
-  const std::uint64_t affordable = options.memory_bytes / 2 / kStreamExtent;
+  const std::uint64_t affordable = options.work.memory_bytes / 2 / kStreamExtent;
   workers_ = static_cast<unsigned>(
-      std::min<std::uint64_t>({resolve_threads(options.threads), extents, affordable}));
+      std::min<std::uint64_t>({resolve_threads(options.work.threads), extents, affordable}));
   const std::uint64_t depth = std::min<std::uint64_t>(options.queue_depth, affordable) / workers_;
   // A worker that takes all there is leaves nothing for the others.
   depth_ = static_cast<unsigned>(

@@ -18,7 +18,7 @@ constexpr std::uint64_t kLeastMemory = 4 << 20;
 void check_options(const StreamOptions& options) {
   check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
   check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
-  check_option("memory_bytes", options.memory_bytes, kLeastMemory, UINT64_MAX);
+  check_option("memory_bytes", options.work.memory_bytes, kLeastMemory, UINT64_MAX);
   check_option("queue_depth", options.queue_depth, 1, 1024);
 }
 
@@ -88,7 +88,7 @@ class StreamReader::Impl {
   static void settle(const detail::OpenFile& file, const container::StreamPlan& plan) {
     if (file.mapping().backing() == io::Backing::file) return;
     file.named([&] {
-      parallel_for(plan.units.size(), file.options().threads, [&](std::size_t i) {
+      parallel_for(plan.units.size(), file.options().work.threads, [&](std::size_t i) {
         const container::StreamUnit& unit = plan.units[i];
         file.mapping().settle(unit.begin, unit.end - unit.begin);
       });

@@ -16,8 +16,8 @@ void verify_frames(const io::FileBytes& file, const VerifyOptions& options, Find
   const WrappedSource source{file.fd(), file.path(), size, *codec};
   const auto table = SeekTable::read(source, options.limits);
   if (!table || table->checksums().empty()) return;
-  parallel_for(table->size(), options.threads, [&](std::size_t i) {
-    stop_if_cancelled(options.cancel);
+  parallel_for(table->size(), options.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.work.cancel);
     const SeekTable::Frame frame = table->frame(i);
     std::vector<std::byte> stored;
     std::vector<std::byte> content(frame.content_length);

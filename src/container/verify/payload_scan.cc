@@ -95,7 +95,7 @@ class Scan {
     const std::uint64_t block = leaves_ ? 1ull << file_.header().integrity_block_log2 : 1;
     const std::uint64_t length = std::max(kWalk, block);
     file_.mapping().advise(0, kReadAheadBytes, io::Advice::will_need);
-    parallel_for((end_ + length - 1) / length, options_.threads, [&](std::size_t i) {
+    parallel_for((end_ + length - 1) / length, options_.work.threads, [&](std::size_t i) {
       const std::uint64_t begin = i * length;
       const std::uint64_t end = std::min(end_, begin + length);
       file_.mapping().advise(begin + kReadAheadBytes, length, io::Advice::will_need);
@@ -111,7 +111,7 @@ class Scan {
       const std::lock_guard lock(mutex_);
       out_.bad_blocks.insert(out_.bad_blocks.end(), bad.begin(), bad.end());
       done_ += end - begin;
-      if (options_.progress) options_.progress(done_, end_);
+      if (options_.work.progress) options_.work.progress(done_, end_);
     });
     std::sort(out_.bad_blocks.begin(), out_.bad_blocks.end());
     join_pieces();

@@ -45,12 +45,12 @@ class PayloadCheck {
     for (std::size_t i = 0; i < structure_.tensors.size(); ++i) {
       const format::TensorEntry& entry = file_.tensor_entry(structure_.tensors[i].number);
       if (entry.chunk_count != 0 && entry.logical_length >= kLargeTensor) {
-        check(i, options_.threads);
+        check(i, options_.work.threads);
       } else {
         small.push_back(i);
       }
     }
-    parallel_for(small.size(), options_.threads, [&](std::size_t i) { check(small[i], 1); });
+    parallel_for(small.size(), options_.work.threads, [&](std::size_t i) { check(small[i], 1); });
     report_unexplained();
   }
 

@@ -104,10 +104,8 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
     const std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
     // Each check of verify is its own; the reader's on-touch checks would stop it at the first
     // damage.
-    const ReadOptions read{.verification = Verification::off,
-                           .limits = options.limits,
-                           .threads = options.threads,
-                           .cancel = options.cancel};
+    const ReadOptions read{
+        .verification = Verification::off, .limits = options.limits, .work = options.work};
     std::shared_ptr<const detail::OpenFile> file;
     findings.check(
         [&] { file = detail::OpenFile::over(container::contents_of(bytes, read.limits), read); });

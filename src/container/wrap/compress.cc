@@ -20,18 +20,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using format::Codec;
 
-Codec algorithm_of(const std::filesystem::path& target, const CompressOptions& options) {
-  if (options.algorithm) {
-    if (*options.algorithm == Codec::zstd || *options.algorithm == Codec::lz4)
-      return *options.algorithm;
-    fail_argument(ErrorCode::bad_argument, "algorithm",
-                  std::to_string(static_cast<int>(*options.algorithm)), "1 (zstd) or 2 (lz4)");
+Codec codec_of(const std::filesystem::path& target, const CompressOptions& options) {
+  if (const auto codec = options.compression.codec) {
+    if (codec == Codec::zstd || codec == Codec::lz4) return *codec;
+    fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(*codec)),
+                  "1 (zstd) or 2 (lz4)");
   }
   const std::string ending = target.extension().string();
   if (ending == ".zst") return Codec::zstd;
   if (ending == ".lz4") return Codec::lz4;
-  throw UsageError(ErrorCode::bad_argument, "the target's name tells no algorithm, name one",
-                   {.path = target.string(), .field = "algorithm", .bound = ".zst, .lz4"});
+  throw UsageError(ErrorCode::bad_argument, "the target's name tells no codec, name one",
+                   {.path = target.string(), .field = "codec", .bound = ".zst, .lz4"});
 }
 
 int checked_level(Codec codec, int level) {
@@ -51,13 +50,13 @@ struct ChunkJob {
   std::vector<std::byte> frame;
 };
 
-class Compression {
+class WholeFile {
  public:
-  Compression(const std::filesystem::path& source, const std::filesystem::path& target,
-              const CompressOptions& options)
+  WholeFile(const std::filesystem::path& source, const std::filesystem::path& target,
+            const CompressOptions& options)
       : options_(options),
-        codec_(algorithm_of(target, options)),
-        level_(checked_level(codec_, options.level)),
+        codec_(codec_of(target, options)),
+        level_(checked_level(codec_, options.compression.level)),
         path_(source),
         fd_(io::open_for_reading(source)),
         size_(io::file_size(fd_.get(), source)) {
@@ -67,8 +66,8 @@ class Compression {
 
   WrapResult run(const std::filesystem::path& target) {
     const auto start = Clock::now();
-    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
-    const container::FrameMemory memory(2 * options_.frame_bytes, options_.threads);
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
+    const container::FrameMemory memory(2 * options_.frame_bytes, options_.work.threads);
     OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
     std::uint64_t submitted = 0;
     bool any = false;  // an empty file is one frame, too
@@ -82,14 +81,14 @@ class Compression {
         pool.submit();
       }
       if (pool.empty()) break;
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       take(pool.front(), out);
       pool.pop();
     }
     out.write(container::seek_table_bytes(codec_, entries_));
-    stop_if_cancelled(options_.cancel);
+    stop_if_cancelled(options_.work.cancel);
     out.commit();
-    return {.algorithm = codec_,
+    return {.codec = codec_,
             .frames = entries_.size(),
             .input_bytes = size_,
             .output_bytes = out.size(),
@@ -113,7 +112,7 @@ class Compression {
     entry.content_length = static_cast<std::uint32_t>(job.length);
     entries_.push_back(entry);
     out.write(job.frame);
-    if (options_.progress) options_.progress(job.offset + job.length, size_);
+    if (options_.work.progress) options_.work.progress(job.offset + job.length, size_);
   }
 
   const CompressOptions& options_;
@@ -130,7 +129,7 @@ class Compression {
 WrapResult compress_checkpoint(const std::filesystem::path& source,
                                const std::filesystem::path& target,
                                const CompressOptions& options) {
-  return Compression(source, target, options).run(target);
+  return WholeFile(source, target, options).run(target);
 }
 
 }  // namespace thalia

@@ -51,7 +51,7 @@ class Decompression {
     const auto start = Clock::now();
     const auto table = SeekTable::read(*source_, options_.limits);
     if (table) check_size(table->content_bytes());
-    OutputFile out(target, {.durability = options_.durability, .cancel = options_.cancel});
+    OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
     std::uint64_t frames = 0;
     if (table && table->longest_content() <= kLargestWhole) {
       restore_frames(*table, out);
@@ -59,9 +59,9 @@ class Decompression {
     } else {
       frames = restore_in_order(out);
     }
-    stop_if_cancelled(options_.cancel);
+    stop_if_cancelled(options_.work.cancel);
     out.commit();
-    return {.algorithm = source_->codec,
+    return {.codec = source_->codec,
             .frames = frames,
             .input_bytes = source_->size,
             .output_bytes = out.size(),
@@ -75,7 +75,7 @@ class Decompression {
   }
 
   void restore_frames(const SeekTable& table, OutputFile& out) {
-    const container::FrameMemory memory(2 * table.longest_content(), options_.threads);
+    const container::FrameMemory memory(2 * table.longest_content(), options_.work.threads);
     OrderedPool<FrameJob> pool(memory.threads, memory.jobs, [this](FrameJob& job) {
       job.content.resize(job.frame.content_length);
       container::decode_frame(*source_, job.frame, job.stored, job.content);
@@ -87,7 +87,7 @@ class Decompression {
         pool.submit();
       }
       if (pool.empty()) break;
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       const FrameJob& job = pool.front();
       out.write(job.content);
       report(job.frame.stored_offset + job.frame.stored_length);
@@ -99,7 +99,7 @@ class Decompression {
     FrameStream stream(*source_);
     std::vector<std::byte> piece(kPiece);
     while (const std::size_t length = stream.read(piece)) {
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       check_size(out.size() + length);
       out.write(ByteSpan(piece).first(length));
       report(stream.consumed());
@@ -108,7 +108,7 @@ class Decompression {
   }
 
   void report(std::uint64_t done) const {
-    if (options_.progress) options_.progress(done, source_->size);
+    if (options_.work.progress) options_.work.progress(done, source_->size);
   }
 
   const DecompressOptions& options_;
@@ -136,7 +136,7 @@ std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
   const auto codec = container::find_wrapper(fd.get(), path, size);
   if (!codec) return std::nullopt;
   try {
-    WrapperInfo info{.algorithm = *codec};
+    WrapperInfo info{.codec = *codec};
     if (const auto table = SeekTable::read({fd.get(), path, size, *codec}, limits)) {
       info.has_seek_table = true;
       info.frames = table->size();

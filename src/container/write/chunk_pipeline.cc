@@ -22,13 +22,15 @@ ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
       digest_(draft, layout.file_order()),
       sink_(sink),
       progress_(progress),
-      pool_(options.threads, capacity(options), [this](Job& job) { encode(job); }) {}
+      pool_(options.work.threads, capacity(options), [this](Job& job) { encode(job); }) {}
 
 // Each job holds what was streamed and what came out of it; half of the memory is the queue's.
 std::size_t ChunkPipeline::capacity(const SaveOptions& options) {
-  const std::uint64_t job_bytes = 2 * std::max<std::uint64_t>(options.chunk_bytes, 2 * kJobBytes);
-  const std::uint64_t affordable = std::max<std::uint64_t>(options.memory_bytes / 2 / job_bytes, 1);
-  return std::min<std::size_t>(affordable, 3 * std::size_t{resolve_threads(options.threads)});
+  const std::uint64_t job_bytes =
+      2 * std::max<std::uint64_t>(options.compression.chunk_bytes, 2 * kJobBytes);
+  const std::uint64_t affordable =
+      std::max<std::uint64_t>(options.work.memory_bytes / 2 / job_bytes, 1);
+  return std::min<std::size_t>(affordable, 3 * std::size_t{resolve_threads(options.work.threads)});
 }
 
 ChunkPipeline::Job& ChunkPipeline::open_job() {
@@ -54,8 +56,8 @@ void ChunkPipeline::add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begi
   Chunk& chunk = job.chunks[job.count++];
   chunk.tensor = tensor;
   chunk.begin = begin;
-  chunk.length = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(options_.chunk_bytes, draft_.tensors[tensor].logical_length - begin));
+  chunk.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      options_.compression.chunk_bytes, draft_.tensors[tensor].logical_length - begin));
   job.raw_bytes += chunk.length;
 }
 
@@ -64,7 +66,7 @@ void ChunkPipeline::add(std::uint32_t tensor) {
   do {  // a tensor without bytes is a chunk too, so that it gets its place in order
     Job& job = open_job();
     add_chunk(job, tensor, begin);
-    begin += options_.chunk_bytes;
+    begin += options_.compression.chunk_bytes;
     if (job.raw_bytes >= kJobBytes) submit();
   } while (begin < draft_.tensors[tensor].logical_length);
 }
@@ -72,12 +74,12 @@ void ChunkPipeline::add(std::uint32_t tensor) {
 void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
   const std::uint64_t length = draft_.tensors[tensor].logical_length;
   while (!piece.empty()) {
-    const std::uint64_t begin = streamed_ - streamed_ % options_.chunk_bytes;
+    const std::uint64_t begin = streamed_ - streamed_ % options_.compression.chunk_bytes;
     if (streamed_ == begin) {
       submit();  // its job holds nothing else
       add_chunk(open_job(), tensor, begin);
     }
-    const std::uint64_t end = std::min(begin + options_.chunk_bytes, length);
+    const std::uint64_t end = std::min(begin + options_.compression.chunk_bytes, length);
     const ByteSpan part = piece.first(std::min<std::uint64_t>(piece.size(), end - streamed_));
     std::vector<std::byte>& bytes = pool_.next().streamed;
     bytes.insert(bytes.end(), part.begin(), part.end());
@@ -105,8 +107,8 @@ void ChunkPipeline::encode(Job& job) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
       raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
     }
-    const format::Codec codec = tensor.codec.value_or(*options_.compression);
-    const int level = codec == options_.compression ? options_.compression_level : 0;
+    const format::Codec codec = tensor.codec.value_or(options_.compression.codec.value());
+    const int level = codec == options_.compression.codec ? options_.compression.level : 0;
     chunk.entry =
         encode_entry(codec, level, chunk_layout(tensor, chunk.begin, chunk.begin + chunk.length),
                      raw, chunk.stored);
@@ -114,7 +116,7 @@ void ChunkPipeline::encode(Job& job) {
 }
 
 void ChunkPipeline::store_oldest() {
-  stop_if_cancelled(options_.cancel);
+  stop_if_cancelled(options_.work.cancel);
   const Job& job = pool_.front();
   for (std::size_t i = 0; i < job.count; ++i) store(job.chunks[i]);
   pool_.pop();

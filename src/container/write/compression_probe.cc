@@ -44,7 +44,7 @@ std::vector<Sample> take_samples(const Draft& draft, std::uint64_t total) {
   std::uint64_t wanted = 0;  // in all payloads joined
   std::uint64_t at = 0;
   for (const DraftTensor& tensor : draft.tensors) {
-    if (tensor.streamed) continue;
+    if (tensor.streamed || tensor.in_chunks) continue;
     const std::uint64_t end = at + tensor.logical_length;
     for (; wanted < end; wanted += total / kSamples) {
       const std::uint64_t from = (wanted - at) / kWholeElements * kWholeElements;
@@ -116,12 +116,12 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
 
 void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                         const std::filesystem::path& path) {
-  if (options.compression) return;
-  options.compression = format::Codec::store;
-  options.compression_level = 0;
+  if (options.compression.codec) return;
+  options.compression.codec = format::Codec::store;
+  if (!options.automatic_codec) return;
   std::uint64_t total = 0;
   for (const DraftTensor& tensor : draft.tensors)
-    if (!tensor.streamed) total += tensor.logical_length;
+    if (!tensor.streamed && !tensor.in_chunks) total += tensor.logical_length;
   // What is not synced goes to memory, which is faster than any of the codecs.
   if (total < kSmallest || options.durability == Durability::none || io::is_in_memory(fd)) return;
 
@@ -136,9 +136,9 @@ void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                   [](const Trial& trial) { return trial.ratio * kWorthwhile < 1; }))
     return;
   const double speed = target_speed(options, total, samples, fd, path);
-  if (const auto chosen = fastest(trials, speed, resolve_threads(options.threads))) {
-    options.compression = chosen->codec;
-    options.compression_level = chosen->level;
+  if (const auto chosen = fastest(trials, speed, resolve_threads(options.work.threads))) {
+    options.compression.codec = chosen->codec;
+    options.compression.level = chosen->level;
   }
 }
 

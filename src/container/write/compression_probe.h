@@ -1,4 +1,4 @@
-// compression = automatic: whether compressing makes a save faster, found out by trying.
+// SaveOptions::automatic_codec: whether compressing makes a save faster, found out by trying.
 // docs/design.md, "Compress where it pays".
 #pragma once
 
@@ -24,9 +24,10 @@ struct Trial {
 /// @param target_speed bytes a second that reach the target.
 std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed, unsigned threads);
 
-/// Replaces an automatic compression by none or a codec and its level. Samples borrowed payloads;
-/// where the sample shrinks, measures the target with a few MiB written to the save's own file, of
-/// which nothing remains. @throws IoError.
+/// Names the codec where the options do not: store, or where they ask for an automatic one that and
+/// its level, or store. Samples borrowed payloads that are not compressed yet; where the sample
+/// shrinks, measures the target with a few MiB written to the save's own file, of which nothing
+/// remains. @throws IoError.
 void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                         const std::filesystem::path& path);
 

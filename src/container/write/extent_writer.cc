@@ -85,7 +85,7 @@ bool ExtentWriter::direct_pays() const {
 
 WriteQueue ExtentWriter::make_queue(unsigned queues) const {
   if (!direct_fd_) return nullptr;
-  const std::uint64_t affordable = options_.memory_bytes / queues / extent_bytes_;
+  const std::uint64_t affordable = options_.work.memory_bytes / queues / extent_bytes_;
   const auto depth = static_cast<unsigned>(std::clamp<std::uint64_t>(
       options_.queue_depth / queues, 2, std::max<std::uint64_t>(affordable, 2)));
   return io::DirectWriter::create(direct_fd_.get(), image_.fd(), image_.path(), depth,

@@ -72,14 +72,14 @@ class Finalizer {
     result.identity = identity();
     result.digests = digests();
     result.sha256 = sha256;
-    result.compression = *options_.compression;
+    result.codec = options_.compression.codec.value();
     result.io = extents_.io();
     result.io_fallback = extents_.io_fallback();
     return result;
   }
 
  private:
-  bool raw() const { return options_.compression == format::Codec::store && !draft_.delta; }
+  bool raw() const { return options_.compression.codec == format::Codec::store && !draft_.delta; }
 
   FileIdentity identity() const {
     FileIdentity out{.closing_checksum = checksum_,

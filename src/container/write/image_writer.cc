@@ -37,7 +37,7 @@ class ImageWriter {
   }
 
   void run() {
-    const unsigned workers = resolve_threads(options_.threads, count_);
+    const unsigned workers = resolve_threads(options_.work.threads, count_);
     std::atomic<std::uint64_t> next{0};
     parallel_for(workers, workers, [&](std::size_t) {
       Worker worker{extents_.make_queue(workers), {}};
@@ -66,7 +66,7 @@ class ImageWriter {
   std::uint64_t first_table_extent() const { return late_.tables_offset / extents_.extent_bytes(); }
 
   void take_turn(std::uint64_t extent, Worker& worker) {
-    stop_if_cancelled(options_.cancel);
+    stop_if_cancelled(options_.work.cancel);
     const std::uint64_t begin = extent * extents_.extent_bytes();
     const std::size_t end = payloads_.first_piece(begin + extents_.extent_bytes());
     std::uint64_t digested = 0;

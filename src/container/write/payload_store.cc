@@ -24,7 +24,7 @@ std::uint64_t logical_bytes(const Draft& draft) {
 BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
   if (options.checksum != format::ChecksumType::block_tree || options.block_log2 || draft.delta)
     return {};
-  return BlockGaps(options.compression == format::Codec::store ? logical_bytes(draft) : 0);
+  return BlockGaps(options.compression.codec == format::Codec::store ? logical_bytes(draft) : 0);
 }
 
 }  // namespace
@@ -33,13 +33,13 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
                            const SaveOptions& options)
     : draft_(draft),
       options_(options),
-      progress_(options.progress, logical_bytes(draft)),
+      progress_(options.work.progress, logical_bytes(draft)),
       layout_(draft, gaps_of(draft, options)),
       image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
       extents_(image_, logical_bytes(draft), options),
-      tail_(image_, options.memory_bytes / kKeptShare),
+      tail_(image_, options.work.memory_bytes / kKeptShare),
       streams_(draft.tensors.size()),
-      sinks_left_(options.memory_bytes / kGatheredShare / extents_.extent_bytes()) {
+      sinks_left_(options.work.memory_bytes / kGatheredShare / extents_.extent_bytes()) {
   if (compressing()) {
     queue_ = extents_.make_queue(2);
     sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_);

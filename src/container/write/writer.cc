@@ -32,7 +32,7 @@ class Writer::Impl {
  public:
   Impl(const std::filesystem::path& path, const SaveOptions& options)
       : options_(options),
-        file_(path, {.durability = options.durability, .cancel = options.cancel}),
+        file_(path, {.durability = options.durability, .cancel = options.work.cancel}),
         steps_("the save", file_.path().string(), [this] { file_.discard(); }) {
     if (options.sha256) container::check_sha256_name(file_.path());
   }
@@ -59,10 +59,10 @@ class Writer::Impl {
 
   SaveResult commit() {
     return steps_.finish([&] {
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       const auto begun = started_.value_or(Clock::now());
       end_declarations();
-      container::check_borrowed_indices(draft_, options_.threads);
+      container::check_borrowed_indices(draft_, options_.work.threads);
       store_->finish();
       SaveResult result = container::finalize_file(file_, draft_, *store_, options_);
       if (result.sha256)
@@ -88,11 +88,7 @@ class Writer::Impl {
   const container::Draft& draft() const { return draft_; }
   const SaveOptions& options() const { return options_; }
 
-  void set_work(container::BackgroundWork work) noexcept {
-    options_.threads = work.threads;
-    options_.progress = std::move(work.progress);
-    options_.cancel = std::move(work.cancel);
-  }
+  void set_work(Work work) noexcept { options_.work = std::move(work); }
 
  private:
   void end_declarations() {
@@ -223,7 +219,7 @@ const SaveOptions& WriterAccess::options(const Writer& writer) {
   return writer.impl_->options();
 }
 
-void WriterAccess::set_work(Writer& writer, BackgroundWork work) noexcept {
+void WriterAccess::set_work(Writer& writer, Work work) noexcept {
   writer.impl_->set_work(std::move(work));
 }
 

@@ -1,20 +1,11 @@
 // What a save in the background does with a writer besides committing it.
 #pragma once
 
-#include <stop_token>
-
 #include "container/write/draft.h"
 #include "thalia/options.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {
-
-/// Takes the place of what the writer's options say.
-struct BackgroundWork {
-  unsigned threads;
-  Progress progress;
-  std::stop_token cancel;
-};
 
 struct WriterAccess {
   /// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
@@ -30,7 +21,8 @@ struct WriterAccess {
   static const Draft& declared(const Writer& writer);
   /// Of a writer that settle() accepted.
   static const SaveOptions& options(const Writer& writer);
-  static void set_work(Writer& writer, BackgroundWork work) noexcept;
+  /// In place of what its options say.
+  static void set_work(Writer& writer, Work work) noexcept;
 
  private:
   static Writer::Impl& impl(const Writer& writer);

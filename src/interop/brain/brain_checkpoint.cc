@@ -22,17 +22,9 @@
 namespace thalia {
 namespace {
 
-using interop::Packing;
-using interop::packing_for;
 using interop::stored_brain;
+using interop::wrapper_for;
 using std::filesystem::path;
-
-SaveOptions save_options(const BrainSaveOptions& options, const Packing& packing) {
-  SaveOptions save = options.save;
-  save.compression = packing.chunks;
-  save.compression_level = options.compression_level;
-  return save;
-}
 
 std::string sentence(const Finding& finding) {
   std::string text = finding.section;
@@ -64,28 +56,24 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
 // The frames go around a whole file, whose tables come last and whose header is written last: it is
 // made first, unsynced, beside the target.
 std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target,
-                            format::Codec wrapper, const BrainSaveOptions& options,
-                            SaveResult& saved) {
-  if (options.save.sha256) {
+                            format::Codec wrapper, const SaveOptions& options, SaveResult& saved) {
+  if (options.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
   }
   const io::TemporaryFile plain(target);
-  SaveOptions save = options.save;
+  SaveOptions save = options;
   save.durability = Durability::none;
-  save.compression = format::Codec::store;
+  save.compression = {};
   saved = model::declared_writer(stored, plain.path(), save).commit();
   return interop::wrap(plain.path(), target, wrapper, options);
 }
 
-Packing background_packing(const path& target, const BrainSaveOptions& options) {
-  const Packing packing = packing_for(target, options.compression);
-  if (packing.wrapper) {
-    fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
-                  "a name that does not end in .zst or .lz4",
-                  "a file that is compressed as a whole is not written in the background");
-  }
-  return packing;
+void refuse_wrapper(const path& target, const BrainSaveOptions& options) {
+  if (!wrapper_for(target, options.save)) return;
+  fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
+                "a name that does not end in .zst or .lz4",
+                "a file that is compressed as a whole is not written in the background");
 }
 
 }  // namespace
@@ -98,18 +86,17 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
 BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
                                     const BrainSaveOptions& options, bool check_shapes) {
   const auto start = std::chrono::steady_clock::now();
-  const Packing packing = packing_for(target, options.compression);
+  const auto wrapper = wrapper_for(target, options.save);
   const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
   SaveResult saved;
   BrainSaveResult result{.path = target};
-  if (packing.wrapper) {
-    result.file_bytes = write_wrapped(stored, target, *packing.wrapper, options, saved);
-    result.compression = *packing.wrapper;
+  if (wrapper) {
+    result.file_bytes = write_wrapped(stored, target, *wrapper, options.save, saved);
+    result.codec = *wrapper;
   } else {
-    const SaveOptions save = save_options(options, packing);
-    saved = model::declared_writer(stored, target, save).commit();
+    saved = model::declared_writer(stored, target, options.save).commit();
     result.file_bytes = saved.file_bytes;
-    result.compression = saved.compression;
+    result.codec = saved.codec;
   }
   result.payload_bytes = saved.payload_bytes;
   result.regions = brain.regions.size();
@@ -133,16 +120,16 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
 
 SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
                                        const path& target, const BrainSaveOptions& options) {
-  const Packing packing = background_packing(target, options);
+  refuse_wrapper(target, options);
   const model::StoredBrain stored = stored_brain(brain, options);
-  return saver.save_async(model::declared_writer(stored, target, save_options(options, packing)));
+  return saver.save_async(model::declared_writer(stored, target, options.save));
 }
 
 void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const path& target,
                               const BrainSaveOptions& options) {
-  const Packing packing = background_packing(target, options);
+  refuse_wrapper(target, options);
   const model::StoredBrain stored = stored_brain(brain, options);
-  saver.reserve(model::declared_writer(stored, target, save_options(options, packing)));
+  saver.reserve(model::declared_writer(stored, target, options.save));
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
@@ -157,7 +144,7 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .limits = options.read.limits,
-                                         .threads = options.read.threads},
+                                         .work = options.read.work},
                                .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header(), options);
   if ((reader.header().flags & format::kFlagDelta) == 0) return model::read_brain(reader, read);

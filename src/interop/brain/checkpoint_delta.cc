@@ -1,6 +1,7 @@
 // BrainCheckpoint::save_delta.
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/fail.h"
@@ -37,31 +38,22 @@ DeltaState state_of(const model::StoredBrain& brain) {
   return state;
 }
 
-DeltaOptions delta_options(const BrainDeltaOptions& options, const interop::Packing& packing) {
+DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
   const SaveOptions& save = options.brain.save;
-  // A level is one of zstd's where nothing else was named. Frames around the file are told of
-  // theirs alone, and add nothing to chunks that are compressed: differences that no codec has been
-  // at would not be stored as such.
-  const format::Codec usual =
-      options.brain.compression_level == 0 ? DeltaOptions{}.compression : format::Codec::zstd;
-  const format::Codec codec = packing.wrapper ? DeltaOptions{}.compression
-                              : options.brain.compression == BrainCompression::by_name
-                                  ? usual
-                                  : packing.chunks.value_or(usual);
+  Compression compression = save.compression;
+  // Codec and level are those of the frames, which add nothing to chunks that are compressed.
+  // Differences that no codec has been at would not be stored as such, so that the delta compresses
+  // as it does by itself.
+  if (is_wrapped) compression = {.chunk_bytes = save.compression.chunk_bytes};
   return {.threshold = options.threshold,
           .low_rank = options.low_rank,
-          .compression = codec,
-          .compression_level = packing.wrapper ? 0 : options.brain.compression_level,
-          .chunk_bytes = save.chunk_bytes,
+          .compression = compression,
           .checksum = save.checksum,
           .leaves = save.leaves,
           .timestamp = save.timestamp,
           .file_uuid = save.file_uuid,
-          .durability = packing.wrapper ? Durability::none : save.durability,
-          .threads = save.threads,
-          .memory_bytes = save.memory_bytes,
-          .progress = save.progress,
-          .cancel = save.cancel};
+          .durability = is_wrapped ? Durability::none : save.durability,
+          .work = save.work};
 }
 
 // The temporary file that frames go around is not the target, so write_delta() cannot know.
@@ -103,14 +95,15 @@ PrecisionPolicy policy_of(const Reader& base) {
 /// @param base a ChainReader or a SavedState.
 template <typename Base>
 BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
-                             const BrainDeltaOptions& options, const interop::Packing& packing) {
-  const DeltaOptions delta = delta_options(options, packing);
+                             const BrainDeltaOptions& options,
+                             std::optional<format::Codec> wrapper) {
+  const DeltaOptions delta = delta_options(options, wrapper.has_value());
   DeltaResult written;
   std::uint64_t file_bytes = 0;
-  if (packing.wrapper) {
+  if (wrapper) {
     const io::TemporaryFile plain(target);
     written = write_delta(state, base, plain.path(), delta);
-    file_bytes = interop::wrap(plain.path(), target, *packing.wrapper, options.brain);
+    file_bytes = interop::wrap(plain.path(), target, *wrapper, options.brain.save);
   } else {
     written = write_delta(state, base, target, delta);
     file_bytes = written.file_bytes;
@@ -136,23 +129,23 @@ BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const pa
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const path& base_checkpoint,
                                              const BrainDeltaOptions& given) {
-  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  const auto wrapper = interop::wrapper_for(target, given.brain.save);
   check(given);
   ChainOptions chain;
-  chain.read.threads = given.brain.save.threads;
+  chain.read.work = given.brain.save.work;
   chain.search = given.search;
   chain.bases = given.bases;
   const ChainReader base = ChainReader::open(base_checkpoint, chain);
   refuse_base(target, base.paths());
   const BrainDeltaOptions options = with_policy(given, policy_of(base.reader()));
   return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
-                     packing);
+                     wrapper);
 }
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const SavedBrain& base,
                                              const BrainDeltaOptions& given) {
-  const interop::Packing packing = interop::packing_for(target, given.brain.compression);
+  const auto wrapper = interop::wrapper_for(target, given.brain.save);
   check(given);
   refuse_base(target, {base.path});
   const BrainDeltaOptions options = with_policy(given, base.options.precision_policy);
@@ -161,7 +154,7 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
                          .state = state_of(interop::stored_brain(base.state, base.options)),
                          .digests = base.digests};
   return saved_delta(state_of(interop::stored_brain(brain, options.brain)), saved, target, options,
-                     packing);
+                     wrapper);
 }
 
 }  // namespace thalia

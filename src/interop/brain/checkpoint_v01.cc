@@ -57,7 +57,7 @@ std::uint64_t dense_bytes(const Tensor& tensor) {
 // As the original program does: sparse tensors become dense, and under a precision policy halves
 // and doubles become floats.
 void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
-  const unsigned threads = context.options.threads;
+  const unsigned threads = context.options.work.threads;
   for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
     if (!tensor.is_dense()) context.allocate(dense_bytes(tensor));
     tensor = tensor.to_dense();
@@ -96,7 +96,7 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   BrainState brain = from_v01(file.document);
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) {
-    restore(brain, {.options = {.limits = options.read.limits, .threads = options.read.threads},
+    restore(brain, {.options = {.limits = options.read.limits, .work = options.read.work},
                     .stored_bytes = file.file_bytes});
   }
   return brain;
@@ -124,8 +124,7 @@ BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
 }
 
 void check_v01_brain(const path& source, const VerifyOptions& options) {
-  read_v01(source,
-           {.access = options.access, .limits = options.limits, .threads = options.threads});
+  read_v01(source, {.access = options.access, .limits = options.limits, .work = options.work});
 }
 
 }  // namespace thalia::interop

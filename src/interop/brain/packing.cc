@@ -47,7 +47,7 @@ Value completed_metadata(const BrainState& brain, const BrainSaveOptions& option
 model::StoreOptions store_options(const BrainSaveOptions& options) {
   model::StoreOptions store{.sparse = options.sparse,
                             .include_homeostatic = options.include_homeostatic,
-                            .threads = options.save.threads};
+                            .threads = options.save.work.threads};
   if (!options.precision_policy.keeps_all()) {
     store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
                                                               const Tensor& tensor) {
@@ -59,37 +59,16 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
 
 }  // namespace
 
-Packing packing_for(const path& target, BrainCompression compression) {
+std::optional<format::Codec> wrapper_for(const path& target, const SaveOptions& options) {
   const auto named = codec_of_name(target);
-  std::optional<format::Codec> asked;
-  switch (compression) {
-    case BrainCompression::by_name:
-      return {.wrapper = named, .chunks = format::Codec::store};
-    case BrainCompression::none:
-      asked = format::Codec::store;
-      break;
-    case BrainCompression::zstd:
-      asked = format::Codec::zstd;
-      break;
-    case BrainCompression::lz4:
-      asked = format::Codec::lz4;
-      break;
-    case BrainCompression::plane_entropy:
-      asked = format::Codec::plane_entropy;
-      break;
-    case BrainCompression::packed_exponents:
-      asked = format::Codec::packed_exponents;
-      break;
-    case BrainCompression::automatic:
-      break;
-  }
-  if (!named) return {.wrapper = std::nullopt, .chunks = asked};
-  if (asked == named) return {.wrapper = named, .chunks = format::Codec::store};
+  if (!named) return std::nullopt;
+  if (!options.automatic_codec && options.compression.codec.value_or(*named) == *named)
+    return named;
   fail_argument(
-      ErrorCode::bad_argument, "compression", printable(target.filename().string()),
+      ErrorCode::bad_argument, "codec", printable(target.filename().string()),
       fmt::format("{}, or a name that does not end in '{}'",
                   *named == format::Codec::zstd ? "zstd" : "lz4", target.extension().string()),
-      "the name asks for another compression than the option");
+      "the name asks for another codec than the options");
 }
 
 model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
@@ -100,7 +79,7 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
   std::optional<model::Quantizer> quantizer;
   if (options.quantization) {
     quantizer.emplace(*options.quantization, model::lossy_generation_of(metadata),
-                      options.save.threads);
+                      options.save.work.threads);
     store.quantizer = &*quantizer;
   }
   model::StoredBrain stored = model::store_brain(brain, store);
@@ -129,14 +108,12 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
 }
 
 std::uint64_t wrap(const path& plain, const path& target, format::Codec wrapper,
-                   const BrainSaveOptions& options) {
-  return compress_checkpoint(plain, target,
-                             {.algorithm = wrapper,
-                              .level = options.compression_level,
-                              .durability = options.save.durability,
-                              .threads = options.save.threads,
-                              .cancel = options.save.cancel})
-      .output_bytes;
+                   const SaveOptions& options) {
+  CompressOptions frames{.compression = {.codec = wrapper, .level = options.compression.level},
+                         .durability = options.durability,
+                         .work = options.work};
+  frames.work.progress = {};  // that of the file inside was the whole
+  return compress_checkpoint(plain, target, frames).output_bytes;
 }
 
 }  // namespace thalia::interop

@@ -10,14 +10,10 @@
 
 namespace thalia::interop {
 
-/// What a save is to put around the file and into it.
-struct Packing {
-  std::optional<format::Codec> wrapper;  ///< frames around the whole
-  std::optional<format::Codec> chunks;   ///< nullopt: automatic
-};
-
-/// @throws UsageError (bad_argument) where the name and the option contradict each other.
-Packing packing_for(const std::filesystem::path& target, BrainCompression compression);
+/// Of the frames that go around the whole file, for its name; nullopt: none do. @throws UsageError
+/// (bad_argument) where the name and the options contradict each other.
+std::optional<format::Codec> wrapper_for(const std::filesystem::path& target,
+                                         const SaveOptions& options);
 
 /// The brain as a file holds it, with the metadata of the specification's schema. @throws as
 /// model::store_brain().
@@ -33,6 +29,6 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain);
 /// Puts frames around a file, at the level and in the way that the options say. @return bytes
 /// written. @throws as compress_checkpoint().
 std::uint64_t wrap(const std::filesystem::path& plain, const std::filesystem::path& target,
-                   format::Codec wrapper, const BrainSaveOptions& options);
+                   format::Codec wrapper, const SaveOptions& options);
 
 }  // namespace thalia::interop

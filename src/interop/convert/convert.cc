@@ -79,12 +79,12 @@ bool names_side_file(const std::filesystem::path& output, const ConvertOptions& 
 
 void write_side_file(const std::filesystem::path& input, const std::filesystem::path& output,
                      const ConvertOptions& options, ConvertResult& result) {
-  const MetadataFileResult written = write_metadata_file(input, output,
-                                                         {.durability = options.save.durability,
-                                                          .access = options.read.access,
-                                                          .limits = options.read.limits,
-                                                          .threads = options.read.threads,
-                                                          .cancel = options.save.cancel});
+  const MetadataFileResult written = write_metadata_file(
+      input, output,
+      {.durability = options.save.durability,
+       .access = options.read.access,
+       .limits = options.read.limits,
+       .work = {.threads = options.read.work.threads, .cancel = options.save.work.cancel}});
   result.input_bytes = written.source_bytes;
   result.output_bytes = written.output_bytes;
   result.tensors = written.tensors;
@@ -128,8 +128,8 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
                            {.path = output.string(), .field = "to", .value = "mst"});
   }
   if (to == FileFormat::safetensors &&
-      options.save.compression.value_or(format::Codec::store) != format::Codec::store) {
-    fail_argument(ErrorCode::bad_argument, "compression", "a codec", "none",
+      options.save.compression.codec.value_or(format::Codec::store) != format::Codec::store) {
+    fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
                   "safetensors files are not compressed");
   }
   if (to != FileFormat::thalia && options.save.sha256) {

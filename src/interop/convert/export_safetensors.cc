@@ -37,8 +37,7 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
         write_safetensors(output, out.tensors, origin.metadata,
                           {.max_header_bytes = options.max_safetensors_header_bytes,
                            .durability = options.save.durability,
-                           .progress = options.save.progress,
-                           .cancel = options.save.cancel},
+                           .work = options.save.work},
                           [&](std::size_t i, const PieceSink& sink) {
                             const TensorView& view = out.views[i];
                             visit_payload(view, scratch, options.read, [&](ByteSpan piece) {

@@ -33,13 +33,10 @@ Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const T
 }
 
 MckpWriteOptions mckp_options(const ConvertOptions& options) {
-  return {.codec = options.save.compression.value_or(format::Codec::plane_entropy),
-          .level = options.save.compression_level,
+  return {.compression = options.save.compression,
           .content_digests = options.save.leaves,
           .durability = options.save.durability,
-          .memory_bytes = options.save.memory_bytes,
-          .threads = options.save.threads,
-          .cancel = options.save.cancel};
+          .work = options.save.work};
 }
 
 void list_to_mckp(const TensorList& list, const path& output, const ConvertOptions& options,
@@ -54,7 +51,7 @@ void list_to_mckp(const TensorList& list, const path& output, const ConvertOptio
     const DType dtype = precision.choose(tensor.name, spec_of(tensor));
     writer.add(tensor.name, converted(precision, tensor, list.read(i), dtype));
   }
-  result.output_bytes = writer.finish().file_bytes;
+  result.output_bytes = writer.commit().file_bytes;
 }
 
 void list_to_thalia(const TensorList& list, const path& input, const path& output,
@@ -113,8 +110,7 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
       output, tensors, metadata,
       {.max_header_bytes = options.max_safetensors_header_bytes,
        .durability = options.save.durability,
-       .progress = options.save.progress,
-       .cancel = options.save.cancel},
+       .work = options.save.work},
       [&](std::size_t i, const PieceSink& sink) {
         sink(converted(precision, list.tensors[i], list.read(i), tensors[i].dtype).bytes());
       });
@@ -142,7 +138,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     }
     result.input_bytes = reader.file_bytes();
     result.tensors = static_cast<std::uint32_t>(out.tensors.size());
-    result.output_bytes = writer.finish().file_bytes;
+    result.output_bytes = writer.commit().file_bytes;
   } catch (Error& error) {
     error.add_path(reader.path().string());
     throw;

@@ -37,7 +37,7 @@ void write_original(const path& target, const V01Document& document, const Migra
                                   {.wrapper = wrapper_of_name(target),
                                    .aligned = aligned,
                                    .durability = options.save.durability,
-                                   .cancel = options.save.cancel});
+                                   .work = options.save.work});
 }
 
 void same_major(const path& source, const path& target, const MigrateOptions& options,
@@ -97,10 +97,8 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
     result.losses.push_back(
         fmt::format("{} lone surrogates in texts, which UTF-8 has not, become U+FFFD", replaced));
   }
-  BrainSaveOptions save{.compression_level = options.save.compression_level,
-                        .precision_policy = precision,
-                        .sparse = SparseStorage::as_is,
-                        .save = options.save};
+  BrainSaveOptions save{
+      .precision_policy = precision, .sparse = SparseStorage::as_is, .save = options.save};
   if (!save.save.timestamp) save.save.timestamp = std::uint64_t{file.document.header.timestamp};
   const BrainSaveResult saved =
       save_brain(from_v01(file.document), target, save, /*check_shapes=*/false);

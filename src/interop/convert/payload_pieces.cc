@@ -45,7 +45,7 @@ ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch
 
 void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                    const ReadOptions& options, const PieceSink& visit) {
-  const unsigned threads = resolve_threads(options.threads);
+  const unsigned threads = resolve_threads(options.work.threads);
   const bool has_rows = tensor.encoding() == Encoding::dense && tensor.shape().rank() != 0 &&
                         !dtype_is_packed(tensor.dtype());
   if (tensor.is_raw() || !has_rows || tensor.logical_bytes() <= threads * kPieceBytes) {

@@ -23,8 +23,7 @@ namespace {
 SafetensorsWriteOptions write_options(const ConvertOptions& options) {
   return {.max_header_bytes = options.max_safetensors_header_bytes,
           .durability = options.save.durability,
-          .progress = options.save.progress,
-          .cancel = options.save.cancel};
+          .work = options.save.work};
 }
 
 std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {

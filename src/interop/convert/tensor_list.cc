@@ -30,13 +30,13 @@ std::vector<SafetensorsTensor> described(const Tensors& tensors) {
 }
 
 TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& options) {
-  const MckpChain chain = MckpChain::open(path, {.access = options.read.access,
-                                                 .limits = options.read.limits,
-                                                 .verify = true,
-                                                 .threads = options.read.threads,
-                                                 .search = options.search,
-                                                 .bases = options.bases,
-                                                 .cancel = options.save.cancel});
+  const MckpChain chain = MckpChain::open(
+      path, {.access = options.read.access,
+             .limits = options.read.limits,
+             .verify = true,
+             .search = options.search,
+             .bases = options.bases,
+             .work = {.threads = options.read.work.threads, .cancel = options.save.work.cancel}});
   TensorList list{.tensors = described(chain.newest().tensors()),
                   .read = {},
                   .metadata = chain.newest().header().metadata,

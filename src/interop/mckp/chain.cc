@@ -122,7 +122,7 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
       const std::filesystem::path real = io::real_path(place);
       if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
         continue;
-      const auto bytes = io::FileBytes::open_whole(real, options.access, options.cancel);
+      const auto bytes = io::FileBytes::open_whole(real, options.access, options.work.cancel);
       if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
         return file;
       if (!wrong) wrong = place.string();
@@ -162,7 +162,7 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptio
 }
 
 Tensor MckpChain::read(std::string_view name) const {
-  return read(name, newest().impl_->options.threads);
+  return read(name, newest().impl_->options.work.threads);
 }
 
 Tensor MckpChain::read(std::string_view name, unsigned threads) const {
@@ -194,7 +194,7 @@ void MckpChain::verify_content() const {
     const Tensor restored = read(tensor.name);
     hashes.add(tensor.name, tensor.dtype, tensor.shape, tensor.original_size,
                interop::tensor_digest(header.content_digests, restored.bytes(),
-                                      newest().impl_->options.threads));
+                                      newest().impl_->options.work.threads));
   }
   const auto& expected = header.content_hash;
   const Digest256 actual = hashes.finish();

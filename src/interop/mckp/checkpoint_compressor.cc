@@ -88,8 +88,8 @@ struct CheckpointCompressor::Impl {
         signatures(config.cached_signatures),
         kept(config.cached_bytes) {}
 
-  MckpReadOptions read_options(unsigned threads) const {
-    return {.limits = config.limits, .verify = false, .threads = threads};
+  MckpReadOptions read_options() const {
+    return {.limits = config.limits, .verify = false, .work = config.work};
   }
   MckpWriteOptions write_options(const Checkpoint& checkpoint,
                                  const std::optional<Base>& base) const;
@@ -108,13 +108,11 @@ struct CheckpointCompressor::Impl {
 
 MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& checkpoint,
                                                            const std::optional<Base>& base) const {
-  MckpWriteOptions options{.codec = config.codec,
-                           .level = config.compression_level,
+  MckpWriteOptions options{.compression = config.compression,
                            .byte_grouping = config.byte_grouping,
                            .training_step = checkpoint.training_step,
                            .content_digests = config.content_digests,
-                           .memory_bytes = config.memory_bytes,
-                           .threads = config.threads};
+                           .work = config.work};
   if (config.quantization) {
     options.quantization = MckpQuantizationOptions{.bits = config.quantization->bits,
                                                    .exclude = config.quantization->exclude};
@@ -135,7 +133,7 @@ CheckpointSignature CheckpointCompressor::Impl::signature_of(const MckpChain& ch
   std::vector<Digest256> digests(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i)
     digests[i] = interop::tensor_digest(header.content_digests, chain.read(tensors[i].name).bytes(),
-                                        config.threads);
+                                        config.work.threads);
   signature.hash = hash_of(chain.newest(), digests);
   return signature;
 }
@@ -146,7 +144,7 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
   if (!storage->exists(key)) {
     throw MissingBaseError(std::string(key), {.field = "previous_key", .value = printable(key)});
   }
-  MckpChain chain = MckpChain::open(*storage, key, read_options(config.threads));
+  MckpChain chain = MckpChain::open(*storage, key, read_options());
   std::string at(key);
   for (const MckpFile& file : chain.files()) {
     if (at == target) {
@@ -190,7 +188,7 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
     metadata[kGeneration] = ++generation;
   }
   writer.set_metadata(to_json(metadata));
-  const MckpWriteResult result = writer.finish();
+  const MckpWriteResult result = writer.commit();
   CheckpointMeta meta{.key = {},
                       .signature = {.hash = result.content_hash,
                                     .size = result.original_size,
@@ -219,7 +217,7 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [&](std::size_t i) { return tensors[i].original_size; });
-  const unsigned threads = resolve_threads(config.threads);
+  const unsigned threads = resolve_threads(config.work.threads);
   parallel_for(tensors.size(), threads, [&](std::size_t n) {
     const MckpTensor& tensor = tensors[order[n]];
     const double part = static_cast<double>(tensor.original_size) /
@@ -266,7 +264,7 @@ CheckpointCompressor::CheckpointCompressor(CompressorConfig config,
   impl_ = std::make_shared<Impl>(std::move(config), std::move(storage));
   // A writer checks what concerns it.
   MckpWriteOptions options = impl_->write_options({}, std::nullopt);
-  options.threads = 1;
+  options.work.threads = 1;
   const MckpWriter checked(ByteSink([](ByteSpan) {}), options);
 }
 
@@ -292,7 +290,7 @@ CompressedCheckpoint CheckpointCompressor::compress(const Checkpoint& checkpoint
 }
 
 Checkpoint CheckpointCompressor::decompress(const CompressedCheckpoint& compressed) const {
-  const MckpReadOptions options = impl_->read_options(impl_->config.threads);
+  const MckpReadOptions options = impl_->read_options();
   const MckpFile file =
       MckpFile::from_bytes({.bytes = compressed.bytes, .owner = nullptr}, {}, options);
   return impl_->restore(MckpChain::open(*impl_->storage, file, options),
@@ -313,15 +311,14 @@ CheckpointMeta CheckpointCompressor::save(const Checkpoint& checkpoint, std::str
 }
 
 Checkpoint CheckpointCompressor::load(std::string_view key) const {
-  const MckpChain chain =
-      MckpChain::open(*impl_->storage, key, impl_->read_options(impl_->config.threads));
+  const MckpChain chain = MckpChain::open(*impl_->storage, key, impl_->read_options());
   return impl_->restore(chain, impl_->config.verify_content);
 }
 
 CheckpointSignature CheckpointCompressor::signature(std::string_view key) const {
   if (const auto known = impl_->signatures.find(key)) return *known;
-  const CheckpointSignature signature = impl_->signature_of(
-      MckpChain::open(*impl_->storage, key, impl_->read_options(impl_->config.threads)));
+  const CheckpointSignature signature =
+      impl_->signature_of(MckpChain::open(*impl_->storage, key, impl_->read_options()));
   impl_->signatures.put(key, signature, 1);
   return signature;
 }

@@ -34,7 +34,7 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
 
 void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
   in_file(name, [&] {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     block_of(tensor).decode(raw, threads);
   });
 }
@@ -52,7 +52,7 @@ interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
 Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
                                 unsigned threads) const {
   return in_file(name, [&] {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
       if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
@@ -78,7 +78,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
 }
 
 MckpFile MckpFile::open(const std::filesystem::path& path, const MckpReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
   return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
 }
 
@@ -107,12 +107,12 @@ Tensor MckpFile::read(std::string_view name) const {
                                                     .tensor = printable(name),
                                                     .value = printable(header().previous->key)});
   }
-  return impl_->restored(tensor, nullptr, impl_->options.threads);
+  return impl_->restored(tensor, nullptr, impl_->options.work.threads);
 }
 
 Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
   const MckpTensor& tensor = impl_->tensor(name);
-  if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.threads);
+  if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.work.threads);
   const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
   if (base.shape() != tensor.shape)
     throw ShapeMismatchError(tensor.shape, base.shape(), "the base of a delta", context);
@@ -124,7 +124,7 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
                       .value = std::string(dtype_name(base.dtype())),
                       .bound = std::string(dtype_name(tensor.dtype))});
   }
-  return impl_->restored(tensor, &base, impl_->options.threads);
+  return impl_->restored(tensor, &base, impl_->options.work.threads);
 }
 
 void MckpFile::verify() const {

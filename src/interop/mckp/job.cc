@@ -33,7 +33,7 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
   stored.dtype = tensor.dtype();
   stored.shape = tensor.shape();
   stored.original_size = tensor.bytes().size();
-  stored.method.codec = options.codec;
+  stored.method.codec = codec_of(options);
   stored.quantization = quantization_of(name, tensor, options);
   stored.method.quantized = stored.quantization.has_value();
   stored.name = std::move(name);

@@ -23,6 +23,11 @@ struct MckpWork {
   MckpDigest digest;
 };
 
+/// That the options ask for, or that is usual.
+inline format::Codec codec_of(const MckpWriteOptions& options) {
+  return options.compression.codec.value_or(format::Codec::plane_entropy);
+}
+
 /// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,

@@ -28,6 +28,7 @@ namespace thalia {
 namespace {
 
 using format::Codec;
+using interop::codec_of;
 using interop::MckpFooter;
 using interop::MckpJob;
 using interop::MckpPrelude;
@@ -54,11 +55,12 @@ void check_metadata(const std::string& metadata) {
 }
 
 void check_options(const MckpWriteOptions& options) {
-  const codec::LevelRange range = is_self_describing(options.codec)
+  const codec::LevelRange range = is_self_describing(codec_of(options))
                                       ? codec::level_range(Codec::zstd)
-                                      : codec::level_range(options.codec);
-  if (options.level != 0 && (options.level < range.lowest || options.level > range.highest)) {
-    fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.level),
+                                      : codec::level_range(codec_of(options));
+  if (const int level = options.compression.level;
+      level != 0 && (level < range.lowest || level > range.highest)) {
+    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
                   fmt::format("{} to {}", range.lowest, range.highest));
   }
   if (options.quantization && (options.quantization->bits < 1 || options.quantization->bits > 8)) {
@@ -73,7 +75,7 @@ std::string params_of(const MckpWriteOptions& options, int level) {
   std::string text;
   JsonWriter json(text);
   constexpr const char* kNames[] = {"stored", "zstd", "lz4", "plane_entropy", "packed_exponents"};
-  json.begin_object().member("algorithm", kNames[static_cast<std::size_t>(options.codec)]);
+  json.begin_object().member("algorithm", kNames[static_cast<std::size_t>(codec_of(options))]);
   json.member("level", level).member("byte_grouping", options.byte_grouping).key("quantization");
   if (options.quantization) {
     json.begin_object().member("scheme", "uniform").member("bits", options.quantization->bits);
@@ -86,14 +88,15 @@ std::string params_of(const MckpWriteOptions& options, int level) {
 }
 
 unsigned threads_of(const MckpWriteOptions& options) {
-  const std::uint64_t most = std::max<std::uint64_t>(options.memory_bytes / kThreadBytes, 1);
-  return static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(options.threads), most));
+  const std::uint64_t most = std::max<std::uint64_t>(options.work.memory_bytes / kThreadBytes, 1);
+  return static_cast<unsigned>(
+      std::min<std::uint64_t>(resolve_threads(options.work.threads), most));
 }
 
 // What the threads leave.
 std::uint64_t spool_memory(const MckpWriteOptions& options) {
   const std::uint64_t taken = threads_of(options) * kThreadBytes;
-  return options.memory_bytes - std::min(options.memory_bytes, taken);
+  return options.work.memory_bytes - std::min(options.work.memory_bytes, taken);
 }
 
 template <typename T>
@@ -130,13 +133,14 @@ struct MckpWriter::Impl {
   // Deltas of a writer of either are zstd, of its standard level.
   int level_of(Codec codec) const {
     if (codec == Codec::store || is_self_describing(codec)) return 0;
-    const bool own = codec == options.codec && options.level != 0;
-    return own ? options.level : codec::level_range(codec).standard;
+    const int level = options.compression.level;
+    const bool own = codec == codec_of(options) && level != 0;
+    return own ? level : codec::level_range(codec).standard;
   }
 
   void submit(const std::shared_ptr<interop::MckpWork>& work, std::uint64_t begin,
               std::uint64_t end) {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     while (pool.full()) collect();
     MckpJob& job = pool.next();
     job.tensor = work;
@@ -246,7 +250,7 @@ MckpHeader MckpWriter::Impl::header() const {
                     .previous = std::nullopt,
                     .content_hash = result.content_hash,
                     .content_digests = options.content_digests,
-                    .compression_params = params_of(options, level_of(options.codec)),
+                    .compression_params = params_of(options, level_of(codec_of(options))),
                     .metadata = options.metadata};
   if (result.delta_tensors != 0) header.previous = options.previous;
   return header;
@@ -294,7 +298,7 @@ MckpFooter MckpWriter::Impl::footer(const integrity::Xxh64& sum) const {
 void MckpWriter::Impl::emit(const ByteSink& to) {
   integrity::Xxh64 sum;
   const auto put = [&](ByteSpan bytes) {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     sum.update(bytes);
     to(bytes);
   };
@@ -315,7 +319,7 @@ void MckpWriter::Impl::complete() {
   whole->resize(result.file_bytes);
   integrity::Xxh64 sum;
   for (std::uint64_t at = 0; at < end; at += part) {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     std::byte* const to = whole->data() + at;
     const std::uint64_t length = std::min(part, end - at), kept = std::min(shift, length);
     // What a part gives up at its end is carried to the start of the next one.
@@ -391,11 +395,11 @@ void MckpWriter::set_metadata(std::string metadata) {
   impl_->options.metadata = std::move(metadata);
 }
 
-MckpWriteResult MckpWriter::finish() {
+MckpWriteResult MckpWriter::commit() {
   Impl& impl = *impl_;
   return impl.steps.finish([&] {
     while (!impl.pool.empty()) {
-      stop_if_cancelled(impl.options.cancel);
+      stop_if_cancelled(impl.options.work.cancel);
       impl.collect();
     }
     impl.result.content_hash = impl.hashes.finish();
@@ -405,7 +409,7 @@ MckpWriteResult MckpWriter::finish() {
       impl.emit(impl.sink);
     } else {
       OutputFile out(impl.path,
-                     {.durability = impl.options.durability, .cancel = impl.options.cancel});
+                     {.durability = impl.options.durability, .cancel = impl.options.work.cancel});
       impl.emit([&](ByteSpan piece) { out.write(piece); });
       out.commit();
     }

@@ -36,14 +36,14 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
-  OutputFile out(path, {.durability = options.durability, .cancel = options.cancel});
+  OutputFile out(path, {.durability = options.durability, .cancel = options.work.cancel});
   out.write(as_byte_span(header.bytes));
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
     emit(i, [&](ByteSpan piece) {
       out.write(piece);
       done += piece.size();
-      if (options.progress) options.progress(done, header.data_bytes);
+      if (options.work.progress) options.work.progress(done, header.data_bytes);
     });
   }
   assert(done == header.data_bytes);

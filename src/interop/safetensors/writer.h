@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 #include "interop/shared/piece_sink.h"
@@ -18,8 +17,7 @@ namespace thalia::interop {
 struct SafetensorsWriteOptions {
   std::uint64_t max_header_bytes = 0;
   Durability durability = Durability::full;
-  Progress progress;
-  std::stop_token cancel{};
+  Work work{};  ///< progress and the stop
 };
 
 /// Hands on the payload of `tensors[i]`, in pieces of any size. Called once each, in the file's

@@ -134,7 +134,7 @@ BinaryReader::BinaryReader(const std::filesystem::path& path, const ReadOptions&
   impl_->path = path.string();
   impl_->limits = options.limits;
   impl_->with_path([&] {
-    const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+    const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
     impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.limits);
     impl_->body = interop::v01_body(impl_->contents).bytes;
     impl_->tensors.emplace(impl_->body, impl_->contents.owner, options.limits.max_tensors);

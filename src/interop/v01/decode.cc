@@ -157,7 +157,7 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
 }
 
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
   try {
     return decode_v01(file->bytes(), file, options.limits);
   } catch (Error& error) {

@@ -60,7 +60,7 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
 }
 
 interop::V01Contents open_contents(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
   return interop::open_v01_wrapper(file->bytes(), file, options.limits);
 }
 

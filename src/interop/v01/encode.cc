@@ -78,7 +78,7 @@ std::vector<std::byte> body_bytes(const Plan& plan) {
 // Without a copy of the body in memory.
 std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
                           const V01WriteOptions& options) {
-  OutputFile sink(path, {.durability = options.durability, .cancel = options.cancel});
+  OutputFile sink(path, {.durability = options.durability, .cancel = options.work.cancel});
   integrity::Sha256 sha;
   write_body(plan, [&](ByteSpan piece) {
     sha.update(piece);
@@ -103,7 +103,7 @@ std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& do
     const Plan plan = make_plan(document, options.aligned);
     if (options.wrapper == V01Wrapper::none) return write_plain(path, plan, options);
     const auto file = interop::wrap_v01_body(body_bytes(plan), options);
-    OutputFile sink(path, {.durability = options.durability, .cancel = options.cancel});
+    OutputFile sink(path, {.durability = options.durability, .cancel = options.work.cancel});
     sink.write(file);
     sink.commit();
     return file.size();

@@ -10,6 +10,7 @@
 #include "container/file/open_file.h"
 #include "container/read/stored_connection.h"
 #include "container/write/check_options.h"
+#include "container/write/compression_probe.h"
 #include "container/write/finalize.h"
 #include "container/write/payload_store.h"
 #include "io/atomic_file.h"
@@ -47,14 +48,15 @@ class FileQuantization {
         save_(file_options.save),
         limits_(file_options.limits),
         metadata_(metadata_of(file, limits_)),
-        quantizer_(options, generation_of(file, metadata_), save_.threads) {
+        quantizer_(options, generation_of(file, metadata_), save_.work.threads) {
     container::check_can_be_rewritten(file.header());
     container::check_options(save_);
   }
 
   QuantizeFileResult run(const std::filesystem::path& output) {
     declare();
-    io::AtomicFile target(output, {.durability = save_.durability, .cancel = save_.cancel});
+    io::AtomicFile target(output, {.durability = save_.durability, .cancel = save_.work.cancel});
+    container::settle_compression(save_, draft_, target.fd(), target.path());
     container::PayloadStore store(draft_, target.fd(), target.path(), save_);
     store.finish();
     const SaveResult saved = container::finalize_file(target, draft_, store, save_);
@@ -84,7 +86,7 @@ class FileQuantization {
       const std::uint32_t id = draft_.add_region(container::region_spec(region));
       std::vector<container::DraftTensor> tensors = container::region_to_copy(file_, region);
       for (container::DraftTensor& tensor : tensors) {
-        stop_if_cancelled(save_.cancel);
+        stop_if_cancelled(save_.work.cancel);
         replace(region, tensor);
       }
       container::add_copied(draft_, id, std::move(tensors));
@@ -149,8 +151,7 @@ QuantizeFileResult quantize_file(const std::filesystem::path& input,
   const auto start = Clock::now();
   const auto file = detail::OpenFile::open(input, {.access = file_options.access,
                                                    .limits = file_options.limits,
-                                                   .threads = file_options.save.threads,
-                                                   .cancel = file_options.save.cancel});
+                                                   .work = file_options.save.work});
   QuantizeFileResult result =
       file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();

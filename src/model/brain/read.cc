@@ -94,7 +94,7 @@ class Reading {
   // What the metadata of the brain's own region says of the connections comes in `origins`.
   void add_regions(BrainState& brain, Value& origins) const {
     std::vector<BrainRegion> loaded(wanted_.regions.size());
-    parallel_for(wanted_.regions.size(), options_.state.threads, [&](std::size_t i) {
+    parallel_for(wanted_.regions.size(), options_.state.work.threads, [&](std::size_t i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
       if (is_read_now(view.name())) loaded[i] = load_region(view, context_);
     });

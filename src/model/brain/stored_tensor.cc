@@ -106,6 +106,7 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
 }
 
 Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
+  stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
   if (!context.fetch) context.allocate(bytes_of(view));
   Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.limits);
@@ -131,13 +132,14 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
                          .value = printable(name, 40),
                          .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
     }
-    return convert_tensor(tensor, *dtype, options.threads);
+    return convert_tensor(tensor, *dtype, options.work.threads);
   }
   // Nobody chose a type for it when the state was saved: whoever did it later left no trace but the
   // policy.
   const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;
-  return is_half && context.policy_was_applied ? convert_tensor(tensor, DType::f32, options.threads)
-                                               : tensor;
+  return is_half && context.policy_was_applied
+             ? convert_tensor(tensor, DType::f32, options.work.threads)
+             : tensor;
 }
 
 bool has_narrowing_policy(const Value& metadata) noexcept {

@@ -131,7 +131,7 @@ Tensor ChainReader::read(const TensorView& tensor) const {
     io::check_allocation("payload", result.logical_bytes, options.limits, disk_bytes());
     const auto memory = std::make_shared<Memory>(result.logical_bytes);
     const MutableByteSpan bytes(memory->data, result.logical_bytes);
-    chain.read_all(bytes, options.threads, checks(*chain_));
+    chain.read_all(bytes, options.work.threads, checks(*chain_));
     return Tensor::adopt(result.layout, bytes, memory);
   });
 }
@@ -143,7 +143,7 @@ void ChainReader::read(const TensorView& tensor, MutableByteSpan out) const {
       fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
                     std::to_string(chain.size()));
     }
-    chain.read_all(out, chain_->options().read.threads, checks(*chain_));
+    chain.read_all(out, chain_->options().read.work.threads, checks(*chain_));
   });
 }
 
@@ -152,7 +152,7 @@ void ChainReader::read_part(const TensorView& tensor, std::uint64_t begin,
   named(*chain_, tensor, [&] {
     const model::TensorChain chain = find_tensor(*chain_, tensor);
     check_part(chain, begin, out.size());
-    read_any(chain, begin, out, chain_->options().read.threads);
+    read_any(chain, begin, out, chain_->options().read.work.threads);
   });
 }
 

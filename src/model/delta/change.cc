@@ -46,15 +46,15 @@ void Change::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) con
 }
 
 void Change::read_piece(std::uint64_t i, Pair& out) const {
-  stop_if_cancelled(options_.cancel);
+  stop_if_cancelled(options_.work.cancel);
   read_pair(i * kPiece, std::min(kPiece, size() - i * kPiece), out);
 }
 
 Change::Estimate Change::estimate(unsigned width) const {
   const std::uint64_t count = sample_count(size());
   const std::uint64_t length = std::min(size(), kSample);
-  const format::Codec codec = options_.compression;
-  const int level = options_.compression_level;
+  const format::Codec codec = options_.compression.codec.value();
+  const int level = options_.compression.level;
   const codec::ElementLayout layout = codec::element_layout(within_.dtype);
   Pair pair;
   std::vector<std::byte> difference;

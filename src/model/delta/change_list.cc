@@ -54,7 +54,7 @@ ChangeList::ChangeList(const Change& change, unsigned width, std::uint64_t most,
   parts_.resize(most != 0 ? pieces : 0);
   std::atomic<std::uint64_t> listed{0};
   std::mutex dropped;
-  parallel_for(pieces, change.options().threads, [&](std::size_t i) {
+  parallel_for(pieces, change.options().work.threads, [&](std::size_t i) {
     Change::Pair pair;
     change.read_piece(i, pair);
     integrity::PieceHasher hasher;
@@ -101,7 +101,7 @@ void ChangeList::for_each_part(Take take) const {
     ListPart part;
   };
   for_each_in_order<Made>(
-      change_.pieces(), change_.options().threads,
+      change_.pieces(), change_.options().work.threads,
       [&](std::size_t i, Made& made) {
         made.part.positions.clear();
         made.part.values.clear();

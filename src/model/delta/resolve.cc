@@ -30,7 +30,7 @@ class Squash {
       : save_(save), draft_(model::draft_of(state)), sources_(model::sources_of(state)) {}
 
   SaveResult run(const std::filesystem::path& target) {
-    io::AtomicFile file(target, {.durability = save_.durability, .cancel = save_.cancel});
+    io::AtomicFile file(target, {.durability = save_.durability, .cancel = save_.work.cancel});
     if (save_.sha256) container::check_sha256_name(file.path());
     SaveResult saved = finalized(file.fd(), file.path(), [&](container::PayloadStore& store) {
       return container::finalize_file(file, draft_, store, save_);
@@ -73,9 +73,9 @@ class Squash {
       ByteSpan bytes;
     };
     model::for_each_in_order<Piece>(
-        size / kReadPiece + (size % kReadPiece != 0), save_.threads,
+        size / kReadPiece + (size % kReadPiece != 0), save_.work.threads,
         [&](std::size_t i, Piece& piece) {
-          stop_if_cancelled(save_.cancel);
+          stop_if_cancelled(save_.work.cancel);
           piece.bytes = bytes->part(i * kReadPiece, std::min(kReadPiece, size - i * kReadPiece),
                                     piece.buffer);
         },

@@ -107,7 +107,7 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
     ByteSpan bytes;
   };
   for_each_in_order<Piece>(
-      size / Change::kPiece + (size % Change::kPiece != 0), options_.threads,
+      size / Change::kPiece + (size % Change::kPiece != 0), options_.work.threads,
       [&](std::size_t i, Piece& piece) {
         const std::uint64_t begin = i * Change::kPiece;
         piece.bytes = now.part(begin, std::min(Change::kPiece, size - begin), piece.buffer);
@@ -128,7 +128,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
   const Change::Estimate estimate = change.estimate(width);
   if (may_be_same && !lossy && !estimate.differs &&
-      digest_of(now, options_.threads, options_.cancel).hash == base.digest().hash)
+      digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
     return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
   if (options_.low_rank && base.layout() == layout_of(spec) &&
@@ -138,7 +138,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
     const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
-                          options_.memory_bytes / kListShare);
+                          options_.work.memory_bytes / kListShare);
     if (list.digest().hash == base.digest().hash && base.layout() == layout_of(spec))
       return store_same(id, base);
     if (list.is_complete() && stored_bytes(list, estimate) <= least)
@@ -157,10 +157,10 @@ bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& sour
   const auto old = base.open();
   const auto change = low_rank_change(
       draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
-      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.threads);
+      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.work.threads);
   if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
   become(draft, Encoding::low_rank_delta, base);
-  set_digest(draft, integrity::content_digest(change->result, options_.threads));
+  set_digest(draft, integrity::content_digest(change->result, options_.work.threads));
   draft.logical_length = change->payload.size();
   write(id, change->payload);
   result_.low_rank.push_back(change->report);
@@ -199,7 +199,7 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const Change& change,
     std::vector<std::byte> difference;
   };
   for_each_in_order<Piece>(
-      change.pieces(), options_.threads,
+      change.pieces(), options_.work.threads,
       [&](std::size_t i, Piece& piece) {
         change.read_piece(i, piece.pair);
         integrity::PieceHasher hasher;

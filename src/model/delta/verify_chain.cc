@@ -64,8 +64,7 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
     ChainOptions chain_options;
     chain_options.read.access = options.access;
     chain_options.read.limits = options.limits;
-    chain_options.read.threads = options.threads;
-    chain_options.read.cancel = options.cancel;
+    chain_options.read.work = options.work;
     chain_options.search = search;
     chain_options.bases = bases;
     const ChainReader chain = ChainReader::open(path, chain_options);

@@ -28,20 +28,25 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+DeltaOptions settled(DeltaOptions options) {
+  Compression& compression = options.compression;
+  if (!compression.codec) {
+    compression.codec = compression.level == 0 ? format::Codec::plane_entropy : format::Codec::zstd;
+  }
+  return options;
+}
+
 SaveOptions save_options(const DeltaOptions& options) {
   SaveOptions save;
   save.checksum = options.checksum;
   save.leaves = options.leaves;
   save.compression = options.compression;
-  save.compression_level = options.compression_level;
-  save.chunk_bytes = options.chunk_bytes;
   save.timestamp = options.timestamp;
   save.file_uuid = options.file_uuid;
   save.durability = options.durability;
   save.io = IoMode::buffered;  // what is written is small beside what is read
-  save.memory_bytes = options.memory_bytes;
-  save.threads = options.threads;
-  save.cancel = options.cancel;
+  save.work = options.work;
+  save.work.progress = {};  // it is of the state's bytes, not of those that are written
   container::check_options(save);
   if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
     fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
@@ -61,8 +66,8 @@ class DeltaWriter {
               const DeltaOptions& options)
       : base_(base),
         identity_(base.identity()),
-        options_(options),
-        save_(save_options(options)),
+        options_(settled(options)),
+        save_(save_options(options_)),
         draft_(model::draft_of(state)),
         sources_(model::sources_of(state)) {
     for (const fs::path& path : base.files()) {
@@ -85,7 +90,8 @@ class DeltaWriter {
 
   DeltaResult run(const fs::path& target) {
     const auto start = Clock::now();
-    io::AtomicFile file(target, {.durability = options_.durability, .cancel = options_.cancel});
+    io::AtomicFile file(target,
+                        {.durability = options_.durability, .cancel = options_.work.cancel});
     const std::vector<std::byte> prefix = build_prefix(file.path());
     draft_.delta = {.container_offset = prefix.size(),
                     .base_checksum = identity_.closing_checksum,
@@ -94,7 +100,7 @@ class DeltaWriter {
     container::PayloadStore store(draft_, file.fd(), file.path(), save_);
     model::DeltaTensorWriter tensors(draft_, store, base_, options_, generation_, result_);
     for (const std::uint32_t id : store.layout().file_order()) {
-      stop_if_cancelled(options_.cancel);
+      stop_if_cancelled(options_.work.cancel);
       store_tensor(tensors, id);
     }
     store.finish();
@@ -142,12 +148,12 @@ class DeltaWriter {
       throw;
     }
     done_ += length;
-    if (options_.progress) options_.progress(done_, result_.logical_bytes);
+    if (options_.work.progress) options_.work.progress(done_, result_.logical_bytes);
   }
 
   const model::BaseState& base_;
   const FileIdentity identity_;
-  const DeltaOptions& options_;
+  const DeltaOptions options_;
   const SaveOptions save_;
   container::Draft draft_;
   std::vector<model::DeltaSource> sources_;  ///< by tensor of the draft
@@ -175,7 +181,7 @@ DeltaResult write_delta(const DeltaState& state, const ChainReader& base, const 
 
 DeltaResult write_delta(const DeltaState& state, const SavedState& base, const fs::path& target,
                         const DeltaOptions& options) {
-  return write(state, *model::memory_base(base, options.threads), target, options);
+  return write(state, *model::memory_base(base, options.work.threads), target, options);
 }
 
 }  // namespace thalia

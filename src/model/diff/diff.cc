@@ -65,7 +65,7 @@ RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {
 void diff_all_regions(const Reader& before, const Reader& after, const DiffOptions& options,
                       Diff& diff) {
   for (std::uint32_t i = 0; i < before.region_count(); ++i) {
-    stop_if_cancelled(options.cancel);
+    stop_if_cancelled(options.work.cancel);
     const RegionView old = before.region(i);
     const auto fresh = after.find_region(old.name());
     if (!fresh) {
@@ -161,8 +161,8 @@ class ValueComparisons {
   }
 
   void run() {
-    parallel_for(pieces_, options_.threads, [&](std::size_t piece) {
-      stop_if_cancelled(options_.cancel);
+    parallel_for(pieces_, options_.work.threads, [&](std::size_t piece) {
+      stop_if_cancelled(options_.work.cancel);
       const auto above = std::upper_bound(
           pairs_.begin(), pairs_.end(), piece,
           [](std::size_t wanted, const Pair& pair) { return wanted < pair.first_piece; });
@@ -198,10 +198,10 @@ class ValueComparisons {
   }
 
   void report(std::uint64_t bytes) {
-    if (!options_.progress) return;
+    if (!options_.work.progress) return;
     const std::lock_guard lock(progress_mutex_);
     done_ += bytes;
-    options_.progress(done_, total_);
+    options_.work.progress(done_, total_);
   }
 
   const Reader& before_;

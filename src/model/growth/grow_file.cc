@@ -48,10 +48,7 @@ format::Codec codec_of(const Reader& reader, std::string_view region) {
 }
 
 ReadOptions read_options(const AppendOptions& options) {
-  return {.access = options.access,
-          .limits = options.limits,
-          .threads = options.threads,
-          .cancel = options.cancel};
+  return {.access = options.access, .limits = options.limits, .work = options.work};
 }
 
 // One file, from the lock to the commit.
@@ -66,8 +63,8 @@ class GrowingFile {
         reader_(Reader::open(path, read_options(options))),
         view_(reader_.region(region)),
         region_(model::load_region(
-            view_, {.options = {
-                        .restore = false, .limits = options.limits, .threads = options.threads}})) {
+            view_,
+            {.options = {.restore = false, .limits = options.limits, .work = options.work}})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
                     "false: one region of a file grows");
@@ -92,8 +89,8 @@ class GrowingFile {
  private:
   static AppendOptions with_codec(const std::filesystem::path& path, std::string_view region,
                                   AppendOptions options) {
-    if (options.compression == format::Codec::store)
-      options.compression = codec_of(Reader::open(path, read_options(options)), region);
+    if (!options.compression.codec)
+      options.compression.codec = codec_of(Reader::open(path, read_options(options)), region);
     return options;
   }
 

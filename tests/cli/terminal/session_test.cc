@@ -25,7 +25,7 @@ void save(const fs::path& path, float first, format::Codec compression) {
   std::vector<float> weights(64 * 64, first);
   SaveOptions options;
   options.durability = Durability::none;
-  options.compression = compression;
+  options.compression.codec = compression;
   Writer writer(path, options);
   const RegionId region = writer.add_region({.name = "r", .n_neurons = 64});
   writer.add_tensor(region, {.name = "w", .shape = {64, 64}}, as_byte_span(weights));
@@ -87,7 +87,7 @@ const std::vector<Call>& calls() {
       {"compress",
        [](auto& s, auto& in, auto& out) {
          auto options = s.template options<CompressOptions>();
-         options.algorithm = format::Codec::zstd;
+         options.compression.codec = format::Codec::zstd;
          compress_checkpoint(in, out, options);
        }},
       {"compact", [](auto& s, auto& in,

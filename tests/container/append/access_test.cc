@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_stop_leaves_the_old_state) {
   std::stop_source stop;
   stop.request_stop();
   AppendOptions options = steady_append();
-  options.cancel = stop.get_token();
+  options.work.cancel = stop.get_token();
   BOOST_CHECK_THROW(append_change(file.path, options), CancelledError);
   BOOST_TEST(bool(read_file(file.path) == before));
 }

@@ -283,13 +283,13 @@ BOOST_AUTO_TEST_CASE(connections_change_one_by_one) {
 BOOST_AUTO_TEST_CASE(compressed_tensors_are_added_kept_and_moved) {
   for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
     SaveOptions options = steady_options();
-    options.compression = codec;
-    options.chunk_bytes = 4096;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 4096;
     Sample sample = varied_sample();
     const SavedFile file(sample, options);
     AppendOptions appending = steady_append();
-    appending.compression = codec;
-    appending.chunk_bytes = 4096;
+    appending.compression.codec = codec;
+    appending.compression.chunk_bytes = 4096;
     SampleRegion ramp = sample.regions[0];
     ramp.spec.name = "second";
     sample.connections.push_back({"second", "cortex", ramp.tensors[0], std::nullopt});
@@ -309,8 +309,8 @@ BOOST_AUTO_TEST_CASE(compressed_tensors_are_added_kept_and_moved) {
 BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     SaveOptions options = steady_options();
-    options.compression = codec;
-    options.chunk_bytes = 4096;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 4096;
     const SavedFile from(varied_sample(), options);
     Sample sample = small_sample();
     const SavedFile file(sample);
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(many_connections_are_found_and_removed) {
     BOOST_TEST(!reader.find_connection("region 1", "region 250").has_value());
     BOOST_TEST(!reader.find_connection("region", "region 1").has_value());
   }
-  Appender appender(folder / "f", {.durability = Durability::none, .threads = 1});
+  Appender appender(folder / "f", {.durability = Durability::none, .work = {.threads = 1}});
   for (std::size_t i = sample.connections.size(); i-- > 1;)
     appender.remove_connection(sample.connections[i].source, sample.connections[i].target);
   expect<UsageError>([&] { appender.remove_connection("region 1", "region 1"); },

@@ -10,7 +10,7 @@ AppendOptions steady_append() {
   AppendOptions options;
   options.timestamp = 1'767'312'000;
   options.durability = Durability::none;
-  options.threads = 1;
+  options.work.threads = 1;
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "boost_test.h"
 #include "container/append/check.h"
 #include "container/write/same_as_sample.h"
+#include "support/errors.h"
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -25,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(compaction)
 namespace {
 
 CompactOptions steady_compact() {
-  return {.durability = Durability::none, .threads = 1};
+  return {.durability = Durability::none, .work = {.threads = 1}};
 }
 
 std::map<std::string, std::string> content_hashes(const std::filesystem::path& path) {
@@ -88,8 +89,8 @@ BOOST_AUTO_TEST_CASE(chunks_stay_as_they_are_stored) {
     const TemporaryFolder folder;
     SaveOptions options = steady_options();
     options.block_log2.reset();
-    options.compression = codec;
-    options.chunk_bytes = 4096;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 4096;
     save(folder / "f", varied_sample(), options);
     const auto before = content_hashes(folder / "f");
     const std::string bytes = read_file(folder / "f");
@@ -103,14 +104,25 @@ BOOST_AUTO_TEST_CASE(chunks_stay_as_they_are_stored) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(its_memory_has_the_bounds_of_a_save) {
+  const TemporaryFolder folder;
+  save(folder / "f", small_sample());
+  const std::string bytes = read_file(folder / "f");
+  CompactOptions options = steady_compact();
+  options.work.memory_bytes = 1;
+  BOOST_CHECK_EXCEPTION(compact(folder / "f", options), UsageError,
+                        says(ErrorCode::bad_argument, "memory_bytes"));
+  BOOST_TEST(bool(read_file(folder / "f") == bytes));
+}
+
 BOOST_AUTO_TEST_CASE(damage_is_refused_and_nothing_replaced) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     for (const ChecksumType type : {ChecksumType::block_tree, ChecksumType::none}) {
       const TemporaryFolder folder;
       SaveOptions options = steady_options();
-      options.compression = codec;
+      options.compression.codec = codec;
       options.checksum = type;
-      options.chunk_bytes = 4096;
+      options.compression.chunk_bytes = 4096;
       save(folder / "f", varied_sample(), options);
       std::string bytes = read_file(folder / "f");
       bytes[Reader::open(folder / "f").tensor("ramp").stored_offset() + 20] ^= 1;
@@ -149,8 +161,8 @@ BOOST_AUTO_TEST_CASE(a_kill_or_a_failing_call_leaves_the_old_file) {
       save(folder / "f", small_sample());
       append_change(folder / "f", steady_append());
       const std::string before = read_file(folder / "f");
-      const Outcome outcome =
-          run_with_faults({{call, errno_value}}, [&] { compact(folder / "f", {.threads = 1}); });
+      const Outcome outcome = run_with_faults(
+          {{call, errno_value}}, [&] { compact(folder / "f", {.work = {.threads = 1}}); });
       BOOST_TEST(outcome.kind ==
                  (errno_value == 0 ? Outcome::Kind::killed : Outcome::Kind::io_error));
       BOOST_TEST(bool(read_file(folder / "f") == before));

@@ -56,8 +56,8 @@ AppendOptions durable(Durability durability) {
 
 AppendOptions compressing() {
   AppendOptions options = durable(Durability::full);
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   return options;
 }
 

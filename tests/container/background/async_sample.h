@@ -27,7 +27,7 @@ inline Writer declared(const std::filesystem::path& path, const Sample& sample,
 
 inline SaveOptions with_progress(Progress progress) {
   SaveOptions options = steady_options();
-  options.progress = std::move(progress);
+  options.work.progress = std::move(progress);
   return options;
 }
 

@@ -71,7 +71,7 @@ struct Held {
 BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     SaveOptions options = steady_options();
-    options.compression = codec;
+    options.compression.codec = codec;
     Sample sample = large_sample();
     const std::string expected = bytes_of_save(sample, options);
     // It waits behind another, so that nothing of it is read before the change.
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(streamed_payloads_go_along) {
   const SampleTensor later = dense_tensor("later", DType::u8, {200'000}, Role::weights, 5);
   for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
     SaveOptions options = steady_options();
-    options.compression = codec;
+    options.compression.codec = codec;
     const auto filled = [&](const char* name, ByteSpan payload) {
       Writer writer(folder / name, options);
       const RegionId region = writer.add_region({.name = "r"});
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(the_stop_token_of_the_options_cancels_too) {
   const Sample sample = large_sample();
   std::stop_source source;
   SaveOptions options = with_progress([&](std::uint64_t, std::uint64_t) { source.request_stop(); });
-  options.cancel = source.get_token();
+  options.work.cancel = source.get_token();
   AsyncSaver saver;
   BOOST_CHECK_THROW(saver.save_async(declared(folder / "f", sample, options)).wait(),
                     CancelledError);
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(an_incomplete_writer_is_left_to_the_caller) {
   const std::vector<std::byte> bytes(100'000, std::byte{3});
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     SaveOptions options = steady_options();
-    options.compression = codec;
+    options.compression.codec = codec;
     AsyncSaver saver;
     Writer writer(folder / "f", options);
     const RegionId region = writer.add_region({.name = "r"});

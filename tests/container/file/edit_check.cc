@@ -16,8 +16,8 @@ std::string saved(const SaveOptions& options) {
 
 SaveOptions in_chunks() {
   SaveOptions options = steady_options();
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   return options;
 }
 

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(side_files_of_appended_wrapped_and_side_files_are_as_good) 
   check_tells_the_same(Reader::open(folder / "f.meta"), source);
 
   CompressOptions wrap = small_frames();
-  wrap.algorithm = format::Codec::zstd;
+  wrap.compression.codec = format::Codec::zstd;
   compress_checkpoint(folder / "f", folder / "f.zst", wrap);
   write_metadata_file(folder / "f.zst", folder / "g.meta", options);
   BOOST_TEST((read_file(folder / "g.meta") == read_file(folder / "f.meta")));

@@ -86,8 +86,9 @@ void save_tensors(const std::filesystem::path& path, unsigned count) {
 }
 
 Cost cost_of_opening(const std::filesystem::path& path, Access access, Verification verification) {
-  return cost_of(
-      [&] { Reader::open(path, {.access = access, .verification = verification, .threads = 1}); });
+  return cost_of([&] {
+    Reader::open(path, {.access = access, .verification = verification, .work = {.threads = 1}});
+  });
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(finding_a_tensor_allocates_the_same_for_10_and_100000_tenso
   save_tensors(folder / "few", 10);
   save_tensors(folder / "all", 100'000);
   const auto cost = [&](const char* name) {
-    const Reader reader = Reader::open(folder / name, {.threads = 1});
+    const Reader reader = Reader::open(folder / name, {.work = {.threads = 1}});
     return cost_of([&] { reader.region("region.0").at("tensor.7").as<float>(); });
   };
   const Cost few = cost("few");

@@ -43,7 +43,7 @@ struct States {
   // The file as `bytes` once it is recovered.
   RecoverResult recovered(const std::string& bytes) const {
     write_file(path, bytes);
-    return recover(path, {.threads = 1});
+    return recover(path, {.work = {.threads = 1}});
   }
   TemporaryFolder folder;
   std::filesystem::path path;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_header_torn_at_any_byte_gives_the_old_state_or_the_new) {
         BOOST_TEST((found.substr(0, kHeader) == states.before.substr(0, kHeader) ||
                     found.substr(0, kHeader) == states.after.substr(0, kHeader)));
         if (result.restored) BOOST_TEST(bool(found == states.after));
-        BOOST_TEST(verify(states.path, {.threads = 1}).ok());
+        BOOST_TEST(verify(states.path, {.work = {.threads = 1}}).ok());
       }
     }
     BOOST_TEST(restored > 15u);

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_tensor_of_a_small_file_takes_nothing_else_along) 
   for (const Codec codec : {Codec::store, Codec::zstd}) {
     for (const LeafAlgorithm leaves : {LeafAlgorithm::xxh3_128, LeafAlgorithm::sha256}) {
       SaveOptions options = plain_options();
-      options.compression = codec;
+      options.compression.codec = codec;
       options.leaves = leaves;
       DamagedFile file(saved(sample, options));
       const std::vector<Target> targets = targets_of(Reader::open(file.path()));
@@ -236,8 +236,8 @@ BOOST_AUTO_TEST_CASE(every_way_of_saving_makes_the_leaves_of_the_size_that_comes
                                    << ", streamed " << streamed) {
             const TemporaryFolder folder;
             SaveOptions options = plain_options();
-            options.compression = codec;
-            options.compression_level = codec == Codec::zstd ? 1 : 0;
+            options.compression.codec = codec;
+            options.compression.level = codec == Codec::zstd ? 1 : 0;
             options.io = io;
             Writer writer(folder / "f", options);
             const RegionId region = writer.add_region(sample.regions[0].spec);

@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(verify_reports_what_it_cannot_read) {
                          {SYS_pread64, EIO, again},
                          {SYS_mmap, EACCES, ArgumentCondition::equals(3, MAP_SHARED)}}))
       throw std::runtime_error("no filter");
-    const VerifyReport report = verify(file.path, {.access = Access::copied, .threads = 2});
+    const VerifyReport report =
+        verify(file.path, {.access = Access::copied, .work = {.threads = 2}});
     if (report.ok()) throw std::runtime_error("nothing found");
     bool found = false;
     for (const Finding& finding : report.findings) {

@@ -163,8 +163,8 @@ BOOST_AUTO_TEST_CASE(random_flips_are_found_with_every_checksum_and_codec) {
   check_random_flips(options, 1'000);
   for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
     options = steady_options();
-    options.compression = codec;
-    options.chunk_bytes = 4096;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 4096;
     check_random_flips(options, 1'000);
   }
 }
@@ -174,8 +174,8 @@ BOOST_AUTO_TEST_CASE(bad_indices_of_compressed_tensors_are_reported_and_refused)
   tensor.payload[4 * 65] = std::byte{64};  // the first column index
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   Writer writer(folder / "f", options);
   writer.write(writer.add_tensor(writer.add_region({.name = "r"}), tensor.spec), tensor.payload);
   writer.commit();

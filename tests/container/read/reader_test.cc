@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(views_of_the_wrong_kind_are_refused) {
   }
 
   SaveOptions compressed = steady_options();
-  compressed.compression = format::Codec::lz4;
+  compressed.compression.codec = format::Codec::lz4;
   const SavedFile chunked(varied_sample(), compressed);
   const TensorView ramp = Reader::open(chunked.path).tensor("ramp");
   BOOST_TEST(!ramp.is_raw());
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_limit_is_kept_and_named) {
   check_same(Reader::open(file.path, {.limits = enough}), varied_sample());
 
   SaveOptions compressed = steady_options();
-  compressed.compression = format::Codec::zstd;
+  compressed.compression.codec = format::Codec::zstd;
   const SavedFile chunked(varied_sample(), compressed);
   const Reader reader = Reader::open(chunked.path, {.limits = {.max_allocation_bytes = 4096}});
   std::vector<std::byte> out(10);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(threads_share_a_reader) {
     const SavedFile file(sample, options);
     // Two rounds would do for the first touches: one more for what was touched.
     for (const Access access : {Access::mapped, Access::copied}) {
-      const Reader reader = Reader::open(file.path, {.access = access, .threads = 2});
+      const Reader reader = Reader::open(file.path, {.access = access, .work = {.threads = 2}});
       std::atomic<int> failures = 0;
       std::vector<std::jthread> threads;
       for (int t = 0; t < 8; ++t) {

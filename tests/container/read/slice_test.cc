@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(random_slices_of_chunks_are_those_of_single_elements) {
   }
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   save(folder / "f", sample, options);
   const Reader reader = Reader::open(folder / "f");
   for (const SampleTensor& tensor : sample.regions[0].tensors)
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(a_slice_decodes_the_chunks_it_lies_in_and_no_other) {
   for (std::size_t i = 0; i < tensor.payload.size(); ++i) tensor.payload[i] = std::byte(i / 64);
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression = format::Codec::lz4;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::lz4;
+  options.compression.chunk_bytes = 4096;
   save(folder / "f", {.regions = {{{.name = "r"}, {tensor}}}, .connections = {}}, options);
   EditableFile editable(read_file(folder / "f"));
   BOOST_TEST(editable.tensor("t").chunk_count == 8u);
@@ -154,8 +154,8 @@ BOOST_AUTO_TEST_CASE(a_slice_across_chunks_reads_no_chunk_beyond_its_ends) {
   for (std::size_t i = 0; i < tensor.payload.size(); ++i) tensor.payload[i] = std::byte(i / 64);
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression = format::Codec::lz4;
-  options.chunk_bytes = 4096;
+  options.compression.codec = format::Codec::lz4;
+  options.compression.chunk_bytes = 4096;
   save(folder / "f", {.regions = {{{.name = "r"}, {tensor}}}, .connections = {}}, options);
   EditableFile layout(read_file(folder / "f"));
   for (const auto& [begin, end] : {std::pair(4095u, 4097u), std::pair(5000u, 20'000u),

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(several_threads_copy_every_byte_once) {
                    {.block_log2 = block_log2, .durability = Durability::none});
         for (const Verification verification : {Verification::off, Verification::on_first_touch}) {
           const Reader reader =
-              Reader::open(folder / "f", {.verification = verification, .threads = 4});
+              Reader::open(folder / "f", {.verification = verification, .work = {.threads = 4}});
           std::vector<std::byte> out(size);
           reader.tensor("t").read(out);
           BOOST_TEST(std::equal(out.begin(), out.end(), payload.begin()));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(damage_anywhere_ends_the_copy) {
         std::string damaged = sound;
         damaged[start + at] ^= 1;
         write_file(folder / "f", damaged);
-        const Reader reader = Reader::open(folder / "f", {.threads = 4});
+        const Reader reader = Reader::open(folder / "f", {.work = {.threads = 4}});
         std::vector<std::byte> out(bytes.size());
         BOOST_CHECK_EXCEPTION(reader.tensor("t").read(out), IntegrityError,
                               says(ErrorCode::checksum_mismatch, "'t'", "'r'"));

@@ -30,8 +30,8 @@ struct StreamFile {
       : path(folder / "f") {
     SaveOptions options = steady_options();
     options.checksum = checksum;
-    options.compression = codec;
-    options.chunk_bytes = 64 << 10;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 64 << 10;
     options.block_log2 = block_log2;
     save_stream_sample(path, options);
     sound = read_file(path);

@@ -25,7 +25,7 @@ struct EvenFile {
   explicit EvenFile(std::size_t count, format::Codec codec = format::Codec::store)
       : path(folder / "f") {
     const auto data = random_bytes(count * kMiB);
-    Writer writer(path, {.compression = codec, .durability = Durability::none});
+    Writer writer(path, {.compression = {.codec = codec}, .durability = Durability::none});
     const RegionId region = writer.add_region({.name = "r"});
     for (std::size_t i = 0; i < count; ++i)
       writer.add_tensor(region, {.name = std::to_string(i), .dtype = DType::u8, .shape = {kMiB}},
@@ -57,10 +57,10 @@ BOOST_AUTO_TEST_CASE(a_stream_that_nobody_takes_from_stops_at_its_memory) {
   for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
     const Reader reader = Reader::open(file.path);
     std::atomic<std::uint64_t> read{0};
-    StreamReader stream(reader,
-                        {.io = io,
-                         .memory_bytes = 16 * kMiB,
-                         .progress = [&](std::uint64_t done, std::uint64_t) { read = done; }});
+    StreamReader stream(
+        reader, {.io = io,
+                 .work = {.memory_bytes = 16 * kMiB,
+                          .progress = [&](std::uint64_t done, std::uint64_t) { read = done; }}});
     const std::uint64_t ahead = settled([&] { return read.load(); });
     BOOST_TEST(ahead >= 4 * kMiB);
     BOOST_TEST(ahead <= 17 * kMiB);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_caller_who_keeps_everything_gets_everything) {
   for (const StreamOrder order :
        {StreamOrder::as_asked, StreamOrder::file, StreamOrder::as_completed}) {
     const Reader reader = Reader::open(file.path);
-    StreamReader stream(reader, {.order = order, .memory_bytes = 4 * kMiB});
+    StreamReader stream(reader, {.order = order, .work = {.memory_bytes = 4 * kMiB}});
     std::vector<StreamedTensor> kept;
     while (auto item = stream.next()) kept.push_back(*std::move(item));
     BOOST_TEST(kept.size() == 32u);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_all_memory_still_comes) {
   const Reader reader = Reader::open(folder / "f");
   std::vector<TensorView> backwards = all_tensors(reader);
   std::reverse(backwards.begin(), backwards.end());
-  StreamReader stream(reader, backwards, {.memory_bytes = 4 * kMiB});
+  StreamReader stream(reader, backwards, {.work = {.memory_bytes = 4 * kMiB}});
   check_stream(stream, backwards);
 }
 
@@ -136,11 +136,11 @@ BOOST_AUTO_TEST_CASE(progress_grows_to_the_end) {
   const EvenFile file(9);
   const Reader reader = Reader::open(file.path);
   std::uint64_t last = 0, total = 0;
-  StreamReader stream(reader, {.progress = [&](std::uint64_t done, std::uint64_t of) {
-                        if (done <= last) throw std::runtime_error("no progress");
-                        last = done;
-                        total = of;
-                      }});
+  StreamReader stream(reader, {.work = {.progress = [&](std::uint64_t done, std::uint64_t of) {
+                                 if (done <= last) throw std::runtime_error("no progress");
+                                 last = done;
+                                 total = of;
+                               }}});
   while (stream.next()) {
   }
   BOOST_TEST(last == total);
@@ -155,12 +155,13 @@ BOOST_AUTO_TEST_CASE(a_cancelled_stream_ends_whoever_waits) {
   {
     std::stop_source before;
     before.request_stop();
-    StreamReader stream(reader, StreamOptions{.cancel = before.get_token()});
+    StreamReader stream(reader, StreamOptions{.work = {.cancel = before.get_token()}});
     BOOST_CHECK_EXCEPTION(stream.next(), CancelledError, is_cancelled);
   }
   {
     std::stop_source between;
-    StreamReader stream(reader, {.memory_bytes = 4 * kMiB, .cancel = between.get_token()});
+    StreamReader stream(reader,
+                        {.work = {.memory_bytes = 4 * kMiB, .cancel = between.get_token()}});
     BOOST_TEST(bool(stream.next()));
     between.request_stop();
     BOOST_CHECK_EXCEPTION(stream.next(), CancelledError, is_cancelled);
@@ -169,16 +170,16 @@ BOOST_AUTO_TEST_CASE(a_cancelled_stream_ends_whoever_waits) {
   {
     // From a callback of the stream itself, while next() waits.
     std::stop_source within;
-    StreamReader stream(reader, {.progress =
-                                     [&](std::uint64_t done, std::uint64_t) {
-                                       if (done > 3 * kMiB) within.request_stop();
-                                     },
-                                 .cancel = within.get_token()});
+    StreamReader stream(reader, {.work = {.progress =
+                                              [&](std::uint64_t done, std::uint64_t) {
+                                                if (done > 3 * kMiB) within.request_stop();
+                                              },
+                                          .cancel = within.get_token()}});
     BOOST_CHECK_EXCEPTION(while (stream.next()){}, CancelledError, is_cancelled);
   }
   {
     std::stop_source after;
-    StreamReader stream(reader, StreamOptions{.cancel = after.get_token()});
+    StreamReader stream(reader, StreamOptions{.work = {.cancel = after.get_token()}});
     while (stream.next()) {
     }
     after.request_stop();
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(memory_is_written_to_no_more_once_an_error_is_out) {
                                      at += tensor.logical_bytes();
                                      return place;
                                    },
-                               .cancel = cancel.get_token()});
+                               .work = {.cancel = cancel.get_token()}});
   stream.next();
   cancel.request_stop();
   BOOST_CHECK_THROW(stream.next(), CancelledError);
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_stream_may_be_dropped_at_any_time) {
   for (int taken = 0; taken < 20; taken += 3) {
     std::optional<StreamedTensor> last;
     {
-      StreamReader stream(reader, StreamOptions{.memory_bytes = 8 * kMiB});
+      StreamReader stream(reader, StreamOptions{.work = {.memory_bytes = 8 * kMiB}});
       for (int i = 0; i < taken; ++i) last = stream.next();
     }
     if (last) BOOST_TEST(last->bytes.size() == kMiB);
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE(what_a_callback_throws_reaches_the_caller) {
   const auto throws = [](auto&&...) -> MutableByteSpan { throw Mine(); };
   StreamReader destination(reader, StreamOptions{.destination = throws});
   BOOST_CHECK_THROW(destination.next(), Mine);
-  StreamReader progress(reader, StreamOptions{.progress = throws});
+  StreamReader progress(reader, StreamOptions{.work = {.progress = throws}});
   BOOST_CHECK_THROW(while (progress.next()){}, Mine);
   StreamReader each(reader);
   BOOST_CHECK_THROW(each.for_each([](const StreamedTensor&) { throw Mine(); }), Mine);

@@ -26,8 +26,8 @@ namespace {
 SaveOptions form(ChecksumType checksum, Codec codec, unsigned block_log2 = 20) {
   SaveOptions options = steady_options();
   options.checksum = checksum;
-  options.compression = codec;
-  options.chunk_bytes = 64 << 10;
+  options.compression.codec = codec;
+  options.compression.chunk_bytes = 64 << 10;
   options.block_log2 = block_log2;
   return options;
 }
@@ -107,9 +107,9 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_and_reads_and_any_memory_will_do) {
       for (const unsigned threads : {1u, 5u}) {
         for (const unsigned depth : {1u, 64u}) {
           for (const std::uint64_t memory : {std::uint64_t{4} << 20, std::uint64_t{1} << 30}) {
-            StreamReader stream(
-                reader,
-                {.io = io, .memory_bytes = memory, .queue_depth = depth, .threads = threads});
+            StreamReader stream(reader, {.io = io,
+                                         .queue_depth = depth,
+                                         .work = {.threads = threads, .memory_bytes = memory}});
             check_stream(stream, all_tensors(reader));
           }
         }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(tensors_come_in_the_order_asked_for) {
     tensors.push_back(tensors.front());  // twice is not once
     tensors.push_back(tensors.front());
     for (const std::uint64_t memory : {std::uint64_t{4} << 20, std::uint64_t{128} << 20}) {
-      StreamReader stream(reader, tensors, {.memory_bytes = memory});
+      StreamReader stream(reader, tensors, {.work = {.memory_bytes = memory}});
       check_stream(stream, tensors);
     }
     StreamReader as_completed(reader, tensors, {.order = StreamOrder::as_completed});
@@ -270,7 +270,8 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
   save(folder / "f", small_sample());
   const Reader reader = Reader::open(folder / "f");
   const auto is_bad = has_code(ErrorCode::bad_argument);
-  BOOST_CHECK_EXCEPTION(StreamReader(reader, StreamOptions{.memory_bytes = 1}), UsageError, is_bad);
+  BOOST_CHECK_EXCEPTION(StreamReader(reader, StreamOptions{.work = {.memory_bytes = 1}}),
+                        UsageError, is_bad);
   BOOST_CHECK_EXCEPTION(StreamReader(reader, StreamOptions{.queue_depth = 0}), UsageError, is_bad);
   BOOST_CHECK_EXCEPTION(StreamReader(reader, StreamOptions{.queue_depth = 1025}), UsageError,
                         is_bad);

@@ -55,8 +55,8 @@ std::string damaged_beside_sound(const Sample& sample, bool compressed,
   SaveOptions options = steady_options();
   options.block_log2 = 16;
   options.leaves = leaves;
-  if (compressed) options.compression = format::Codec::zstd;
-  options.chunk_bytes = 4096;
+  if (compressed) options.compression.codec = format::Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   save(folder / "f", sample, options);
   std::string bytes = read_file(folder / "f");
   bytes.at(Reader::open(folder / "f").tensor("damaged").stored_offset() + 100) ^= 0x04;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(sound_tensors_of_a_damaged_small_file_are_had_where_asked_f
     const Sample sample = two_tensors();
     SaveOptions options = steady_options();
     options.block_log2 = 20;
-    if (compressed) options.compression = format::Codec::zstd;
+    if (compressed) options.compression.codec = format::Codec::zstd;
     const TemporaryFolder folder;
     save(folder / "f", sample, options);
     DamagedFile file(read_file(folder / "f"));

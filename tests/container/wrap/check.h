@@ -37,10 +37,10 @@ inline std::string mixed_contents(std::size_t length) {
 
 /// One thread, frames of 4 KiB, no wait for the disk.
 inline CompressOptions small_frames() {
-  return {.frame_bytes = 4096, .durability = Durability::none, .threads = 1};
+  return {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}};
 }
 inline DecompressOptions quickly() {
-  return {.durability = Durability::none, .threads = 1};
+  return {.durability = Durability::none, .work = {.threads = 1}};
 }
 
 /// `text` wrapped with `options`, as the bytes of the file.
@@ -48,7 +48,7 @@ inline std::string wrapped(const std::string& text, format::Codec codec,
                            CompressOptions options = small_frames()) {
   const TemporaryFolder folder;
   write_file(folder / "plain", text);
-  options.algorithm = codec;
+  options.compression.codec = codec;
   compress_checkpoint(folder / "plain", folder / "wrapped", options);
   return read_file(folder / "wrapped");
 }

@@ -22,7 +22,7 @@ namespace {
 // What a file says to whoever asks for everything; nullopt where something is refused.
 std::optional<std::string> all_bytes(const std::filesystem::path& path) {
   try {
-    const Reader reader = Reader::open(path, {.threads = 1});
+    const Reader reader = Reader::open(path, {.work = {.threads = 1}});
     reader.verify_all();
     std::string out(reader.metadata_json());
     for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
@@ -44,7 +44,8 @@ bool verifies(const std::filesystem::path& path, bool readable) {
   std::string first;
   for (const Access access : {Access::mapped, Access::copied}) {
     for (const bool quick : {false, true}) {
-      const VerifyReport report = verify(path, {.access = access, .quick = quick, .threads = 1});
+      const VerifyReport report =
+          verify(path, {.access = access, .quick = quick, .work = {.threads = 1}});
       for (const Finding& finding : report.findings)
         BOOST_TEST((!finding.section.empty() && !finding.message.empty()));
       if (quick) continue;

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_wrapped_file_reads_as_the_plain_one) {
   for (const Sample& sample : {small_sample(), varied_sample()}) {
     for (const bool chunks : {false, true}) {
       SaveOptions options = steady_options();
-      if (chunks) options.compression = Codec::zstd;
+      if (chunks) options.compression.codec = Codec::zstd;
       const std::string plain = saved(sample, options);
       for (const Codec codec : kWrappers) {
         const std::string file = wrapped(plain, codec);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(opening_and_reading_a_region_decodes_its_frames_and_no_othe
   const std::string plain = saved(large_sample(), options);
   for (const Codec codec : kWrappers) {
     const File f(wrapped(plain, codec));
-    const auto file = detail::OpenFile::open(f.path, {.threads = 1});
+    const auto file = detail::OpenFile::open(f.path, {.work = {.threads = 1}});
     const WrappedFile& frames = frames_of(*file);
     // The header, the directory's beginning, and the end.
     const std::uint64_t opened = frames.decoded_frames();

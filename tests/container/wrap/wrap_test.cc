@@ -40,12 +40,12 @@ BOOST_AUTO_TEST_CASE(any_file_comes_back_exactly_whatever_its_length_and_the_thr
       for (const unsigned threads : {1u, 3u}) {
         const std::string text = mixed_contents(length);
         CompressOptions options = small_frames();
-        options.threads = threads;
+        options.work.threads = threads;
         const std::string plain = folder.put("plain", text);
         const std::string target = folder.at("file" + ending(codec));
         const WrapResult wrapped = compress_checkpoint(plain, target, options);
         const std::size_t frames = length == 0 ? 1 : (length + 4095) / 4096;
-        BOOST_TEST((wrapped.algorithm == codec));
+        BOOST_TEST((wrapped.codec == codec));
         BOOST_TEST(wrapped.frames == frames);
         BOOST_TEST(wrapped.input_bytes == length);
         BOOST_TEST(wrapped.output_bytes == std::filesystem::file_size(target));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(any_file_comes_back_exactly_whatever_its_length_and_the_thr
         BOOST_TEST(info->content_bytes == length);
 
         DecompressOptions back = quickly();
-        back.threads = threads;
+        back.work.threads = threads;
         const WrapResult restored = decompress_checkpoint(target, folder.at("back"), back);
         BOOST_TEST((read_file(folder / "back") == text));
         BOOST_TEST(restored.frames == frames);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(levels_and_frames_change_the_size_and_not_the_bytes) {
     options.frame_bytes = 1 << 20;
     const std::string one = wrapped(text, codec, options);
     BOOST_TEST(one.size() < small.size());
-    options.level = codec == Codec::zstd ? 19 : 12;
+    options.compression.level = codec == Codec::zstd ? 19 : 12;
     const std::string dense = wrapped(text, codec, options);
     BOOST_TEST(dense.size() < small.size());
     BOOST_TEST((dense != one));
@@ -187,12 +187,12 @@ BOOST_AUTO_TEST_CASE(a_failure_leaves_what_was_at_the_target) {
                           says(ErrorCode::bad_compression, "damaged", "wrapper", "at "));
     std::stop_source stop;
     CompressOptions options = small_frames();
-    options.algorithm = codec;
-    options.cancel = stop.get_token();
-    options.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
+    options.compression.codec = codec;
+    options.work.cancel = stop.get_token();
+    options.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
     BOOST_CHECK_THROW(compress_checkpoint(damaged, target, options), CancelledError);
     DecompressOptions back = quickly();
-    back.cancel = stop.get_token();
+    back.work.cancel = stop.get_token();
     BOOST_CHECK_THROW(
         decompress_checkpoint(folder.put("sound", wrapped(text, codec)), target, back),
         CancelledError);
@@ -213,14 +213,14 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_the_whole_source) {
       whole = total;
     };
     CompressOptions options = small_frames();
-    options.progress = note;
+    options.work.progress = note;
     const std::string file = folder.at("f" + ending(codec));
     compress_checkpoint(plain, file, options);
     BOOST_TEST(last == 100'000u);
     BOOST_TEST(whole == 100'000u);
     last = 0;
     DecompressOptions back = quickly();
-    back.progress = note;
+    back.work.progress = note;
     decompress_checkpoint(file, folder.at("back"), back);
     BOOST_TEST(whole == std::filesystem::file_size(file));
     BOOST_TEST(last > whole / 2);  // what is behind it is the table
@@ -235,14 +235,14 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
     BOOST_CHECK_EXCEPTION(compress_checkpoint(plain, folder.at(target), options), UsageError,
                           says(ErrorCode::bad_argument, field));
   };
-  refused("f.gz", {}, "algorithm");
-  refused("f", {.algorithm = Codec::store}, "algorithm");
-  refused("f.zst", {.level = 23}, "level");
-  refused("f.zst", {.level = -1}, "level");
-  refused("f.lz4", {.level = 13}, "level");
+  refused("f.gz", {}, "codec");
+  refused("f", {.compression = {.codec = Codec::store}}, "codec");
+  refused("f.zst", {.compression = {.level = 23}}, "level");
+  refused("f.zst", {.compression = {.level = -1}}, "level");
+  refused("f.lz4", {.compression = {.level = 13}}, "level");
   refused("f.zst", {.frame_bytes = 4095}, "frame_bytes");
   refused("f.zst", {.frame_bytes = (1 << 30) + 1}, "frame_bytes");
-  refused("plain", {.algorithm = Codec::zstd}, "target");
+  refused("plain", {.compression = {.codec = Codec::zstd}}, "target");
   BOOST_CHECK_THROW(compress_checkpoint(folder.at("none"), folder.at("f.zst")), IoError);
   BOOST_CHECK_EXCEPTION(decompress_checkpoint(plain, folder.at("back")), FormatError,
                         says(ErrorCode::bad_magic, "plain"));

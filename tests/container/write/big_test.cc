@@ -25,7 +25,7 @@ constexpr std::uint64_t kRows = 4096 + 256;  // 4.25 GiB
 SaveOptions big_options() {
   SaveOptions options = steady_options();
   options.block_log2 = 22;
-  options.threads = 0;
+  options.work.threads = 0;
   return options;
 }
 
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_of_more_than_4_gib_is_read_past_4_gib) {
 BOOST_AUTO_TEST_CASE(a_compressed_tensor_of_more_than_4_gib_is_read_past_4_gib) {
   const TemporaryFolder folder;
   SaveOptions options = big_options();
-  options.compression = format::Codec::lz4;
+  options.compression.codec = format::Codec::lz4;
   stream_rows(folder / "f", options);
   BOOST_TEST(std::filesystem::file_size(folder / "f") < kGiB / 8);
   check_rows(Reader::open(folder / "f").tensor("rows"));

@@ -32,8 +32,8 @@ constexpr std::array kCodecs{Codec::zstd, Codec::lz4, Codec::plane_entropy,
 
 SaveOptions with(Codec codec, std::uint32_t chunk_bytes) {
   SaveOptions options = steady_options();
-  options.compression = codec;
-  options.chunk_bytes = chunk_bytes;
+  options.compression.codec = codec;
+  options.compression.chunk_bytes = chunk_bytes;
   return options;
 }
 
@@ -97,8 +97,8 @@ BOOST_AUTO_TEST_CASE(levels_and_threads_come_back_too) {
   const Sample sample = every_dtype();
   for (const auto& [codec, level] : {std::pair(Codec::zstd, 22), std::pair(Codec::lz4, 12)}) {
     SaveOptions options = with(codec, 8192);
-    options.compression_level = level;
-    options.threads = 3;
+    options.compression.level = level;
+    options.work.threads = 3;
     check_round_trip(sample, options);
   }
 }
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(equal_input_gives_equal_bytes_on_any_number_of_threads) {
   for (const Codec codec : kCodecs) {
     SaveOptions options = with(codec, 4096);
     save(folder / "a", sample, options);
-    options.threads = 3;
+    options.work.threads = 3;
     save(folder / "b", sample, options);
     BOOST_TEST((read_file(folder / "a") == read_file(folder / "b")));
   }
@@ -174,8 +174,7 @@ BOOST_AUTO_TEST_CASE(appends_store_and_compact_keeps_chunks_of_every_codec) {
   const TemporaryFolder folder;
   for (const Codec codec : kCodecs) {
     save(folder / "f", every_dtype(), with(codec, 4096));
-    Appender appender(folder / "f", {.compression = codec,
-                                     .chunk_bytes = 8192,
+    Appender appender(folder / "f", {.compression = {.codec = codec, .chunk_bytes = 8192},
                                      .timestamp = 1,
                                      .durability = Durability::none});
     const RegionId more = appender.add_region({.name = "more"});

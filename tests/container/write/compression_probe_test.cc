@@ -28,7 +28,7 @@ Trial zstd(double ratio, double gigabytes) {
 // 20 MiB in two tensors.
 SaveResult save_automatically(const std::filesystem::path& path, ByteSpan half,
                               Durability durability) {
-  SaveOptions options{.compression = std::nullopt, .durability = durability};
+  SaveOptions options{.automatic_codec = true, .durability = durability};
   options.timestamp = 1;
   options.file_uuid.emplace();
   Writer writer(path, options);
@@ -57,17 +57,17 @@ BOOST_AUTO_TEST_CASE(noise_is_stored) {
   const TemporaryFolder folder;
   const SaveResult result =
       save_automatically(folder / "f", random_bytes(10 << 20), Durability::full);
-  BOOST_TEST((result.compression == Codec::store));
+  BOOST_TEST((result.codec == Codec::store));
   BOOST_TEST(Reader::open(folder / "f").tensor("a").is_raw());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_synced_or_small_is_stored) {
   const TemporaryFolder folder;
   const std::vector<std::byte> zeros(10 << 20);
+  BOOST_TEST((save_automatically(folder / "f", zeros, Durability::none).codec == Codec::store));
   BOOST_TEST(
-      (save_automatically(folder / "f", zeros, Durability::none).compression == Codec::store));
-  BOOST_TEST((save_automatically(folder / "f", ByteSpan(zeros).first(1 << 20), Durability::full)
-                  .compression == Codec::store));
+      (save_automatically(folder / "f", ByteSpan(zeros).first(1 << 20), Durability::full).codec ==
+       Codec::store));
 }
 
 // Which way it goes is the machine's to say; nothing of the trial stays in the file.
@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(the_file_is_the_one_of_the_codec_that_was_chosen) {
   const std::vector<std::byte> zeros(10 << 20);
   const SaveResult result = save_automatically(folder / "a", zeros, Durability::data);
   BOOST_TEST(verify(folder / "a").ok());
-  const bool has_levels = result.compression == Codec::zstd || result.compression == Codec::lz4;
-  SaveOptions options{.compression = result.compression, .compression_level = has_levels ? 1 : 0};
+  const bool has_levels = result.codec == Codec::zstd || result.codec == Codec::lz4;
+  SaveOptions options{.compression = {.codec = result.codec, .level = has_levels ? 1 : 0}};
   options.timestamp = 1;
   options.file_uuid.emplace();
   Writer writer(folder / "b", options);

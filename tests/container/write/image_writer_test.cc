@@ -37,8 +37,8 @@ SaveOptions options_with(IoMode io) {
   SaveOptions options = steady_options();
   options.io = io;
   options.durability = Durability::data;
-  options.threads = 3;
-  options.memory_bytes = 8 << 20;
+  options.work.threads = 3;
+  options.work.memory_bytes = 8 << 20;
   return options;
 }
 
@@ -115,13 +115,13 @@ BOOST_AUTO_TEST_CASE(tensors_about_as_long_as_extents_are_digested_in_one_pass) 
     sample.regions[0].tensors.push_back(dense_tensor(name, DType::u8, {bytes}));
   }
   SaveOptions options = options_with(IoMode::buffered);
-  options.threads = 1;
+  options.work.threads = 1;
   save(folder / "a.thalia", sample, options);
   BOOST_TEST(verify(folder / "a.thalia").ok());
   const std::string expected = read_file(folder / "a.thalia");
   for (const unsigned threads : {1u, 2u, 5u}) {
     for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
-      options.threads = threads;
+      options.work.threads = threads;
       options.io = io;
       save(folder / "b.thalia", sample, options);
       BOOST_TEST((read_file(folder / "b.thalia") == expected));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(streamed_and_compressed_payloads_mix_with_direct_writes) {
     std::string written[2];
     for (const IoMode io : {IoMode::direct, IoMode::buffered}) {
       SaveOptions options = options_with(io);
-      options.compression = codec;
+      options.compression.codec = codec;
       Writer writer(folder / "a.thalia", options);
       const RegionId region = writer.add_region({.name = "r"});
       writer.add_tensor(region, {.name = "borrowed", .dtype = DType::u8, .shape = shape}, noise);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(memory_and_threads_do_not_change_what_compressed_and_stream
       }
     }
     // Raw: all tensors by turns; compressed: in file order.
-    const bool by_turns = options.compression == format::Codec::store;
+    const bool by_turns = options.compression.codec == format::Codec::store;
     const std::size_t step = by_turns ? 300'000 : SIZE_MAX;
     for (std::size_t at = 0; streamed && at < 2'500'000;
          at += std::min(step, std::size_t{1} << 40)) {
@@ -192,9 +192,9 @@ BOOST_AUTO_TEST_CASE(memory_and_threads_do_not_change_what_compressed_and_stream
   };
   for (const auto codec : {format::Codec::store, format::Codec::zstd}) {
     SaveOptions options = options_with(IoMode::buffered);
-    options.compression = codec;
-    options.chunk_bytes = 68 << 10;  // content pieces and chunks do not end together
-    options.memory_bytes = 128 << 20;
+    options.compression.codec = codec;
+    options.compression.chunk_bytes = 68 << 10;  // content pieces and chunks do not end together
+    options.work.memory_bytes = 128 << 20;
     const std::string expected = save_with(options, false);
     BOOST_TEST(verify(folder / "a.thalia").ok());
     for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
@@ -202,8 +202,8 @@ BOOST_AUTO_TEST_CASE(memory_and_threads_do_not_change_what_compressed_and_stream
         for (const std::uint64_t memory : {4u << 20, 128u << 20}) {
           for (const bool streamed : {false, true}) {
             options.io = io;
-            options.threads = threads;
-            options.memory_bytes = memory;
+            options.work.threads = threads;
+            options.work.memory_bytes = memory;
             BOOST_TEST((save_with(options, streamed) == expected));
           }
         }

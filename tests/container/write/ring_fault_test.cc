@@ -92,10 +92,10 @@ BOOST_AUTO_TEST_CASE(a_save_without_memory_for_its_last_write_ends_through_the_p
   if (!has_rings(folder) || kSanitized) return;
   const Outcome outcome = run_with_faults({}, [&] {
     SaveOptions options = direct_options();
-    options.threads = 1;
+    options.work.threads = 1;
     options.queue_depth = 64;  // of more memory than an allocator keeps for later
-    options.memory_bytes = 256 << 20;
-    options.progress = [](std::uint64_t done, std::uint64_t total) {
+    options.work.memory_bytes = 256 << 20;
+    options.work.progress = [](std::uint64_t done, std::uint64_t total) {
       if (done != total) return;
       // The queue that is there is given back before the last write asks for one like it.
       const std::uint64_t most = data_bytes() - (1 << 20);

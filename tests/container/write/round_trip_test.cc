@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(files_with_everything_come_back) {
 BOOST_AUTO_TEST_CASE(equal_input_gives_equal_bytes) {
   SaveOptions options = steady_options();
   const std::string once = check_round_trip(varied_sample(), options);
-  options.threads = 3;
+  options.work.threads = 3;
   BOOST_TEST(bool(check_round_trip(varied_sample(), options) == once));
   options.timestamp = 1;
   BOOST_TEST(bool(check_round_trip(varied_sample(), options) != once));

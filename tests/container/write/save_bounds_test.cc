@@ -27,23 +27,29 @@ struct Bounded {
   std::uint64_t high;
 };
 const std::vector<Bounded>& bounded_options() {
-  [[maybe_unused]] const auto [checksum, leaves, block_log2, compression, level, chunk_bytes,
-                               sha256, timestamp, file_uuid, durability, io, queue_depth,
-                               memory_bytes, threads, progress, cancel] = SaveOptions{};
+  [[maybe_unused]] const auto [checksum, leaves, block_log2, compression, automatic_codec, sha256,
+                               timestamp, file_uuid, durability, io, queue_depth, work] =
+      SaveOptions{};
+  [[maybe_unused]] const auto [codec, level, chunk_bytes] = compression;
+  [[maybe_unused]] const auto [threads, memory_bytes, progress, cancel] = work;
   constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
   static const std::vector<Bounded> all{
       {"block_log2",
        [](SaveOptions& o, std::uint64_t n) { o.block_log2 = static_cast<unsigned>(n); }, 12, 30},
-      {"compression_level",
-       [](SaveOptions& o, std::uint64_t n) { o.compression_level = static_cast<int>(n); }, 0, 22},
+      {"level", [](SaveOptions& o, std::uint64_t n) { o.compression.level = static_cast<int>(n); },
+       0, 22},
       {"chunk_bytes",
-       [](SaveOptions& o, std::uint64_t n) { o.chunk_bytes = static_cast<std::uint32_t>(n); }, 4096,
-       1 << 30},
+       [](SaveOptions& o, std::uint64_t n) {
+         o.compression.chunk_bytes = static_cast<std::uint32_t>(n);
+       },
+       4096, 1 << 30},
       {"queue_depth",
        [](SaveOptions& o, std::uint64_t n) { o.queue_depth = static_cast<unsigned>(n); }, 1, 1024},
-      {"memory_bytes", [](SaveOptions& o, std::uint64_t n) { o.memory_bytes = n; }, 4 << 20, kAny},
+      {"memory_bytes", [](SaveOptions& o, std::uint64_t n) { o.work.memory_bytes = n; }, 4 << 20,
+       kAny},
       // Of threads there are never more than cores and a few.
-      {"threads", [](SaveOptions& o, std::uint64_t n) { o.threads = static_cast<unsigned>(n); }, 0,
+      {"threads",
+       [](SaveOptions& o, std::uint64_t n) { o.work.threads = static_cast<unsigned>(n); }, 0,
        std::numeric_limits<unsigned>::max()},
   };
   return all;
@@ -51,11 +57,10 @@ const std::vector<Bounded>& bounded_options() {
 
 void save_one(const Path& path, const Bounded& option, std::uint64_t value) {
   static const std::vector<float> bytes(64);
-  SaveOptions options{.compression = format::Codec::zstd,
-                      .chunk_bytes = 4096,
+  SaveOptions options{.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096},
                       .durability = Durability::none,
                       .io = IoMode::buffered,
-                      .threads = 1};
+                      .work = {.threads = 1}};
   option.set(options, value);
   Writer writer(path, options);
   writer.add_tensor(writer.add_region({.name = "r"}), {.name = "w", .shape = {64}},

@@ -123,10 +123,10 @@ BOOST_AUTO_TEST_CASE(every_codec_level_and_chunk_size_comes_back) {
     for (const int level : levels) {
       for (const std::uint32_t chunk_bytes : {4096u, 12288u, 65536u, 1u << 20, 1u << 30}) {
         SaveOptions options = steady_options();
-        options.compression = codec;
-        options.compression_level = level;
-        options.chunk_bytes = chunk_bytes;
-        options.threads = 2;
+        options.compression.codec = codec;
+        options.compression.level = level;
+        options.compression.chunk_bytes = chunk_bytes;
+        options.work.threads = 2;
         BOOST_TEST_CONTEXT("codec " << int(codec) << ", level " << level << ", chunks of "
                                     << chunk_bytes) {
           check_round_trip(sample, options);
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_CASE(every_codec_level_and_chunk_size_comes_back) {
 BOOST_AUTO_TEST_CASE(tensors_that_do_not_shrink_stay_raw) {
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression = Codec::zstd;
-  options.chunk_bytes = 4096;
+  options.compression.codec = Codec::zstd;
+  options.compression.chunk_bytes = 4096;
   save(folder / "f", chunked_sample(), options);
   const Reader reader = Reader::open(folder / "f");
   BOOST_TEST(reader.tensor("random").is_raw());
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(compressed_payloads_can_be_streamed_in_the_order_of_the_fil
                   {{.name = "b"}, {ramp_tensor("z", 10'000)}}},
       .connections = {}};
   SaveOptions options = steady_options();
-  options.compression = Codec::lz4;
-  options.chunk_bytes = 8192;
+  options.compression.codec = Codec::lz4;
+  options.compression.chunk_bytes = 8192;
   const std::string expected = check_round_trip(sample, options);
   const TemporaryFolder folder;
   Writer writer(folder / "f", options);
@@ -207,17 +207,17 @@ BOOST_AUTO_TEST_CASE(sparse_arrays_give_the_bytes_of_their_payload) {
 BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.threads = 2;
+  options.work.threads = 2;
   std::uint64_t last = 0;
   std::uint64_t end = 0;
-  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+  options.work.progress = [&](std::uint64_t done, std::uint64_t total) {
     BOOST_TEST(done > last);
     BOOST_TEST(done <= total);
     last = done;
     end = total;
   };
   for (const Codec codec : {Codec::store, Codec::zstd}) {
-    options.compression = codec;
+    options.compression.codec = codec;
     last = end = 0;
     const SaveResult result = save(folder / "f", chunked_sample(), options);
     BOOST_TEST(last == result.payload_bytes);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_its_total) {
   }
   last = 0;
   VerifyOptions verifying;
-  verifying.progress = options.progress;
+  verifying.work.progress = options.work.progress;
   verify(folder / "f", verifying);
   BOOST_TEST(last > 0u);
   BOOST_TEST(last == end);
@@ -237,11 +237,11 @@ BOOST_AUTO_TEST_CASE(sha256_of_the_file_stands_beside_it) {
     for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
       for (const ChecksumType checksum : {ChecksumType::block_tree, ChecksumType::sha256}) {
         SaveOptions options = steady_options();
-        options.compression = codec;
+        options.compression.codec = codec;
         options.io = io;
         options.checksum = checksum;
         options.sha256 = true;
-        options.threads = 2;
+        options.work.threads = 2;
         const SaveResult result = save(folder / "f", chunked_sample(), options);
         BOOST_TEST_REQUIRE(result.sha256.has_value());
         const Digest256 expected = integrity::sha256(bytes_of(read_file(folder / "f")));
@@ -272,8 +272,8 @@ BOOST_AUTO_TEST_CASE(cancelled_save_leaves_the_old_file) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
     std::stop_source source;
     SaveOptions options = steady_options();
-    options.compression = codec;
-    options.cancel = source.get_token();
+    options.compression.codec = codec;
+    options.work.cancel = source.get_token();
     source.request_stop();
     BOOST_CHECK_EXCEPTION(save(folder / "f", chunked_sample(), options), CancelledError,
                           says(ErrorCode::cancelled, (folder / "f").string()));

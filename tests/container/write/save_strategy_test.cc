@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(a_save_that_gets_no_ring_for_its_last_write_ends_through_th
     const Outcome outcome = run_with_faults({}, [&] {
       SaveOptions options = steady_options();
       options.io = IoMode::direct;
-      options.threads = 1;
-      options.progress = [](std::uint64_t done, std::uint64_t total) {
+      options.work.threads = 1;
+      options.work.progress = [](std::uint64_t done, std::uint64_t total) {
         if (done == total) install_faults({{SYS_io_uring_setup, ENOMEM}});
       };
       Sample sample = varied_sample();

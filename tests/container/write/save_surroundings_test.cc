@@ -36,7 +36,7 @@ SaveOptions options_with(IoMode io, Durability durability = Durability::full) {
   SaveOptions options = steady_options();
   options.io = io;
   options.durability = durability;
-  options.threads = 2;
+  options.work.threads = 2;
   return options;
 }
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_disk_that_is_really_full_leaves_the_old_file) {
   for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
     with_small_disk([&](const std::filesystem::path& folder) {
       SaveOptions options = options_with(IoMode::automatic);
-      options.compression = codec;  // the bytes look random: nothing shrinks
+      options.compression.codec = codec;  // the bytes look random: nothing shrinks
       save(folder / "f", sample_of(1'000'000), options);
       require_failure(folder / "f", sample_of(20'000'000), options, ENOSPC, true);
       save(folder / "f", sample_of(2'000'000), options);  // there is room again
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_signal_that_ends_the_process_leaves_the_old_file) {
     const Outcome outcome = run_with_faults({}, [&] {
       ::signal(SIGTERM, SIG_DFL);
       SaveOptions options = options_with(io);
-      options.progress = [](std::uint64_t done, std::uint64_t) {
+      options.work.progress = [](std::uint64_t done, std::uint64_t) {
         if (done > 0) ::raise(SIGTERM);
       };
       save(folder / "f", sample_of(12'000'000), options);

@@ -64,8 +64,8 @@ struct Replaced {
 SaveOptions options_of(Durability durability, format::Codec codec) {
   SaveOptions options = steady_options();
   options.durability = durability;
-  options.compression = codec;
-  options.chunk_bytes = 4096;
+  options.compression.codec = codec;
+  options.compression.chunk_bytes = 4096;
   return options;
 }
 

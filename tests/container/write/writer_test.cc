@@ -78,18 +78,17 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
   refuse_options(with(&SaveOptions::block_log2, 11u), "block_log2");
   refuse_options(with(&SaveOptions::block_log2, 31u), "block_log2");
   for (const std::uint32_t bytes : {0u, 4095u, 4097u, (1u << 30) + 4096, ~0u})
-    refuse_options(with(&SaveOptions::chunk_bytes, bytes), "chunk_bytes");
-  refuse_options(with(&SaveOptions::compression, format::Codec{format::kCodecCount}),
-                 "compression");
-  refuse_options(with(&SaveOptions::compression, format::Codec{9}), "compression");
+    refuse_options({.compression = {.chunk_bytes = bytes}}, "chunk_bytes");
+  for (const auto codec : {format::Codec{format::kCodecCount}, format::Codec{9}})
+    refuse_options({.compression = {.codec = codec}}, "codec");
+  refuse_options({.compression = {.codec = format::Codec::store}, .automatic_codec = true},
+                 "codec");
   for (const auto& [codec, level] :
        {std::pair(format::Codec::store, 1), std::pair(format::Codec::zstd, 23),
         std::pair(format::Codec::zstd, -1), std::pair(format::Codec::lz4, 13),
         std::pair(format::Codec::plane_entropy, 1),
         std::pair(format::Codec::packed_exponents, 1)}) {
-    SaveOptions options = with(&SaveOptions::compression, codec);
-    options.compression_level = level;
-    refuse_options(options, "compression_level");
+    refuse_options({.compression = {.codec = codec, .level = level}}, "level");
   }
 }
 

@@ -68,16 +68,16 @@ BOOST_AUTO_TEST_CASE(compression_is_what_the_name_or_the_option_says) {
   };
   BOOST_TEST(start("a.zst", {}) == "\x28\xB5\x2F\xFD");
   BOOST_TEST(start("a.lz4", {}) == "\x04\x22\x4D\x18");
-  BOOST_TEST(start("b.zst", {.compression = BrainCompression::zstd, .compression_level = 19}) ==
-             "\x28\xB5\x2F\xFD");
-  BOOST_TEST(start("a.thalia", {.compression = BrainCompression::zstd}) == "THAL");
+  BOOST_TEST(start("b.zst", {.save = {.compression = {.codec = format::Codec::zstd,
+                                                      .level = 19}}}) == "\x28\xB5\x2F\xFD");
+  BOOST_TEST(start("a.thalia", {.save = {.compression = {.codec = format::Codec::zstd}}}) ==
+             "THAL");
   BOOST_TEST(Reader::open(folder.path() / "a.thalia").region("cortex").at("w_ff").chunk_count() ==
              1u);
-  for (const auto compression :
-       {BrainCompression::none, BrainCompression::lz4, BrainCompression::automatic}) {
-    expect<UsageError>([&] { start("c.zst", {.compression = compression}); },
-                       ErrorCode::bad_argument);
-  }
+  for (const SaveOptions& save : {SaveOptions{.compression = {.codec = format::Codec::store}},
+                                  SaveOptions{.compression = {.codec = format::Codec::lz4}},
+                                  SaveOptions{.automatic_codec = true}})
+    expect<UsageError>([&] { start("c.zst", {.save = save}); }, ErrorCode::bad_argument);
   BOOST_TEST(!names_in(folder.path()).contains("c.zst"));
 }
 
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_error_leaves_the_old_file_and_nothing_beside_it) {
     BrainSaveOptions cancelled;
     std::stop_source stop;
     stop.request_stop();
-    cancelled.save.cancel = stop.get_token();
+    cancelled.save.work.cancel = stop.get_token();
     expect<CancelledError>([&] { BrainCheckpoint::save(brain, path, cancelled); },
                            ErrorCode::cancelled);
     BOOST_TEST(same_state(BrainCheckpoint::load(path), brain));

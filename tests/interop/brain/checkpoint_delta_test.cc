@@ -67,8 +67,8 @@ struct Case {
 
 std::vector<Case> cases() {
   return {{"as it is", ".thalia", {}},
-          {"zstd chunks", ".thalia", {.compression = BrainCompression::zstd}},
-          {"lz4 chunks", ".thalia", {.compression = BrainCompression::lz4}},
+          {"zstd chunks", ".thalia", {.save = {.compression = {.codec = format::Codec::zstd}}}},
+          {"lz4 chunks", ".thalia", {.save = {.compression = {.codec = format::Codec::lz4}}}},
           {"wrapped", ".thalia.zst", {}},
           {"fp16", ".thalia", {.precision_policy = precision_policy("fp16")}},
           {"fp16, wrapped", ".thalia.lz4", {.precision_policy = precision_policy("fp16")}}};
@@ -188,7 +188,8 @@ BOOST_AUTO_TEST_CASE(a_policy_that_begins_with_a_delta_leaves_it_a_delta) {
   BrainState brain = first_state();
   BrainCheckpoint::save(brain, folder / "base.thalia");
   weights(brain).mutable_as<float>()[5] += 1;
-  const BrainSaveOptions half{.compression_level = 9, .precision_policy = precision_policy("fp16")};
+  const BrainSaveOptions half{.precision_policy = precision_policy("fp16"),
+                              .save = {.compression = {.level = 9}}};
   const BrainDeltaResult result = BrainCheckpoint::save_delta(
       brain, folder / "d.delta.thalia", folder / "base.thalia", {.brain = half});
   BOOST_TEST(result.converted_tensors > 0u);

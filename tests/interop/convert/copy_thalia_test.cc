@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(a_copy_says_all_that_the_original_says) {
                                {.checksum = format::ChecksumType::sha256},
                                {.checksum = format::ChecksumType::crc32},
                                {.leaves = format::LeafAlgorithm::sha256, .block_log2 = 12},
-                               {.compression = format::Codec::zstd, .chunk_bytes = 4096},
-                               {.compression = format::Codec::lz4}};
+                               {.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096}},
+                               {.compression = {.codec = format::Codec::lz4}}};
   for (const SaveOptions& save : saves) {
     const ConvertResult there = convert(folder / "a.thalia", folder / "b.thalia", fixed(save));
     BOOST_TEST(there.losses.empty());
@@ -48,8 +48,10 @@ BOOST_AUTO_TEST_CASE(a_copy_says_all_that_the_original_says) {
 
 BOOST_AUTO_TEST_CASE(compressed_files_can_be_compressed_otherwise) {
   const TemporaryFolder folder;
-  write_rich_checkpoint(folder / "a.thalia", fixed_identity({.compression = format::Codec::zstd}));
-  convert(folder / "a.thalia", folder / "b.thalia", fixed({.compression = format::Codec::lz4}));
+  write_rich_checkpoint(folder / "a.thalia",
+                        fixed_identity({.compression = {.codec = format::Codec::zstd}}));
+  convert(folder / "a.thalia", folder / "b.thalia",
+          fixed({.compression = {.codec = format::Codec::lz4}}));
   BOOST_TEST((describe(folder / "b.thalia") == describe(folder / "a.thalia")));
 }
 
@@ -64,7 +66,7 @@ BOOST_AUTO_TEST_CASE(decompression_is_bounded) {
   const TemporaryFolder folder;
   const std::vector<std::byte> zeros(100'000);
   {
-    Writer writer(folder / "a.thalia", {.compression = format::Codec::zstd});
+    Writer writer(folder / "a.thalia", {.compression = {.codec = format::Codec::zstd}});
     writer.add_tensor(writer.add_region({.name = "r"}),
                       {.name = "w", .dtype = DType::u8, .shape = {zeros.size()}}, zeros);
     writer.commit();

@@ -103,6 +103,15 @@ BOOST_AUTO_TEST_CASE(files_of_the_original_become_valid_ones_and_come_back) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tensors_are_compressed_as_the_options_say) {
+  const TemporaryFolder folder;
+  MigrateOptions options = quick();
+  options.save.compression.codec = format::Codec::zstd;
+  migrate(v01_data("full.thalia"), folder / "new.thalia", kCurrent, options);
+  const Reader reader = Reader::open(folder / "new.thalia");
+  BOOST_TEST((reader.header().flags & format::kFlagCompressed) != 0);
+}
+
 BOOST_AUTO_TEST_CASE(timestamp_and_steps_stay) {
   const TemporaryFolder folder;
   migrate(v01_data("full.thalia"), folder / "new.thalia", kCurrent, quick());

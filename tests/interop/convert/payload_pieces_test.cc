@@ -23,7 +23,8 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
   const std::vector<float> numbers = weights(23 * 300'000);
   const ByteSpan bytes = as_byte_span(numbers);
   {
-    Writer writer(folder / "a.thalia", fixed_identity({.compression = format::Codec::lz4}));
+    Writer writer(folder / "a.thalia",
+                  fixed_identity({.compression = {.codec = format::Codec::lz4}}));
     const RegionId region = writer.add_region({.name = "r"});
     writer.add_tensor(region, {.name = "w", .dtype = DType::f32, .shape = {23, 3, 100'000}}, bytes);
     writer.add_tensor(region, {.name = "spikes", .dtype = DType::f32, .shape = {numbers.size()}},
@@ -34,7 +35,7 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
   for (const unsigned threads : {1u, 3u}) {
     // Enough for the pieces and not for a whole tensor.
     ConvertOptions options = with_precision("weights=keep,r.*.w=fp16");
-    options.read.threads = threads;
+    options.read.work.threads = threads;
     options.read.limits.max_allocation_bytes = threads * (8u << 20);
     convert(folder / "a.thalia", folder / "b.thalia", options);
     convert(folder / "a.thalia", folder / "b.safetensors", options);

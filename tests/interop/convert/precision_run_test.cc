@@ -52,10 +52,12 @@ BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
   const ByteSpan singles = as_byte_span(numbers);
   const auto halves = as_type(DType::f32, DType::f16, singles);
   for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
-    write_checkpoint(folder / "a.thalia", {.compression = codec, .chunk_bytes = 4096}, "");
+    write_checkpoint(folder / "a.thalia", {.compression = {.codec = codec, .chunk_bytes = 4096}},
+                     "");
     for (const format::Codec target : {format::Codec::store, format::Codec::lz4}) {
-      const ConvertResult result = convert(folder / "a.thalia", folder / "b.thalia",
-                                           with_precision("fp16", {.compression = target}));
+      const ConvertResult result =
+          convert(folder / "a.thalia", folder / "b.thalia",
+                  with_precision("fp16", {.compression = {.codec = target}}));
       BOOST_TEST(verify(folder / "b.thalia").ok());
       const Reader reader = Reader::open(folder / "b.thalia");
       const auto is = [&](const char* name, DType dtype, ByteSpan bytes) {
@@ -169,8 +171,9 @@ BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
   writer.commit();
 
   for (const format::Codec target : {format::Codec::store, format::Codec::zstd}) {
-    const ConvertResult result = convert(folder / "a.thalia", folder / "b.thalia",
-                                         with_precision("fp16", {.compression = target}));
+    const ConvertResult result =
+        convert(folder / "a.thalia", folder / "b.thalia",
+                with_precision("fp16", {.compression = {.codec = target}}));
     BOOST_TEST(verify(folder / "b.thalia").ok());
     const Reader reader = Reader::open(folder / "b.thalia");
     const auto half = as_type(DType::f64, DType::f16, as_byte_span(one));
@@ -217,7 +220,7 @@ BOOST_AUTO_TEST_CASE(an_error_leaves_nothing) {
   write_checkpoint(folder / "a.thalia", {}, "");
   ConvertOptions options = with_precision("fp16");
   std::stop_source stop;
-  options.save.cancel = stop.get_token();
+  options.save.work.cancel = stop.get_token();
   stop.request_stop();
   BOOST_CHECK_EXCEPTION(convert(folder / "a.thalia", folder / "b.thalia", options), CancelledError,
                         has_code(ErrorCode::cancelled));

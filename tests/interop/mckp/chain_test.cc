@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(cycles_and_endless_chains_are_refused) {
   // All of equal content, so that every hash is right.
   const auto delta_of = [&](const std::string& key) {
     return mckp_bytes({{"t", tensor}},
-                      {.previous = MckpPrevious{key, result.content_hash}, .threads = 1},
+                      {.previous = MckpPrevious{key, result.content_hash}, .work = {.threads = 1}},
                       {{"t", tensor}});
   };
   storage.put("a", test::bytes_of(delta_of("b")));
@@ -111,8 +111,9 @@ BOOST_AUTO_TEST_CASE(cycles_and_endless_chains_are_refused) {
     BOOST_CHECK_EXCEPTION(MckpChain::open(storage, key), FormatError,
                           test::says(ErrorCode::inconsistent, "cycle"));
   for (unsigned i = 0; i < 1024; ++i)
-    storage.put(step(i), test::bytes_of(i == 0 ? mckp_bytes({{"t", tensor}}, {.threads = 1})
-                                               : delta_of(step(i - 1))));
+    storage.put(step(i),
+                test::bytes_of(i == 0 ? mckp_bytes({{"t", tensor}}, {.work = {.threads = 1}})
+                                      : delta_of(step(i - 1))));
   BOOST_TEST((MckpChain::open(storage, step(1023)).read("t") == tensor));
   storage.put(step(1024), test::bytes_of(delta_of(step(1023))));
   BOOST_CHECK_EXCEPTION(MckpChain::open(storage, step(1024)), FormatError,

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_back_by_key) {
   const test::TemporaryFolder folder;
   const auto storage = open_storage("local://" + folder.path().string());
   for (const Codec codec : {Codec::store, Codec::zstd, Codec::lz4, Codec::plane_entropy}) {
-    const CheckpointCompressor compressor({.codec = codec}, storage);
+    const CheckpointCompressor compressor({.compression = {.codec = codec}}, storage);
     const std::string key = "run/codec_" + std::to_string(static_cast<int>(codec));
     const CheckpointMeta meta = compressor.save(sample(3), key);
     check_same(compressor.load(key), sample(3));
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_held_are_refused) {
   checkpoint.tensors["s"] = Tensor::zeros(DType::f32, {3, 3}).to_coo();
   BOOST_CHECK_EXCEPTION(compressor.save(checkpoint, "a"), UsageError, bad);
   BOOST_TEST(compressor.storage().list().empty());
-  BOOST_CHECK_EXCEPTION(CheckpointCompressor({.compression_level = 99}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(CheckpointCompressor({.compression = {.level = 99}}), UsageError, bad);
   BOOST_CHECK_EXCEPTION(CheckpointCompressor({.quantization = QuantizationConfig{.bits = 12}}),
                         UsageError, bad);
 }

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_how_content_is_stored) {
   const NamedTensors turned{tensors[2], tensors[1], tensors[0]};
   MckpWriteResult one, two, three;
   mckp_bytes(tensors, {}, {}, &one);
-  mckp_bytes(turned, {.codec = Codec::lz4, .training_step = 5}, {}, &two);
+  mckp_bytes(turned, {.compression = {.codec = Codec::lz4}, .training_step = 5}, {}, &two);
   BOOST_TEST((one.content_hash == two.content_hash));
   const NamedTensors renamed{tensors[0], {"d", tensors[1].second}, tensors[2]};
   mckp_bytes(renamed, {}, {}, &three);
@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_threads_or_pieces) {
       const NamedTensors tensors{
           {"a", floats}, {"b", Tensor::zeros(DType::u8, {0})}, {"c", floats}};
       const auto bytes = mckp_bytes(
-          tensors, {.quantization = quantization, .content_digests = digests, .threads = threads},
+          tensors,
+          {.quantization = quantization, .content_digests = digests, .work = {.threads = threads}},
           {}, &result);
       if (error != nullptr) *error = result.largest_error;
       // Of what comes back, which is something else where codes took the place of numbers.
@@ -151,12 +152,12 @@ BOOST_AUTO_TEST_CASE(a_file_in_memory_is_the_file_that_a_sink_gets) {
       std::vector<std::byte> memory{std::byte{1}}, sunk;
       const auto add = [&](MckpWriter writer) {
         for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
-        return writer.finish();
+        return writer.commit();
       };
-      const MckpWriteResult one = add(MckpWriter(memory, {.codec = codec}));
+      const MckpWriteResult one = add(MckpWriter(memory, {.compression = {.codec = codec}}));
       const MckpWriteResult two = add(MckpWriter(
           ByteSink([&](ByteSpan piece) { sunk.insert(sunk.end(), piece.begin(), piece.end()); }),
-          {.codec = codec}));
+          {.compression = {.codec = codec}}));
       BOOST_TEST((memory == sunk));
       BOOST_TEST(one.file_bytes == memory.size());
       BOOST_TEST(two.file_bytes == sunk.size());

@@ -87,7 +87,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 // Everything is asked for; any error of the library is fine, any other is not.
 bool reads_whole(const std::string& bytes) {
-  MckpReadOptions options{.threads = 1};
+  MckpReadOptions options{.work = {.threads = 1}};
   options.limits.max_allocation_bytes = 1 << 22;
   try {
     const MckpFile file = open_bytes(bytes, options);

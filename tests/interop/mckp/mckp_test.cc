@@ -54,9 +54,10 @@ BOOST_AUTO_TEST_CASE(every_dtype_comes_back_through_every_codec) {
   }
   for (const Codec codec : kCodecs)
     for (const bool grouping : {false, true}) {
-      const std::string bytes =
-          mckp_bytes(tensors, {.codec = codec, .byte_grouping = grouping, .threads = 2});
-      const MckpFile file = open_bytes(bytes, {.verify = true, .threads = 2});
+      const std::string bytes = mckp_bytes(
+          tensors,
+          {.compression = {.codec = codec}, .byte_grouping = grouping, .work = {.threads = 2}});
+      const MckpFile file = open_bytes(bytes, {.verify = true, .work = {.threads = 2}});
       check_same(file, tensors);
       file.verify();
       BOOST_TEST(file.file_bytes() == bytes.size());
@@ -73,12 +74,13 @@ BOOST_AUTO_TEST_CASE(tensors_of_many_pieces_come_back) {
   for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::plane_entropy, Codec::packed_exponents})
     for (const unsigned threads : {1u, 3u}) {
       MckpWriteResult result;
-      const std::string bytes = mckp_bytes(
-          tensors, {.codec = codec, .level = 1, .memory_bytes = 1 << 20, .threads = threads}, {},
-          &result);
+      const std::string bytes = mckp_bytes(tensors,
+                                           {.compression = {.codec = codec, .level = 1},
+                                            .work = {.threads = threads, .memory_bytes = 1 << 20}},
+                                           {}, &result);
       BOOST_TEST(result.file_bytes == bytes.size());
       BOOST_TEST(result.tensors == 4u);
-      check_same(open_bytes(bytes, {.threads = threads}), tensors);
+      check_same(open_bytes(bytes, {.work = {.threads = threads}}), tensors);
     }
 }
 
@@ -86,15 +88,15 @@ BOOST_AUTO_TEST_CASE(bytes_do_not_depend_on_threads_or_on_where_they_waited) {
   const NamedTensors tensors{{"a", test::normal_f32({1'500'000}, 1)},
                              {"b", test::normal_bf16({100}, 2)},
                              {"c", test::random_tensor(DType::u8, {999}, 2)}};
-  const std::string once = mckp_bytes(tensors, {.threads = 1});
-  BOOST_TEST((once == mckp_bytes(tensors, {.threads = 4})));
-  BOOST_TEST((once == mckp_bytes(tensors, {.memory_bytes = 0, .threads = 2})));
+  const std::string once = mckp_bytes(tensors, {.work = {.threads = 1}});
+  BOOST_TEST((once == mckp_bytes(tensors, {.work = {.threads = 4}})));
+  BOOST_TEST((once == mckp_bytes(tensors, {.work = {.threads = 2, .memory_bytes = 0}})));
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_shrink_is_stored) {
   const NamedTensors tensors{{"noise", test::random_tensor(DType::u8, {10'000}, 1)},
                              {"zeros", Tensor::zeros(DType::f32, {10'000})}};
-  const MckpFile file = open_bytes(mckp_bytes(tensors, {.codec = Codec::zstd}));
+  const MckpFile file = open_bytes(mckp_bytes(tensors, {.compression = {.codec = Codec::zstd}}));
   BOOST_TEST((file.find("noise")->method == MckpMethod{}));
   BOOST_TEST(file.find("noise")->compressed_size == 10'000u);
   BOOST_TEST((file.find("zeros")->method ==
@@ -109,12 +111,12 @@ BOOST_AUTO_TEST_CASE(weights_reach_the_ratio_of_their_entropy) {
     return static_cast<double>(mckp_bytes(tensors, options).size());
   };
   const double raw = 2 << 20;
-  BOOST_TEST(raw / size({.codec = Codec::zstd, .level = 1}) > 1.35);
-  BOOST_TEST(raw / size({.codec = Codec::packed_exponents}) > 1.4);
-  BOOST_TEST(raw / size({.codec = Codec::plane_entropy}) > 1.45);
+  BOOST_TEST(raw / size({.compression = {.codec = Codec::zstd, .level = 1}}) > 1.35);
+  BOOST_TEST(raw / size({.compression = {.codec = Codec::packed_exponents}}) > 1.4);
+  BOOST_TEST(raw / size({.compression = {.codec = Codec::plane_entropy}}) > 1.45);
   // Grouping is what makes zstd see the exponents.
-  BOOST_TEST(size({.codec = Codec::zstd, .level = 1}) <
-             size({.codec = Codec::zstd, .level = 1, .byte_grouping = false}));
+  BOOST_TEST(size({.compression = {.codec = Codec::zstd, .level = 1}}) <
+             size({.compression = {.codec = Codec::zstd, .level = 1}, .byte_grouping = false}));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_on_disk_is_mapped_and_read_one_tensor_at_a_time) {
@@ -126,10 +128,10 @@ BOOST_AUTO_TEST_CASE(a_file_on_disk_is_mapped_and_read_one_tensor_at_a_time) {
                                         .metadata = R"({"lr":0.1,"note":"x"})",
                                         .durability = Durability::none});
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
-  const MckpWriteResult result = writer.finish();
+  const MckpWriteResult result = writer.commit();
   BOOST_TEST(std::filesystem::file_size(folder / "a.mckp") == result.file_bytes);
   BOOST_TEST(test::list_folder(folder.path()).size() == 1u);
-  BOOST_CHECK_EXCEPTION(writer.finish(), UsageError, test::has_code(ErrorCode::wrong_state));
+  BOOST_CHECK_EXCEPTION(writer.commit(), UsageError, test::has_code(ErrorCode::wrong_state));
   BOOST_CHECK_EXCEPTION(writer.add("x", Tensor()), UsageError,
                         test::has_code(ErrorCode::wrong_state));
 
@@ -169,7 +171,7 @@ BOOST_AUTO_TEST_CASE(quantized_numbers_lie_within_half_a_step) {
       MckpWriteResult result;
       const std::string bytes = mckp_bytes(
           tensors,
-          {.codec = codec,
+          {.compression = {.codec = codec},
            .quantization = MckpQuantizationOptions{.bits = bits, .exclude = {"optimizer.*"}}},
           {}, &result);
       const MckpFile file = open_bytes(bytes);
@@ -208,7 +210,8 @@ BOOST_AUTO_TEST_CASE(two_bit_codes_are_what_their_arithmetic_says) {
   const std::vector<float> numbers{-1.0f, 2.0f, 0.4f, 0.6f, 1.5f};
   const NamedTensors tensors{{"w", Tensor::copy_of<float>({5}, numbers)}};
   const std::string bytes = mckp_bytes(
-      tensors, {.codec = Codec::store, .quantization = MckpQuantizationOptions{.bits = 2}});
+      tensors,
+      {.compression = {.codec = Codec::store}, .quantization = MckpQuantizationOptions{.bits = 2}});
   const MckpFile file = open_bytes(bytes);
   const MckpTensor& stored = *file.find("w");
   BOOST_TEST((stored.quantization == MckpQuantization{.bits = 2, .minimum = -1.0, .scale = 1.0}));
@@ -227,8 +230,9 @@ BOOST_AUTO_TEST_CASE(wrong_requests_are_refused) {
     return MckpWriter([&](ByteSpan piece) { ignored += test::text_of(piece); }, options);
   };
   const auto bad = test::has_code(ErrorCode::bad_argument);
-  BOOST_CHECK_EXCEPTION(writer_of({.level = 23}), UsageError, bad);
-  BOOST_CHECK_EXCEPTION(writer_of({.codec = Codec::lz4, .level = 13}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(writer_of({.compression = {.level = 23}}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(writer_of({.compression = {.codec = Codec::lz4, .level = 13}}), UsageError,
+                        bad);
   BOOST_CHECK_EXCEPTION(writer_of({.metadata = "[]"}), UsageError, bad);
   BOOST_CHECK_EXCEPTION(writer_of({.quantization = MckpQuantizationOptions{.bits = 9}}), UsageError,
                         bad);
@@ -244,11 +248,11 @@ BOOST_AUTO_TEST_CASE(wrong_requests_are_refused) {
   BOOST_CHECK_EXCEPTION(writer.add("s", Tensor::zeros(DType::f32, {2, 2}).to_csr()), UsageError,
                         bad);
   writer.add(std::string(65'535, 'n'), Tensor());
-  BOOST_TEST(writer.finish().tensors == 2u);
+  BOOST_TEST(writer.commit().tensors == 2u);
 
   std::stop_source stop;
   stop.request_stop();
-  MckpWriter stopped = writer_of({.cancel = stop.get_token()});
+  MckpWriter stopped = writer_of({.work = {.cancel = stop.get_token()}});
   BOOST_CHECK_THROW(stopped.add("a", Tensor()), CancelledError);
 }
 

@@ -63,7 +63,7 @@ void write(const MckpWriteOptions& options, DType dtype) {
   for (std::uint64_t i = 0; i < 8; ++i)
     writer.add(std::to_string(i),
                Tensor::borrow(dtype, {kMiB / width}, ByteSpan(noise()).subspan(i * kMiB, kMiB)));
-  const MckpWriteResult result = writer.finish();
+  const MckpWriteResult result = writer.commit();
   if (result.original_size != 48 * kMiB || written != result.file_bytes)
     throw std::logic_error("not what was written");
 }
@@ -79,10 +79,9 @@ BOOST_AUTO_TEST_CASE(compressing_stays_within_its_memory_whatever_its_threads) {
         BOOST_TEST_CONTEXT(memory / kMiB << " MiB, " << threads << " threads, codec "
                                          << static_cast<int>(codec))
         check_peak(memory + kSlack, [&] {
-          write({.codec = codec,
-                 .memory_bytes = memory,
+          write({.compression = {.codec = codec},
                  .temporary_folder = folder.path(),
-                 .threads = threads},
+                 .work = {.threads = threads, .memory_bytes = memory}},
                 DType::bf16);
         });
       }
@@ -95,7 +94,8 @@ BOOST_AUTO_TEST_CASE(compressing_into_memory_makes_no_file_and_holds_the_result_
   checkpoint.tensors["large"] = Tensor::borrow(DType::u8, {noise().size()}, noise());
   check_peak(noise().size() + 40 * kMiB + kSlack, [&] {
     ::setenv("TMPDIR", (folder / "none").c_str(), 1);
-    const CheckpointCompressor compressor({.codec = Codec::store, .memory_bytes = 40 * kMiB});
+    const CheckpointCompressor compressor(
+        {.compression = {.codec = Codec::store}, .work = {.memory_bytes = 40 * kMiB}});
     const CompressedCheckpoint compressed = compressor.compress(checkpoint);
     if (compressed.bytes.size() < noise().size()) throw std::logic_error("no bytes");
   });

@@ -51,7 +51,7 @@ std::string mckp_bytes(const NamedTensors& tensors, const MckpWriteOptions& opti
       if (base_name == name) base = base_tensor;
     writer.add(name, tensor, base);
   }
-  const MckpWriteResult done = writer.finish();
+  const MckpWriteResult done = writer.commit();
   if (result != nullptr) *result = done;
   return bytes;
 }

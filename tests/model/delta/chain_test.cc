@@ -109,9 +109,9 @@ struct Links {
   explicit Links(std::uint64_t seed, const DeltaOptions& options) {
     Walk walk(seed);
     fs::path last = folder / "base.thalia";
-    save_full(
-        walk.state(), last,
-        {.compression = format::Codec::zstd, .chunk_bytes = 4096, .durability = Durability::none});
+    save_full(walk.state(), last,
+              {.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096},
+               .durability = Durability::none});
     for (int i = 1; i <= kLinks; ++i) {
       walk.step();
       const fs::path path = folder / (std::to_string(i) + ".delta.thalia");
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       const format::Codec codecs[] = {format::Codec::zstd, format::Codec::lz4,
                                       format::Codec::store};
-      const Links links(seed, {.compression = codecs[seed % 3], .chunk_bytes = 4096});
+      const Links links(seed, {.compression = {.codec = codecs[seed % 3], .chunk_bytes = 4096}});
       for (const auto& [path, state] : links.files) check_chain(ChainReader::open(path), state);
       const fs::path full = links.folder / "full.thalia";
       const ResolveResult result =
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
 }
 
 BOOST_AUTO_TEST_CASE(any_part_of_a_tensor_is_what_the_whole_has_there) {
-  const Links links(11, {.chunk_bytes = 4096});
+  const Links links(11, {.compression = {.chunk_bytes = 4096}});
   const ChainReader chain = ChainReader::open(links.files.back().first);
   std::mt19937_64 random(1);
   for (const auto& [region, tensors] : links.files.back().second.regions) {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(any_part_of_a_tensor_is_what_the_whole_has_there) {
 BOOST_AUTO_TEST_CASE(with_a_threshold_no_error_of_a_chain_reaches_it) {
   double worst_of_all = 0;
   for (std::uint64_t seed = 21; seed <= 26; ++seed) {
-    const Links links(seed, {.threshold = kThreshold, .chunk_bytes = 4096});
+    const Links links(seed, {.threshold = kThreshold, .compression = {.chunk_bytes = 4096}});
     for (const auto& [path, state] : links.files) {
       const ChainReader chain = ChainReader::open(path);
       for (const auto& [region, tensors] : state.regions) {

@@ -58,8 +58,9 @@ struct Way {
 const std::vector<Way> kWays = {
     {"delta against files",
      [](const Files& files) {
-       write_delta(delta_state(sample(3)), ChainReader::open(files.first, {.read = {.threads = 1}}),
-                   files.target, {.threads = 1});
+       write_delta(delta_state(sample(3)),
+                   ChainReader::open(files.first, {.read = {.work = {.threads = 1}}}), files.target,
+                   {.work = {.threads = 1}});
      }},
     {"delta against memory",
      [](const Files& files) {
@@ -67,10 +68,11 @@ const std::vector<Way> kWays = {
                              .identity = files.first_saved.identity,
                              .state = delta_state(sample(1)),
                              .digests = files.first_saved.digests};
-       write_delta(delta_state(sample(3)), base, files.target, {.threads = 1});
+       write_delta(delta_state(sample(3)), base, files.target, {.work = {.threads = 1}});
      }},
     {"resolve", [](const Files& files) {
-       resolve(files.first, files.target, {.read = {.threads = 1}}, {.threads = 1});
+       resolve(files.first, files.target, {.read = {.work = {.threads = 1}}},
+               {.work = {.threads = 1}});
      }}};
 
 // @return whether it is the new file.
@@ -126,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_is_resolved_has_no_name_and_nothing_of_it_is_l
           ::setenv("TMPDIR", temporary.c_str(), 1);
           const ResolvedFile resolved(files.first,
                                       in_temporary_folder ? fs::path() : files.folder.path(),
-                                      {.read = {.threads = 1}});
+                                      {.read = {.work = {.threads = 1}}});
           if (names(files.folder.path()) != before) throw std::runtime_error("a name");
           check_chain(ChainReader::open(resolved.reader()), sample(1));
         };

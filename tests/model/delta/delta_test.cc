@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
     if (step % 4 == 1) state.regions["new" + std::to_string(step)]["b"].tensor = w;
     if (step == 12) state.regions.erase("new1");
     const auto path = folder / (std::to_string(step) + ".delta.thalia");
-    DeltaOptions options{.compression = kCodecs[step % 3], .chunk_bytes = 4096};
+    DeltaOptions options{.compression = {.codec = kCodecs[step % 3], .chunk_bytes = 4096}};
     const DeltaResult result = save_delta(state, links.back().first, path, options);
     BOOST_TEST(result.depth == step);
     if (step == 12) BOOST_TEST((result.removed_regions == std::vector<std::string>{"new1"}));
@@ -263,8 +263,8 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
       check_chain(ChainReader::open(path, {.read = {.access = Access::copied}}), saved);
     }
   }
-  const ResolveResult full =
-      resolve(links.back().first, folder / "full.thalia", {}, {.compression = format::Codec::zstd});
+  const ResolveResult full = resolve(links.back().first, folder / "full.thalia", {},
+                                     {.compression = {.codec = format::Codec::zstd}});
   BOOST_TEST(full.depth == 20);
   check_chain(ChainReader::open(folder / "full.thalia"), state);
   BOOST_TEST(verify(folder / "full.thalia").ok());
@@ -313,12 +313,22 @@ BOOST_AUTO_TEST_CASE(without_compression_nothing_is_compressed) {
   few.mutable_as<float>()[5] = 1;
   save_full({.regions = {{"r", {{"all", {before}}, {"few", {before}}}}}}, folder.base);
   const SampleState after{.regions = {{"r", {{"all", {all}}, {"few", {few}}}}}};
-  const DeltaResult result =
-      save_delta(after, folder.base, folder.delta, {.compression = format::Codec::store});
+  const DeltaResult result = save_delta(after, folder.base, folder.delta,
+                                        {.compression = {.codec = format::Codec::store}});
   BOOST_TEST(result.whole == 1u);
   BOOST_TEST(result.lists == 1u);
   const Reader reader = Reader::open(folder.delta);
   BOOST_TEST((reader.header().flags & format::kFlagCompressed) == 0);
+  check_chain(ChainReader::open(folder.delta), after);
+}
+
+BOOST_AUTO_TEST_CASE(a_level_alone_is_one_of_zstd) {
+  const Folder folder;
+  save_full({.regions = {{"r", {{"few", {Tensor::zeros(DType::f32, {4})}}}}}}, folder.base);
+  const SampleState after{.regions = {{"r", {{"all", {Tensor::zeros(DType::f32, {100, 300})}}}}}};
+  save_delta(after, folder.base, folder.delta, {.compression = {.level = 9}});
+  const auto codecs = Reader::open(folder.delta).region("r").at("all").codecs();
+  BOOST_TEST((codecs == std::vector{format::Codec::zstd}));
   check_chain(ChainReader::open(folder.delta), after);
 }
 

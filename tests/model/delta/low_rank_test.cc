@@ -55,9 +55,11 @@ Tensor matrix(DType dtype, const std::vector<double>& numbers) {
 
 DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem::path& now,
                        const std::filesystem::path& target, const LowRankOptions& options) {
-  return write_delta(
-      delta_state(ChainReader::open(now)), ChainReader::open(base), target,
-      {.low_rank = options, .timestamp = 1767225600, .durability = Durability::none, .threads = 2});
+  return write_delta(delta_state(ChainReader::open(now)), ChainReader::open(base), target,
+                     {.low_rank = options,
+                      .timestamp = 1767225600,
+                      .durability = Durability::none,
+                      .work = {.threads = 2}});
 }
 
 Tensor read(const std::filesystem::path& path, std::string_view name) {

@@ -102,7 +102,8 @@ DeltaState state(std::uint64_t step) {
 }
 
 void save_base(const fs::path& path, std::uint64_t step) {
-  Writer writer(path, {.compression = format::Codec::lz4, .durability = Durability::none});
+  Writer writer(path,
+                {.compression = {.codec = format::Codec::lz4}, .durability = Durability::none});
   writer.set_training_steps(step);
   const DeltaState all = state(step);
   const RegionId region = writer.add_region(all.regions[0].spec);
@@ -124,10 +125,9 @@ void save_base(const fs::path& path, std::uint64_t step) {
 }
 
 DeltaOptions delta_options() {
-  return {.compression = format::Codec::lz4,
+  return {.compression = {.codec = format::Codec::lz4},
           .durability = Durability::none,
-          .threads = 2,
-          .memory_bytes = kMemory};
+          .work = {.threads = 2, .memory_bytes = kMemory}};
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ DeltaOptions delta_options() {
 BOOST_AUTO_TEST_CASE(a_delta_of_large_tensors_is_written_and_resolved_in_little_memory) {
   const TemporaryFolder folder;
   save_base(folder / "0.thalia", 0);
-  const ChainOptions chain{.read = {.threads = 2}};
+  const ChainOptions chain{.read = {.work = {.threads = 2}}};
   check_peak([&] {
     const ChainReader base = ChainReader::open(folder / "0.thalia", chain);
     write_delta(state(1), base, folder / "1.delta.thalia", delta_options());
@@ -151,10 +151,9 @@ BOOST_AUTO_TEST_CASE(a_delta_of_large_tensors_is_written_and_resolved_in_little_
   BOOST_TEST((top.region("large").at("difference").encoding() != Encoding::dense));
   check_peak([&] {
     resolve(folder / "2.delta.thalia", folder / "full.thalia", chain,
-            {.compression = format::Codec::lz4,
+            {.compression = {.codec = format::Codec::lz4},
              .durability = Durability::none,
-             .memory_bytes = kMemory,
-             .threads = 2});
+             .work = {.threads = 2, .memory_bytes = kMemory}});
   });
   const ChainReader full = ChainReader::open(folder / "full.thalia");
   const TensorView grown = full.reader().region("large").at("grown");

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(compression_and_checksums_are_no_difference) {
   const std::vector<float> values(10'000, 0.5f);
   for (const bool later : {false, true}) {
     SaveOptions options;
-    options.compression = later ? format::Codec::zstd : format::Codec::store;
+    options.compression.codec = later ? format::Codec::zstd : format::Codec::store;
     options.checksum = later ? format::ChecksumType::crc32 : format::ChecksumType::block_tree;
     Writer writer(folder / (later ? "b" : "a"), options);
     writer.add_tensor(writer.add_region({.name = "r"}), {.name = "w", .shape = {10'000}},
@@ -252,7 +252,8 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_it) {
   });
   std::stop_source stop;
   stop.request_stop();
-  BOOST_CHECK_THROW(pair.diff({.values = true, .cancel = stop.get_token()}), CancelledError);
+  BOOST_CHECK_THROW(pair.diff({.values = true, .work = {.cancel = stop.get_token()}}),
+                    CancelledError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

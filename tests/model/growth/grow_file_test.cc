@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(what_was_compressed_is_compressed_again) {
     BrainRegion& region = state.regions.add("r", {.n_neurons = 100});
     region.weights()["w"] = Tensor::zeros(DType::f32, {100, 500});
     SaveOptions options = steady_options();
-    options.compression = codec;
+    options.compression.codec = codec;
     const File file(state, {.sparse = SparseStorage::dense}, options);
     BOOST_REQUIRE(!Reader::open(file.path).region("r").at("w").is_raw());
     grow_file(file.path, "r", 10, {.sparsity = 0}, kSteady);
@@ -194,6 +194,18 @@ BOOST_AUTO_TEST_CASE(what_was_compressed_is_compressed_again) {
     BOOST_TEST((grown.shape() == Shape{110, 500}));
     BOOST_TEST(verify(file.path).ok());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_codec_that_is_named_takes_the_place_of_the_one_before) {
+  BrainState state;
+  state.regions.add("r", {.n_neurons = 100}).weights()["w"] = Tensor::zeros(DType::f32, {100, 500});
+  SaveOptions options = steady_options();
+  options.compression.codec = format::Codec::zstd;
+  const File file(state, {.sparse = SparseStorage::dense}, options);
+  AppendOptions raw = kSteady;
+  raw.compression.codec = format::Codec::store;
+  grow_file(file.path, "r", 10, {.sparsity = 0}, raw);
+  BOOST_TEST(Reader::open(file.path).region("r").at("w").is_raw());
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_written_where_nothing_grows) {
@@ -244,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) 
   grow_output(grown, "cortex", 2);
   AppendOptions options = kSteady;
   options.durability = Durability::full;
-  options.threads = 1;
+  options.work.threads = 1;
   std::set<bool> seen;
   for (unsigned call = 0;; ++call) {
     BOOST_TEST_CONTEXT("call " << call) {

@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(gives_the_same_bytes_on_any_number_of_threads) {
     std::vector<std::string> payloads;
     for (const unsigned threads : {1U, 3U}) {
       QuantizeFileOptions options = kQuiet;
-      options.save.threads = threads;
+      options.save.work.threads = threads;
       options.save.file_uuid.emplace();
       quantize_file(folder / "in", folder / "out", {.bits = 3, .adaptive = adaptive}, options);
       payloads.push_back(read_file(folder / "out"));
@@ -307,13 +307,17 @@ BOOST_AUTO_TEST_CASE(lives_in_chunks_and_through_compact_and_append) {
   const Tensor tensor = tensor_of(DType::f32, {50'000}, numbers);
   write_layer(folder / "in", {{"w", tensor}});
   QuantizeFileOptions options = kQuiet;
-  options.save.compression = format::Codec::zstd;
-  options.save.chunk_bytes = 4096;
+  options.save.compression.codec = format::Codec::zstd;
+  options.save.compression.chunk_bytes = 4096;
   quantize_file(folder / "in", folder / "out", {.bits = 5}, options);
   const TensorView view = layer_tensor(folder / "out", "w");
   BOOST_TEST(view.chunk_count() > 1u);
   BOOST_TEST(verify(folder / "out").ok());
   const Tensor restored = Tensor::from(view);
+  options.save.compression.codec.reset();
+  options.save.automatic_codec = true;
+  quantize_file(folder / "in", folder / "automatic", {.bits = 5}, options);
+  BOOST_TEST(bool(Tensor::from(layer_tensor(folder / "automatic", "w")) == restored));
   compact(folder / "out", folder / "compact");
   BOOST_TEST(verify(folder / "compact").ok());
   BOOST_TEST(bool(Tensor::from(layer_tensor(folder / "compact", "w")) == restored));
