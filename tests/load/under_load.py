@@ -31,6 +31,13 @@ def run(times, command):
     return 0
 
 
+def end_children():
+    """The loops, and the program, which SIGTERM may have found started and not yet in any variable."""
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        for child in file.read().split():
+            os.kill(int(child), signal.SIGKILL)
+
+
 def main():
     times, loops, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     if times < 1 or loops < 1 or not command:
@@ -44,9 +51,9 @@ def main():
             process.start()
         return run(times, command)
     finally:
+        end_children()
         for process in busy:
             if process.pid is not None:
-                process.kill()
                 process.join()
 
 
