@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -33,7 +32,6 @@ namespace {
 // since it was mapped. Another look finds the new header whole, or a newer append: as long as the
 // file changes, there is no end to the looks. A file that stays as it is is damaged.
 constexpr int kSameLooks = 3;
-constexpr auto kPause = std::chrono::milliseconds(1);  // a writer may wait for its processor
 
 // What a thread brings into memory at a time; below it, starting another takes longer.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
@@ -89,7 +87,7 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
       same_looks = 1;
     } else {
       ++same_looks;
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::yield();  // a writer may wait for its processor
     }
   }
 }
