@@ -21,10 +21,7 @@ constexpr std::size_t kMostErrorsKept = 100;
 constexpr std::uint64_t kTouchedTogether = 2 << 20;
 
 AsyncSaveOptions checked(AsyncSaveOptions options) {
-  if (options.max_unfinished < 1 || options.max_unfinished > 1024) {
-    fail_argument(ErrorCode::bad_argument, "max_unfinished", std::to_string(options.max_unfinished),
-                  "1 to 1024");
-  }
+  check_option("max_unfinished", options.max_unfinished, 1, 1024);
   if (options.niceness < 0 || options.niceness > 19) {
     fail_argument(ErrorCode::bad_argument, "niceness", std::to_string(options.niceness), "0 to 19");
   }

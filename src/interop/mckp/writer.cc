@@ -63,10 +63,7 @@ void check_options(const MckpWriteOptions& options) {
     fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
                   fmt::format("{} to {}", range.lowest, range.highest));
   }
-  if (options.quantization && (options.quantization->bits < 1 || options.quantization->bits > 8)) {
-    fail_argument(ErrorCode::bad_argument, "bits", std::to_string(options.quantization->bits),
-                  "1 to 8");
-  }
+  if (options.quantization) check_option("bits", options.quantization->bits, 1, 8);
   check_metadata(options.metadata);
   if (options.previous) check_storage_key(options.previous->key);
 }
