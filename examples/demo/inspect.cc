@@ -43,7 +43,7 @@ void load_region(const thalia::RegionView& region) {
 std::string granularity(const thalia::Reader& reader) {
   const thalia::format::Header& header = reader.header();
   std::string text = "counted in whole pages";
-  if (header.checksum_type == static_cast<std::uint8_t>(thalia::format::ChecksumType::block_tree)) {
+  if (header.checksum_type == thalia::format::ChecksumType::block_tree) {
     text += ", and checked in blocks of " +
             bytes_text(static_cast<double>(std::uint64_t{1} << header.integrity_block_log2));
   }

@@ -1,6 +1,7 @@
 // Byte spans: how payloads enter and leave the library. Nothing here owns memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,5 +32,8 @@ struct Digest256 {
   std::uint8_t bytes[32] = {};
   friend bool operator==(const Digest256&, const Digest256&) = default;
 };
+
+/// A UUID of RFC 9562: its bytes in the order in which they are printed.
+using Uuid = std::array<std::uint8_t, 16>;
 
 }  // namespace thalia

@@ -11,7 +11,6 @@
 // docs/deltas.md, "Delta files".
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -169,8 +168,8 @@ struct DeltaOptions {
   Compression compression{};
   format::ChecksumType checksum = format::ChecksumType::block_tree;
   format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
-  std::optional<std::uint64_t> timestamp{};                 ///< as SaveOptions'
-  std::optional<std::array<std::uint8_t, 16>> file_uuid{};  ///< as SaveOptions'
+  std::optional<std::uint64_t> timestamp{};  ///< as SaveOptions'
+  std::optional<Uuid> file_uuid{};           ///< as SaveOptions'
   Durability durability = Durability::full;
   /// Its memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
   /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.

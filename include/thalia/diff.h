@@ -37,12 +37,8 @@ struct FieldDiff {
 
 /// What the directory says of a tensor.
 struct TensorFacts {
-  DType dtype = DType::f32;
-  Shape shape{};
+  TensorLayout layout{};
   Role role = Role::weights;
-  Encoding encoding = Encoding::dense;
-  std::uint64_t nnz = 0;
-  bool wide_indices = false;
   std::uint64_t logical_bytes = 0;
   Digest128 content_hash{};
 };
@@ -68,12 +64,13 @@ struct TensorDiff {
   std::optional<ValueDiff> values{};  ///< of changed tensors, where DiffOptions asked for it
 
   // Of changed tensors.
-  bool dtype_changed() const noexcept { return before->dtype != after->dtype; }
-  bool shape_changed() const noexcept { return before->shape != after->shape; }
+  bool dtype_changed() const noexcept { return before->layout.dtype != after->layout.dtype; }
+  bool shape_changed() const noexcept { return before->layout.shape != after->layout.shape; }
   bool role_changed() const noexcept { return before->role != after->role; }
   /// Also from narrow to wide indices.
   bool encoding_changed() const noexcept {
-    return before->encoding != after->encoding || before->wide_indices != after->wide_indices;
+    return before->layout.encoding != after->layout.encoding ||
+           before->layout.wide_indices != after->layout.wide_indices;
   }
   /// The logical bytes, by their hashes; those of a tensor with another encoding always differ.
   bool content_changed() const noexcept;

@@ -1,7 +1,6 @@
 // What tells a .thalia file from every other: what a delta names its base by.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "thalia/bytes.h"
@@ -11,7 +10,7 @@ namespace thalia {
 /// As the save that wrote the file knows it, and the file's header says.
 struct FileIdentity {
   Digest256 closing_checksum;
-  std::array<std::uint8_t, 16> file_uuid{};
+  Uuid file_uuid{};
   std::uint64_t generation = 0;   ///< 1 or more; 0 is no file's
   std::uint64_t file_length = 0;  ///< in bytes; of a delta, of its container
   std::uint64_t training_steps = 0;

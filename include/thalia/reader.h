@@ -8,7 +8,6 @@
 // docs/format.md, "Reading".
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -35,7 +34,7 @@ struct ConnectionView {
 struct DeltaBase {
   std::string path;    ///< as stored: from the delta's folder, or absolute
   Digest256 checksum;  ///< the closing checksum that the base has to have
-  std::array<std::uint8_t, 16> uuid;
+  Uuid uuid;
   std::uint64_t generation = 0;
   std::uint64_t file_bytes = 0;  ///< of the base's container
   std::uint64_t step = 0;        ///< training steps of the base

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,11 +17,9 @@
 #include "thalia/format/chunk.h"
 #include "thalia/format/tensor.h"
 #include "thalia/shape.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia {
-
-using format::Encoding;
-using format::Role;
 
 std::string_view role_name(Role role) noexcept;
 std::optional<Role> role_from_name(std::string_view name) noexcept;
@@ -28,6 +27,7 @@ std::string_view encoding_name(Encoding encoding) noexcept;
 /// "store", "packed_exponents": the enumerator.
 std::string_view codec_name(format::Codec codec) noexcept;
 
+/// The fields of a layout stand here beside name and role, so that all are declared in one list.
 struct TensorSpec {
   /// Up to 65,535 bytes of UTF-8, unique in its region. The dotted names of PyTorch are kept whole.
   std::string name;
@@ -38,6 +38,17 @@ struct TensorSpec {
   std::uint64_t nnz = 0;                ///< stored elements of csr and coo
   bool wide_indices =
       false;  ///< csr and coo: u64 index arrays; needed where nnz or an extent passes 2^32 - 1
+
+  static TensorSpec of(std::string name, const TensorLayout& layout, Role role = Role::weights) {
+    return {.name = std::move(name),
+            .dtype = layout.dtype,
+            .shape = layout.shape,
+            .role = role,
+            .encoding = layout.encoding,
+            .nnz = layout.nnz,
+            .wide_indices = layout.wide_indices};
+  }
+  TensorLayout layout() const { return {dtype, shape, encoding, nnz, wide_indices}; }
 };
 
 /// A compressed sparse row matrix. Index is u32 or u64. values: nnz elements of the tensor's dtype.
@@ -75,13 +86,14 @@ class TensorView {
  public:
   // Described by the directory; no payload is touched.
   std::string_view name() const noexcept { return name_; }  ///< points into the mapping
-  Role role() const noexcept { return static_cast<Role>(entry_->role); }
-  Encoding encoding() const noexcept { return static_cast<Encoding>(entry_->encoding); }
-  DType dtype() const noexcept { return static_cast<DType>(entry_->dtype); }
+  Role role() const noexcept { return entry_->role; }
+  Encoding encoding() const noexcept { return entry_->encoding; }
+  DType dtype() const noexcept { return entry_->dtype; }
   const Shape& shape() const noexcept { return shape_; }
   std::uint64_t element_count() const noexcept { return element_count_; }
   std::uint64_t nnz() const noexcept { return entry_->nnz; }
   bool wide_indices() const noexcept { return entry_->flags & format::kTensorWideIndices; }
+  TensorLayout layout() const { return {dtype(), shape_, encoding(), nnz(), wide_indices()}; }
   /// Bytes of the tensor in its own encoding, decompressed: of a csr tensor its three arrays.
   std::uint64_t logical_bytes() const noexcept { return entry_->logical_length; }
   std::uint64_t stored_bytes() const noexcept { return entry_->stored_length; }

@@ -21,17 +21,6 @@
 
 namespace thalia {
 
-/// What tells how a tensor's bytes are to be read.
-struct TensorLayout {
-  DType dtype = DType::f32;
-  Shape shape{};
-  Encoding encoding = Encoding::dense;  ///< dense, csr (rank 2) or coo (rank 1 and up)
-  std::uint64_t nnz = 0;                ///< stored elements of csr and coo
-  bool wide_indices = false;            ///< csr and coo: indices are u64, else u32
-
-  friend bool operator==(const TensorLayout&, const TensorLayout&) = default;
-};
-
 /// Copies share their bytes; the first change of one of them gives it bytes of its own, so that a
 /// copy behaves as one and costs a pointer. Bytes are owned, borrowed from the caller, or those of
 /// an open file. Const access is safe from any number of threads; a Tensor that is changed is

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "thalia/format/constants.h"
-#include "thalia/format/delta.h"
 
 namespace thalia::format {
 namespace {
@@ -26,46 +26,52 @@ bool append_values(SparseParts& parts, DType dtype, std::uint64_t nnz) {
 
 }  // namespace
 
-std::optional<SparseParts> csr_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
-                                     bool wide) noexcept {
-  if (shape.rank() != 2 || dtype_is_packed(dtype)) return std::nullopt;
+Shape shape_of(const TensorEntry& entry) noexcept {
+  std::uint64_t extents[kMaxDimensions];
+  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
+  return Shape(std::span<const std::uint64_t>(extents, entry.ndim));
+}
+
+TensorLayout layout_of(const TensorEntry& entry) noexcept {
+  return {entry.dtype, shape_of(entry), entry.encoding, entry.nnz,
+          (entry.flags & kTensorWideIndices) != 0};
+}
+
+TensorLayout layout_of(const DeltaTensor& side, DType dtype, const Shape& shape) noexcept {
+  return {dtype, shape, side.encoding, side.nnz, side.flags != 0};
+}
+
+std::optional<SparseParts> sparse_parts(const TensorLayout& layout) noexcept {
+  const auto& [dtype, shape, encoding, nnz, wide] = layout;
+  if (dtype_is_packed(dtype)) return std::nullopt;
   const std::uint64_t width = wide ? 8 : 4;
   SparseParts parts;
-  std::uint64_t pointers;
-  if (__builtin_add_overflow(shape[0], 1, &pointers)) return std::nullopt;
-  if (!append(parts, parts.row_pointers, pointers, width, width)) return std::nullopt;
-  if (!append(parts, parts.indices, nnz, width, width)) return std::nullopt;
+  std::uint64_t indices = nnz;
+  if (encoding == Encoding::csr) {
+    std::uint64_t pointers;
+    if (shape.rank() != 2 || __builtin_add_overflow(shape[0], 1, &pointers)) return std::nullopt;
+    if (!append(parts, parts.row_pointers, pointers, width, width)) return std::nullopt;
+  } else if (encoding != Encoding::coo || shape.rank() == 0 ||
+             __builtin_mul_overflow(nnz, shape.rank(), &indices)) {
+    return std::nullopt;
+  }
+  if (!append(parts, parts.indices, indices, width, width)) return std::nullopt;
   if (!append_values(parts, dtype, nnz)) return std::nullopt;
   return parts;
 }
 
-std::optional<SparseParts> coo_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
-                                     bool wide) noexcept {
-  if (shape.rank() == 0 || dtype_is_packed(dtype)) return std::nullopt;
-  const std::uint64_t width = wide ? 8 : 4;
-  SparseParts parts;
-  std::uint64_t coordinates;
-  if (__builtin_mul_overflow(nnz, shape.rank(), &coordinates)) return std::nullopt;
-  if (!append(parts, parts.indices, coordinates, width, width)) return std::nullopt;
-  if (!append_values(parts, dtype, nnz)) return std::nullopt;
-  return parts;
-}
-
-std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, const Shape& shape,
-                                            std::uint64_t nnz, bool wide) noexcept {
-  if (encoding == Encoding::dense) return shape.byte_length(dtype);
-  std::optional<SparseParts> parts;
-  if (encoding == Encoding::csr) parts = csr_parts(dtype, shape, nnz, wide);
-  if (encoding == Encoding::coo) parts = coo_parts(dtype, shape, nnz, wide);
+std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept {
+  if (layout.encoding == Encoding::dense) return layout.shape.byte_length(layout.dtype);
+  const auto parts = sparse_parts(layout);
   if (!parts) return std::nullopt;
   return parts->length;
 }
 
-bool narrow_indices_fit(Encoding encoding, const Shape& shape, std::uint64_t nnz) noexcept {
+bool narrow_indices_fit(const TensorLayout& layout) noexcept {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (encoding != Encoding::csr && encoding != Encoding::coo) return true;
-  if (encoding == Encoding::csr && nnz > kMost) return false;
-  const auto extents = shape.extents();
+  if (layout.encoding != Encoding::csr && layout.encoding != Encoding::coo) return true;
+  if (layout.encoding == Encoding::csr && layout.nnz > kMost) return false;
+  const auto extents = layout.shape.extents();
   return std::all_of(extents.begin(), extents.end(),
                      [](std::uint64_t extent) { return extent <= kMost; });
 }

@@ -7,8 +7,10 @@
 
 #include "format/extent.h"
 #include "thalia/dtype.h"
+#include "thalia/format/delta.h"
 #include "thalia/format/tensor.h"
 #include "thalia/shape.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia::format {
 
@@ -20,20 +22,23 @@ struct SparseParts {
   std::uint64_t length = 0;
 };
 
-/// nullopt where a length overflows, the rank is not 2, or the dtype is packed.
-std::optional<SparseParts> csr_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
-                                     bool wide) noexcept;
-/// nullopt where a length overflows, the rank is 0, or the dtype is packed.
-std::optional<SparseParts> coo_parts(DType dtype, const Shape& shape, std::uint64_t nnz,
-                                     bool wide) noexcept;
+/// Of an entry whose ndim was checked.
+Shape shape_of(const TensorEntry& entry) noexcept;
+/// The same: what the directory says of the stored bytes.
+TensorLayout layout_of(const TensorEntry& entry) noexcept;
+/// Of the tensor that comes out of one that needs its base, which has its dtype and shape.
+TensorLayout layout_of(const DeltaTensor& side, DType dtype, const Shape& shape) noexcept;
+
+/// Of a csr or coo tensor. nullopt for another encoding, where a length overflows, the dtype is
+/// packed, or the rank is one that the encoding does not have.
+std::optional<SparseParts> sparse_parts(const TensorLayout& layout) noexcept;
 
 /// Logical bytes of a dense, csr or coo tensor; nullopt where they overflow or the combination is
 /// none.
-std::optional<std::uint64_t> payload_length(Encoding encoding, DType dtype, const Shape& shape,
-                                            std::uint64_t nnz, bool wide) noexcept;
+std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept;
 
 /// False where 4 bytes are too few for the indices of a csr or coo tensor; true of other encodings.
-bool narrow_indices_fit(Encoding encoding, const Shape& shape, std::uint64_t nnz) noexcept;
+bool narrow_indices_fit(const TensorLayout& layout) noexcept;
 
 /// The arrays of a sparse_delta payload; extents count from the payload's first byte.
 struct SparseDeltaParts {

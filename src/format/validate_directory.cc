@@ -147,8 +147,8 @@ void validate_region_header(const RegionHeader& region, const RegionExtension& e
   const StructChecks check("region", region_offset);
   const StructChecks extended("region", region_offset + sizeof(RegionHeader));
   const std::uint64_t headers = sizeof(RegionHeader) + sizeof(RegionExtension);
-  check.at_most(AT(RegionHeader, neuron_type), region.neuron_type,
-                static_cast<std::uint32_t>(NeuronType::none));
+  check.at_most(AT(RegionHeader, neuron_type), code_of(NeuronType{region.neuron_type}),
+                code_of(NeuronType::none));
   check.at_most(AT(RegionHeader, encoding_type), region.encoding_type, 1);
   extended.equal(AT(RegionExtension, extension_length), extension.extension_length,
                  kRegionExtensionLength);
@@ -199,26 +199,22 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   const StructChecks check("directory", entry_offset);
   check.within(AT(TensorEntry, name_offset), {entry.name_offset, entry.name_length}, 0,
                directory.names_length);
-  check.at_most(AT(TensorEntry, role), entry.role, kRoleCount - 1);
-  check.at_most(AT(TensorEntry, encoding), entry.encoding, kEncodingCount - 1);
-  check.at_most(AT(TensorEntry, dtype), entry.dtype, kDTypeCount - 1);
+  check.at_most(AT(TensorEntry, role), code_of(entry.role), kRoleCount - 1);
+  check.at_most(AT(TensorEntry, encoding), code_of(entry.encoding), kEncodingCount - 1);
+  check.at_most(AT(TensorEntry, dtype), code_of(entry.dtype), kDTypeCount - 1);
   check.at_most(AT(TensorEntry, ndim), entry.ndim, kMaxDimensions);
   check.at_most(AT(TensorEntry, flags), entry.flags, kKnownTensorFlags);
   check.equal(AT(TensorEntry, zero_54), entry.zero_54, 0);
   check.zero(AT(TensorEntry, zero_98), entry.zero_98);
 
-  std::uint64_t extents[kMaxDimensions];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
   for (unsigned i = entry.ndim; i < kMaxDimensions; ++i) {
-    if (extents[i] != 0) {
-      check.fail("shape", offsetof(TensorEntry, shape) + 8 * i, std::to_string(extents[i]),
+    if (entry.shape[i] != 0) {
+      check.fail("shape", offsetof(TensorEntry, shape) + 8 * i, std::to_string(entry.shape[i]),
                  "0 behind ndim");
     }
   }
-  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
-  const auto encoding = static_cast<Encoding>(entry.encoding);
-  const auto dtype = static_cast<DType>(entry.dtype);
-  const bool wide = entry.flags & kTensorWideIndices;
+  const TensorLayout layout = layout_of(entry);
+  const auto& [dtype, shape, encoding, nnz, wide] = layout;
   const bool sparse = encoding == Encoding::csr || encoding == Encoding::coo;
   if (!shape.element_count() || !shape.byte_length(dtype)) {
     check.fail(AT(TensorEntry, shape), shape.to_string(), "fewer than 2^64 bytes",
@@ -229,15 +225,15 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
     check.equal(AT(TensorEntry, flags), entry.flags, 0);
   }
   if (sparse || encoding == Encoding::dense) {
-    const auto expected = payload_length(encoding, dtype, shape, entry.nnz, wide);
+    const auto expected = payload_length(layout);
     if (!expected) {
       check.fail(
-          AT(TensorEntry, encoding), std::to_string(entry.encoding),
+          AT(TensorEntry, encoding), std::to_string(code_of(encoding)),
           fmt::format("an encoding that a {} tensor of shape {} with {} stored elements can have",
-                      dtype_name(dtype), shape.to_string(), std::uint64_t{entry.nnz}));
+                      dtype_name(dtype), shape.to_string(), nnz));
     }
     check.equal(AT(TensorEntry, logical_length), entry.logical_length, *expected);
-    if (!wide && !narrow_indices_fit(encoding, shape, entry.nnz))
+    if (!wide && !narrow_indices_fit(layout))
       check.fail(AT(TensorEntry, flags), std::to_string(entry.flags), kWideIndices);
     check.equal(AT(TensorEntry, side_data_length), entry.side_data_length, 0);
   }
@@ -276,10 +272,10 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
     check.fail(AT(ChunkEntry, raw_length), std::to_string(chunk.raw_length),
                fmt::format("1 to {}", raw_left));
   }
-  check.at_most(AT(ChunkEntry, codec), chunk.codec, kCodecCount - 1);
-  check.at_most(AT(ChunkEntry, filter), chunk.filter, kFilterCount - 1);
+  check.at_most(AT(ChunkEntry, codec), code_of(chunk.codec), kCodecCount - 1);
+  check.at_most(AT(ChunkEntry, filter), code_of(chunk.filter), kFilterCount - 1);
   check.equal(AT(ChunkEntry, zero_16), chunk.zero_16, 0);
-  if (chunk.codec == static_cast<std::uint8_t>(Codec::store)) {
+  if (chunk.codec == Codec::store) {
     check.equal(AT(ChunkEntry, stored_length), chunk.stored_length, chunk.raw_length);
   }
 }
@@ -288,42 +284,41 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
                            const TensorEntry& entry, std::uint64_t entry_offset) {
   const StructChecks check("directory", side_offset);
   const StructChecks stored("directory", entry_offset);
-  check.at_most(AT(DeltaTensor, encoding), side.encoding, static_cast<std::uint8_t>(Encoding::coo));
+  check.at_most(AT(DeltaTensor, encoding), code_of(side.encoding), code_of(Encoding::coo));
   check.at_most(AT(DeltaTensor, flags), side.flags, kTensorWideIndices);
   check.zero(AT(DeltaTensor, zero_02), side.zero_02);
   check.zero(AT(DeltaTensor, zero_38), side.zero_38);
-  const auto result = static_cast<Encoding>(side.encoding);
+  const Encoding result = side.encoding;
   if (result == Encoding::dense) {
     check.equal(AT(DeltaTensor, flags), side.flags, 0);
     check.equal(AT(DeltaTensor, nnz), side.nnz, 0);
   }
-  std::uint64_t extents[kMaxDimensions];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const DType dtype = entry.dtype;
+  const Shape shape = shape_of(entry);
+  const TensorLayout layout = layout_of(side, dtype, shape);
   const std::uint64_t elements = shape.element_count().value_or(0);
   check.at_most(AT(DeltaTensor, nnz), side.nnz, elements);
-  const auto length = payload_length(result, dtype, shape, side.nnz, side.flags != 0);
+  const auto length = payload_length(layout);
   if (!length) {
-    check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+    check.fail(AT(DeltaTensor, encoding), std::to_string(code_of(result)),
                fmt::format("an encoding that a {} tensor of shape {} can have", dtype_name(dtype),
                            shape.to_string()));
   }
-  if (side.flags == 0 && !narrow_indices_fit(result, shape, side.nnz))
+  if (side.flags == 0 && !narrow_indices_fit(layout))
     check.fail(AT(DeltaTensor, flags), std::to_string(side.flags), kWideIndices);
   check.equal(AT(DeltaTensor, logical_length), side.logical_length, *length);
 
   std::uint64_t expected = 0;
-  if (entry.encoding == static_cast<std::uint8_t>(Encoding::same_as_base)) {
-    if (std::memcmp(side.content_hash, side.base_content_hash, sizeof side.content_hash) != 0)
+  if (entry.encoding == Encoding::same_as_base) {
+    if (side.content_hash != side.base_content_hash)
       check.fail(AT(DeltaTensor, content_hash), "another than the base's", "the base's");
-  } else if (entry.encoding == static_cast<std::uint8_t>(Encoding::xor_base)) {
+  } else if (entry.encoding == Encoding::xor_base) {
     expected = side.logical_length;
-  } else if (entry.encoding == static_cast<std::uint8_t>(Encoding::low_rank_delta)) {
+  } else if (entry.encoding == Encoding::low_rank_delta) {
     const bool has_factors =
         dtype == DType::f32 || dtype == DType::f16 || dtype == DType::f64 || dtype == DType::bf16;
     if (result != Encoding::dense || shape.rank() != 2 || !has_factors) {
-      check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+      check.fail(AT(DeltaTensor, encoding), std::to_string(code_of(result)),
                  "dense, of rank 2 and f32, f16, f64 or bf16, for a low_rank_delta");
     }
     // The arrays say how long they are together.
@@ -335,7 +330,7 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
   } else {
     const auto parts = sparse_delta_parts(dtype, shape, entry.nnz);
     if (!parts || result != Encoding::dense)
-      check.fail(AT(DeltaTensor, encoding), std::to_string(side.encoding),
+      check.fail(AT(DeltaTensor, encoding), std::to_string(code_of(result)),
                  "dense, of no packed type, for a sparse_delta");
     stored.at_most(AT(TensorEntry, nnz), entry.nnz, elements);
     expected = parts->length;

@@ -57,11 +57,11 @@ class SectionWalk {
 };
 
 void validate_checksum_fields(const Header& header) {
-  if (header.checksum_type > static_cast<std::uint32_t>(ChecksumType::block_tree)) {
-    fail_field(ErrorCode::bad_value, HEADER_AT(checksum_type), std::to_string(header.checksum_type),
-               "0 to 3");
+  const std::uint32_t type = code_of(ChecksumType{header.checksum_type});
+  if (type > code_of(ChecksumType::block_tree)) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(checksum_type), std::to_string(type), "0 to 3");
   }
-  const bool tree = header.checksum_type == static_cast<std::uint32_t>(ChecksumType::block_tree);
+  const bool tree = header.checksum_type == ChecksumType::block_tree;
   const unsigned lowest_log2 = tree ? kMinBlockLog2 : 0;
   const unsigned highest_log2 = tree ? kMaxBlockLog2 : 0;
   if (header.integrity_block_log2 < lowest_log2 || header.integrity_block_log2 > highest_log2) {
@@ -69,20 +69,20 @@ void validate_checksum_fields(const Header& header) {
                std::to_string(header.integrity_block_log2),
                fmt::format("{} to {}", lowest_log2, highest_log2));
   }
-  if (tree ? header.leaf_algorithm != 1 && header.leaf_algorithm != 2
-           : header.leaf_algorithm != 0) {
-    fail_field(ErrorCode::bad_value, HEADER_AT(leaf_algorithm),
-               std::to_string(header.leaf_algorithm), tree ? "1 (XXH3-128) or 2 (SHA-256)" : "0");
+  const LeafAlgorithm leaves = header.leaf_algorithm;
+  if (tree ? leaves != LeafAlgorithm::xxh3_128 && leaves != LeafAlgorithm::sha256
+           : leaves != LeafAlgorithm{}) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(leaf_algorithm), std::to_string(code_of(leaves)),
+               tree ? "1 (XXH3-128) or 2 (SHA-256)" : "0");
   }
 }
 
 std::uint64_t expected_integrity_length(const Header& header) {
-  if (header.checksum_type != static_cast<std::uint32_t>(ChecksumType::block_tree)) return 0;
+  if (header.checksum_type != ChecksumType::block_tree) return 0;
   const std::uint64_t block = 1ull << header.integrity_block_log2;
   const std::uint64_t blocks =
       header.integrity_offset / block + (header.integrity_offset % block != 0);
-  return blocks *
-         (header.leaf_algorithm == static_cast<std::uint8_t>(LeafAlgorithm::sha256) ? 32 : 16);
+  return blocks * (header.leaf_algorithm == LeafAlgorithm::sha256 ? 32 : 16);
 }
 
 // From the tail inwards: checksum, integrity table, and room for the commit record.

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <span>
 
 #include "base/fail.h"
 #include "format/payload.h"
@@ -54,10 +53,7 @@ void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_o
   check_error(SIDE(max_error), side.max_error);
   check_error(SIDE(rms_error), side.rms_error);
 
-  std::uint64_t extents[kMaxDimensions];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const Shape shape = shape_of(entry);
   const std::uint64_t elements = shape.element_count().value_or(0);
   const std::uint64_t most_codes =
       quantized_code_length(elements, side.bits == 0 ? kMaxBits : side.bits);
@@ -65,9 +61,9 @@ void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_o
     fail(SIDE(code_length), std::to_string(std::uint64_t{side.code_length}),
          fmt::format("{}{}", side.bits == 0 ? "at most " : "", most_codes));
   }
-  const auto parts = quantized_parts(dtype, shape, side.bits, group, side.code_length);
+  const auto parts = quantized_parts(entry.dtype, shape, side.bits, group, side.code_length);
   if (!parts) {
-    fail(ENTRY(dtype), std::string(dtype_name(dtype)),
+    fail(ENTRY(dtype), std::string(dtype_name(entry.dtype)),
          "f32, f16, f64 or bf16 of a quantized tensor");
   }
   if (entry.logical_length != parts->length) {

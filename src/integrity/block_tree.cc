@@ -19,10 +19,6 @@ using format::LeafAlgorithm;
 constexpr std::string_view kDomain = "THALIA-TREE-1";
 constexpr std::array<std::byte, sizeof(Header)> kNoHeader = {};
 
-LeafAlgorithm leaf_algorithm(const Header& header) noexcept {
-  return static_cast<LeafAlgorithm>(header.leaf_algorithm);
-}
-
 template <typename Digest>
 void write_digest(const Digest& digest, MutableByteSpan out) {
   assert(out.size() == sizeof(digest.bytes));
@@ -77,10 +73,10 @@ ByteSpan bytes_of_block(ByteSpan file, std::uint64_t block, const Header& header
 
 void hash_bytes_of_block(ByteSpan bytes, std::uint64_t block, const Header& header,
                          MutableByteSpan out) {
-  if (block != 0 && leaf_algorithm(header) == LeafAlgorithm::xxh3_128)
+  if (block != 0 && header.leaf_algorithm == LeafAlgorithm::xxh3_128)
     return write_digest(xxh3_128(bytes), out);
 
-  LeafHasher hasher(leaf_algorithm(header));
+  LeafHasher hasher(header.leaf_algorithm);
   if (block == 0) {
     // The header is written last and stands in the closing checksum instead.
     const std::size_t covered = std::min(bytes.size(), kNoHeader.size());
@@ -108,13 +104,13 @@ bool block_matches(ByteSpan file, std::uint64_t block, const Header& header, Byt
 }
 
 bool leaf_matches(ByteSpan bytes, std::uint64_t block, const Header& header, ByteSpan leaves) {
-  const std::uint64_t length = leaf_length(leaf_algorithm(header));
+  const std::uint64_t length = leaf_length(header.leaf_algorithm);
   return bytes_match(bytes, block, header, leaves.subspan(block * length, length));
 }
 
 Digest256 closing_checksum(const Header& header, ByteSpan leaves) {
   struct {
-    std::uint8_t algorithm;
+    LeafAlgorithm algorithm;
     std::uint8_t block_log2;
     format::le64 integrity_offset;
   } const parameters = {header.leaf_algorithm, header.integrity_block_log2,

@@ -23,7 +23,15 @@ HEADERS = {
 }
 FORMAT = "\n".join(HEADERS.values())
 WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
-CPP_TYPES = {"std::uint8_t": "u8", "le16": "u16", "le32": "u32", "le64": "u64"}
+CPP_TYPES = {
+    "std::uint8_t": "u8",
+    "le16": "u16",
+    "le32": "u32",
+    "le64": "u64",
+    "Digest128": "u8[16]",
+    "Digest256": "u8[32]",
+    "Uuid": "u8[16]",
+}
 
 
 def header(name):
@@ -119,13 +127,18 @@ class Document(unittest.TestCase):
                 self.assertEqual(in_document.get(name), in_headers.get(name))
 
     def test_field_types_are_those_of_the_structs(self):
+        types = dict(CPP_TYPES)
+        for name, bits in re.findall(
+            r"^enum class (\w+) : std::uint(\d+)_t", FORMAT + header("dtype.h"), re.MULTILINE
+        ):
+            types[name if bits == "8" else f"LittleEndian<{name}>"] = f"u{bits}"
         for name, rows in STRUCTURES.items():
             with self.subTest(struct=name):
                 body = re.search(rf"^struct {name} \{{(.*?)^\}};", FORMAT, re.MULTILINE | re.DOTALL)
                 declared = [
-                    CPP_TYPES[kind] + (extent or "")
+                    types[kind] + (extent or "")
                     for kind, extent in re.findall(
-                        r"^  (std::uint8_t|le\d\d) \w+(\[\d+\])?;", body.group(1), re.MULTILINE
+                        r"^  ([\w:<>]+) \w+(\[\d+\])?;", body.group(1), re.MULTILINE
                     )
                 ]
                 self.assertEqual([row[2] for row in rows], declared)

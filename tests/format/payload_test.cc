@@ -8,7 +8,7 @@ using namespace thalia::format;
 BOOST_AUTO_TEST_SUITE(payload)
 
 BOOST_AUTO_TEST_CASE(narrow_csr_of_four_byte_values_has_the_source_layout) {
-  const auto parts = *csr_parts(DType::f32, {3, 5}, 7, false);
+  const auto parts = *sparse_parts({DType::f32, {3, 5}, Encoding::csr, 7, false});
   BOOST_TEST(parts.row_pointers.offset == 0u);
   BOOST_TEST(parts.row_pointers.length == 16u);
   BOOST_TEST(parts.indices.offset == 16u);
@@ -17,28 +17,28 @@ BOOST_AUTO_TEST_CASE(narrow_csr_of_four_byte_values_has_the_source_layout) {
 }
 
 BOOST_AUTO_TEST_CASE(eight_byte_values_are_padded_to_their_alignment) {
-  const auto parts = *csr_parts(DType::f64, {3, 5}, 2, false);
+  const auto parts = *sparse_parts({DType::f64, {3, 5}, Encoding::csr, 2, false});
   BOOST_TEST(parts.values.offset == 24u);
-  const auto odd = *csr_parts(DType::f64, {2, 5}, 2, false);
+  const auto odd = *sparse_parts({DType::f64, {2, 5}, Encoding::csr, 2, false});
   BOOST_TEST(odd.indices.offset == 12u);
   BOOST_TEST(odd.values.offset == 24u);
   BOOST_TEST(odd.length == 40u);
 }
 
 BOOST_AUTO_TEST_CASE(wide_indices_take_eight_bytes) {
-  const auto parts = *coo_parts(DType::u8, {4, 4, 4}, 3, true);
+  const auto parts = *sparse_parts({DType::u8, {4, 4, 4}, Encoding::coo, 3, true});
   BOOST_TEST(parts.indices.length == 72u);
   BOOST_TEST(parts.values.offset == 72u);
   BOOST_TEST(parts.length == 75u);
 }
 
 BOOST_AUTO_TEST_CASE(impossible_combinations_are_nullopt) {
-  BOOST_TEST(!csr_parts(DType::f32, {3}, 0, false));
-  BOOST_TEST(!csr_parts(DType::i4, {3, 3}, 0, false));
-  BOOST_TEST(!coo_parts(DType::f32, {}, 0, false));
-  BOOST_TEST(!csr_parts(DType::f32, {UINT64_MAX, 1}, 0, false));
-  BOOST_TEST(!coo_parts(DType::f64, {4}, 1ull << 62, true));
-  BOOST_TEST(!payload_length(Encoding::quantized, DType::f32, {1}, 0, false));
+  BOOST_TEST(!sparse_parts({DType::f32, {3}, Encoding::csr, 0, false}));
+  BOOST_TEST(!sparse_parts({DType::i4, {3, 3}, Encoding::csr, 0, false}));
+  BOOST_TEST(!sparse_parts({DType::f32, {}, Encoding::coo, 0, false}));
+  BOOST_TEST(!sparse_parts({DType::f32, {UINT64_MAX, 1}, Encoding::csr, 0, false}));
+  BOOST_TEST(!sparse_parts({DType::f64, {4}, Encoding::coo, 1ull << 62, true}));
+  BOOST_TEST(!payload_length({DType::f32, {1}, Encoding::quantized}));
 }
 
 BOOST_AUTO_TEST_CASE(sixty_four_kibibytes_start_on_a_page) {

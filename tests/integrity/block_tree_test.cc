@@ -23,14 +23,14 @@ constexpr std::size_t kBlock = 4096;
 
 Header header_of(LeafAlgorithm algorithm, std::uint64_t integrity_offset) {
   Header header{};
-  header.leaf_algorithm = static_cast<std::uint8_t>(algorithm);
+  header.leaf_algorithm = algorithm;
   header.integrity_block_log2 = 12;
   header.integrity_offset = integrity_offset;
   return header;
 }
 
 std::vector<std::byte> leaves_of(ByteSpan file, const Header& header) {
-  const auto length = leaf_length(static_cast<LeafAlgorithm>(header.leaf_algorithm));
+  const auto length = leaf_length(header.leaf_algorithm);
   const std::uint64_t blocks = block_count(header.integrity_offset, 12);
   std::vector<std::byte> leaves(blocks * length);
   for (std::uint64_t i = 0; i < blocks; ++i)

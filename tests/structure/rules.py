@@ -71,6 +71,7 @@ PUBLIC_PLACES = {
     "interop.h": "interop",
     "state_options.h": "model/brain",
     "tensor_value.h": "model/tensor",
+    "tensor_layout.h": "format",
     "value.h": "model/value",
     "safetensors.h": "interop/safetensors",
     "brain_checkpoint.h": "interop/brain",
@@ -137,6 +138,11 @@ CALLS = (
         r"hardware_concurrency",
         ("src/base/parallel.", "src/cli/command/bench."),
         "resolve_threads() says how many threads there are",
+    ),
+    (
+        r"\bwide_indices = [\w.>-]*\bwide_indices(?:\(\))?[,;}]",
+        ("include/thalia/tensor.h",),
+        "a TensorLayout is copied whole",
     ),
 )
 

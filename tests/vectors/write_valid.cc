@@ -57,14 +57,10 @@ class File {
     const Bytes& bytes = kept_.emplace_back(counting(spec.dtype, spec.shape));
     writer_.add_tensor(region, std::move(spec), bytes);
   }
-  void tensor(RegionId region, TensorSpec spec, const Tensor& tensor) {
-    spec.dtype = tensor.layout().dtype;
-    spec.shape = tensor.layout().shape;
-    spec.encoding = tensor.layout().encoding;
-    spec.nnz = tensor.layout().nnz;
-    spec.wide_indices = tensor.layout().wide_indices;
+  void tensor(RegionId region, const TensorSpec& spec, const Tensor& tensor) {
     tensors_.push_back(tensor);
-    writer_.add_tensor(region, std::move(spec), tensors_.back().bytes());
+    writer_.add_tensor(region, TensorSpec::of(spec.name, tensor.layout(), spec.role),
+                       tensors_.back().bytes());
   }
   void connect(const std::string& source, const std::string& target, bool delays) {
     const std::uint32_t connection = writer_.add_connection(source, target);

@@ -30,8 +30,8 @@ struct ChunkEntry {
   le32 stored_length;
   le32 raw_length;
   le32 crc32;
-  std::uint8_t codec;
-  std::uint8_t filter;
+  Codec codec;
+  Filter filter;
   le16 zero_16;
 };
 

@@ -2,7 +2,9 @@
 // the base. docs/deltas.md, "Delta files".
 #pragma once
 
+#include "thalia/bytes.h"
 #include "thalia/format/little_endian.h"
+#include "thalia/format/tensor.h"
 
 namespace thalia::format {
 
@@ -15,7 +17,7 @@ inline constexpr std::uint64_t kDeltaBlockElements = 65536;
 struct DeltaHeader {
   std::uint8_t magic[5];
   le32 delta_version;
-  std::uint8_t base_checkpoint_hash[32];
+  Digest256 base_checkpoint_hash;
   le64 base_step;
   le64 current_step;
   std::uint8_t zero_39[7];
@@ -36,7 +38,7 @@ struct DeltaReference {
   le64 container_offset;
   le64 base_length;
   le64 base_generation;
-  std::uint8_t base_uuid[16];
+  Uuid base_uuid;
   le32 depth;
   le32 path_length;
   std::uint8_t zero_38[8];
@@ -56,14 +58,14 @@ THALIA_FIELD(DeltaReference, zero_38, 0x38, 8);
 /// Side data of a tensor whose encoding is same_as_base, xor_base or sparse_delta: the tensor that
 /// comes out, where the directory's entry describes what is stored.
 struct DeltaTensor {
-  std::uint8_t encoding;
+  Encoding encoding;
   std::uint8_t flags;
   std::uint8_t zero_02[2];
   le32 crc32;
   le64 logical_length;
   le64 nnz;
-  std::uint8_t content_hash[16];
-  std::uint8_t base_content_hash[16];
+  Digest128 content_hash;
+  Digest128 base_content_hash;
   std::uint8_t zero_38[8];
 };
 

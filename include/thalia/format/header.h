@@ -2,6 +2,7 @@
 // docs/format.md, "Header".
 #pragma once
 
+#include "thalia/bytes.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::format {
@@ -43,7 +44,7 @@ struct Header {
   le64 total_synapses;
   le64 training_steps;
   le32 num_regions;
-  le32 checksum_type;
+  LittleEndian<ChecksumType> checksum_type;
   le32 header_crc32;
   le64 file_length;
   le64 directory_offset;
@@ -51,11 +52,11 @@ struct Header {
   le64 integrity_offset;
   le64 integrity_length;
   le64 generation;
-  std::uint8_t file_uuid[16];
-  std::uint8_t base_checksum[32];
+  Uuid file_uuid;
+  Digest256 base_checksum;
   le64 base_step;
   std::uint8_t integrity_block_log2;
-  std::uint8_t leaf_algorithm;
+  LeafAlgorithm leaf_algorithm;  ///< no enumerator, 0, where there is no tree
   std::uint8_t zero_d2[2];
   le32 incompatible_features;
   le32 compatible_features;

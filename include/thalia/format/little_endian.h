@@ -1,5 +1,5 @@
-// Little-endian integers of alignment 1. A struct made of them has no padding, may be laid over
-// mapped bytes at any address, and never leaks the host's byte order. docs/format.md,
+// Little-endian integers and enumerators of alignment 1. A struct made of them has no padding, may
+// be laid over mapped bytes at any address, and never leaks the host's byte order. docs/format.md,
 // "Conventions".
 #pragma once
 
@@ -11,39 +11,49 @@
 
 namespace thalia::format {
 
-/// One unsigned integer stored as sizeof(T) bytes, least significant first. Converts implicitly
-/// both ways; on a little-endian host a load compiles to one move.
+/// The number that stands in a file for an enumerator.
+template <typename E>
+constexpr std::underlying_type_t<E> code_of(E value) noexcept {
+  return static_cast<std::underlying_type_t<E>>(value);
+}
+
+/// One unsigned integer, or an enumerator of such a type, stored as sizeof(T) bytes, least
+/// significant first. Converts implicitly both ways; on a little-endian host a load compiles to one
+/// move. A file may have a number that is no enumerator: it is kept, for a check to refuse.
+/// Enumerators of one byte need no such class and are fields themselves.
 template <typename T>
 class LittleEndian {
-  static_assert(std::is_unsigned_v<T>);
+  using Number = typename std::conditional_t<std::is_enum_v<T>, std::underlying_type<T>,
+                                             std::type_identity<T>>::type;
+  static_assert(std::is_unsigned_v<Number>);
 
  public:
   LittleEndian() = default;
-  LittleEndian(T value) { store(value); }  // NOLINT(google-explicit-constructor): it is an integer
+  LittleEndian(T value) { store(value); }  // NOLINT(google-explicit-constructor): it is a number
   LittleEndian& operator=(T value) {
     store(value);
     return *this;
   }
-  operator T() const {  // NOLINT(google-explicit-constructor): it is an integer
-    T value;
+  operator T() const {  // NOLINT(google-explicit-constructor): it is a number
+    Number value;
     std::memcpy(&value, bytes_, sizeof(T));
-    return swap(value);
+    return static_cast<T>(swap(value));
   }
 
  private:
-  static T swap(T value) {
+  static Number swap(Number value) {
     if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1) {
       return value;
     } else {
-      T out = 0;
+      Number out = 0;
       for (std::size_t i = 0; i < sizeof(T); ++i)
-        out = static_cast<T>((out << 8) | ((value >> (8 * i)) & 0xff));
+        out = static_cast<Number>((out << 8) | ((value >> (8 * i)) & 0xff));
       return out;
     }
   }
   void store(T value) {
-    value = swap(value);
-    std::memcpy(bytes_, &value, sizeof(T));
+    const Number number = swap(static_cast<Number>(value));
+    std::memcpy(bytes_, &number, sizeof(T));
   }
   std::uint8_t bytes_[sizeof(T)];
 };

@@ -1,6 +1,7 @@
 // The structures of a side file. docs/format.md, "Side files".
 #pragma once
 
+#include "thalia/bytes.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::format {
@@ -15,7 +16,7 @@ struct MetaHeader {
   le32 extent_count;
   le64 source_length;
   le64 meta_length;
-  std::uint8_t source_checksum[32];
+  Digest256 source_checksum;
 };
 
 THALIA_ON_DISK(MetaHeader, 64);

@@ -21,7 +21,7 @@ THALIA_FIELD(PlaneEntropyHeader, is_rotated, 0x01, 1);
 THALIA_FIELD(PlaneEntropyHeader, zero_2, 0x02, 2);
 
 struct PlaneEntry {
-  std::uint8_t mode;
+  PlaneMode mode;
   std::uint8_t value;
   le16 zero_2;
   le32 length;

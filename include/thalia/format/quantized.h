@@ -1,6 +1,7 @@
 // What the directory says of a quantized tensor. docs/format.md, "quantized".
 #pragma once
 
+#include "thalia/bytes.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::format {
@@ -25,7 +26,7 @@ struct QuantizedTensor {
   le64 code_length;
   le64 max_error;
   le64 rms_error;
-  std::uint8_t content_hash[16];
+  Digest128 content_hash;
   std::uint8_t zero_38[8];
 };
 

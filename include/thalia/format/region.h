@@ -26,7 +26,7 @@ THALIA_FIELD(RegionIndexEntry, data_length, 0x28, 8);
 struct RegionHeader {
   le32 n_neurons;
   le32 n_inputs;
-  le32 neuron_type;
+  LittleEndian<NeuronType> neuron_type;
   le32 encoding_type;
   le64 config_offset;
   le64 config_length;

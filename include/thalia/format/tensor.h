@@ -2,13 +2,15 @@
 // "Payload headers" and "Directory".
 #pragma once
 
+#include "thalia/bytes.h"
+#include "thalia/dtype.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::format {
 
 /// In front of a dense payload, and (reserved = kCooMark) of a coordinate list.
 struct TensorHeader {
-  std::uint8_t dtype;
+  DType dtype;
   std::uint8_t ndim;
   le16 reserved;
   le64 shape[3];
@@ -26,7 +28,7 @@ THALIA_FIELD(TensorHeader, checksum, 0x1C, 4);
 
 /// In front of a CSR payload.
 struct CsrHeader {
-  std::uint8_t dtype;
+  DType dtype;
   std::uint8_t reserved[3];
   le64 n_rows;
   le64 n_cols;
@@ -76,9 +78,9 @@ inline constexpr std::uint16_t kKnownTensorFlags = kTensorWideIndices;
 struct TensorEntry {
   le32 name_offset;
   le16 name_length;
-  std::uint8_t role;
-  std::uint8_t encoding;
-  std::uint8_t dtype;
+  Role role;
+  Encoding encoding;
+  DType dtype;
   std::uint8_t ndim;
   le16 flags;
   le32 crc32;
@@ -88,7 +90,7 @@ struct TensorEntry {
   le32 first_chunk;
   le32 chunk_count;
   le64 nnz;
-  std::uint8_t content_hash[16];
+  Digest128 content_hash;
   le64 side_data_offset;
   le32 side_data_length;
   le32 zero_54;

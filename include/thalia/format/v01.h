@@ -1,6 +1,7 @@
 // Structures of the original program's files, version 0.1. docs/v01.md, "Version 0.1 files".
 #pragma once
 
+#include "thalia/bytes.h"
 #include "thalia/format/little_endian.h"
 
 namespace thalia::format {
@@ -72,8 +73,8 @@ THALIA_FIELD(V01RegionEntry, data_length, 0x28, 8);
 
 /// In front of a tensor's dimensions, `ndim` of u32.
 struct V01TensorHeader {
-  le32 encoding;
-  le32 dtype;
+  LittleEndian<V01Encoding> encoding;
+  LittleEndian<V01DType> dtype;
   le32 ndim;
 };
 
@@ -86,7 +87,7 @@ THALIA_FIELD(V01TensorHeader, ndim, 0x08, 4);
 struct V01EarlyDeltaHeader {
   std::uint8_t magic[4];
   le32 delta_version;
-  std::uint8_t base_checkpoint_hash[32];
+  Digest256 base_checkpoint_hash;
   le64 base_step;
   le64 current_step;
   std::uint8_t zero_38[8];

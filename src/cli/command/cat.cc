@@ -42,11 +42,12 @@ struct CatArguments {
 void print_text(Output& out, const TensorSource& source, const Slice& slice,
                 const CatArguments& arguments) {
   const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
-  std::string heading = fmt::format("# {}{}  {} {}", owner, escape_name(source.name),
-                                    dtype_name(source.dtype), source.shape.to_string());
+  std::string heading =
+      fmt::format("# {}{}  {} {}", owner, escape_name(source.name), dtype_name(source.layout.dtype),
+                  source.layout.shape.to_string());
   if (source.entries)
-    heading += fmt::format(" {}, {}", encoding_name(source.encoding),
-                           counted(source.nnz, "entry", "entries"));
+    heading += fmt::format(" {}, {}", encoding_name(source.layout.encoding),
+                           counted(source.layout.nnz, "entry", "entries"));
   if (arguments.slice) heading += fmt::format(", [{}] of it", escape(*arguments.slice));
   out.write(heading + "\n");
   if (source.entries && !arguments.dense) {
@@ -57,15 +58,15 @@ void print_text(Output& out, const TensorSource& source, const Slice& slice,
 }
 
 void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
-  out.write(as_byte_span(npy_header(source.dtype, slice.shape)));
-  BlockCursor blocks(slice.ranges, source.dtype, kBlockBytes);
+  out.write(as_byte_span(npy_header(source.layout.dtype, slice.shape)));
+  BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
     const std::uint64_t elements = range_elements(*ranges);
-    bytes.resize(packed_bytes(source.dtype, elements));
+    bytes.resize(packed_bytes(source.layout.dtype, elements));
     source.read(*ranges, bytes);
     std::string converted;
-    append_npy(converted, source.dtype, bytes, elements);
+    append_npy(converted, source.layout.dtype, bytes, elements);
     out.write(as_byte_span(converted));
     if (out.closed()) return;
   }
@@ -83,11 +84,12 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
     return;
   }
   // Blocks of a packed dtype would each end in padding.
-  const std::uint64_t limit = dtype_is_packed(source.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
-  BlockCursor blocks(slice.ranges, source.dtype, limit);
+  const std::uint64_t limit =
+      dtype_is_packed(source.layout.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
+  BlockCursor blocks(slice.ranges, source.layout.dtype, limit);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    bytes.resize(packed_bytes(source.dtype, range_elements(*ranges)));
+    bytes.resize(packed_bytes(source.layout.dtype, range_elements(*ranges)));
     source.read(*ranges, bytes);
     out.write(ByteSpan(bytes));
     if (out.closed()) return;
@@ -95,9 +97,9 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
 }
 
 Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
-  if (!arguments.slice) return whole(source.shape);
+  if (!arguments.slice) return whole(source.layout.shape);
   try {
-    return parse_slice(*arguments.slice, source.shape);
+    return parse_slice(*arguments.slice, source.layout.shape);
   } catch (UsageError& error) {
     error.add_path(arguments.file);
     error.add_region(source.region);

@@ -94,10 +94,11 @@ class DiffJson {
   }
 
   void add_facts(std::string_view key, const TensorFacts& facts) {
-    json_.key(key).begin_object().member("dtype", dtype_name(facts.dtype));
-    add_shape("shape", facts.shape);
-    json_.member("role", role_name(facts.role)).member("encoding", encoding_name(facts.encoding));
-    json_.member("nnz", facts.nnz).member("wide_indices", facts.wide_indices);
+    const auto& [dtype, shape, encoding, nnz, wide_indices] = facts.layout;
+    json_.key(key).begin_object().member("dtype", dtype_name(dtype));
+    add_shape("shape", shape);
+    json_.member("role", role_name(facts.role)).member("encoding", encoding_name(encoding));
+    json_.member("nnz", nnz).member("wide_indices", wide_indices);
     json_.member("logical_bytes", facts.logical_bytes).end_object();
   }
 

@@ -158,27 +158,31 @@ class DiffPrinter {
     });
   }
 
-  static std::string encoding_text(const TensorFacts& facts) {
-    return std::string(encoding_name(facts.encoding)) + (facts.wide_indices ? " wide" : "");
+  static std::string encoding_text(const TensorLayout& layout) {
+    return std::string(encoding_name(layout.encoding)) + (layout.wide_indices ? " wide" : "");
   }
 
   static std::string facts_text(const TensorDiff& tensor) {
     if (tensor.change != Change::changed) {
       const TensorFacts& facts = tensor.before ? *tensor.before : *tensor.after;
-      return fmt::format("{} {} {} {}", dtype_name(facts.dtype), facts.shape.to_string(),
-                         role_name(facts.role), encoding_text(facts));
+      return fmt::format("{} {} {} {}", dtype_name(facts.layout.dtype),
+                         facts.layout.shape.to_string(), role_name(facts.role),
+                         encoding_text(facts.layout));
     }
     const TensorFacts& before = *tensor.before;
     const TensorFacts& after = *tensor.after;
     std::vector<std::string> parts;
     if (tensor.dtype_changed())
-      parts.push_back(fmt::format("{} -> {}", dtype_name(before.dtype), dtype_name(after.dtype)));
+      parts.push_back(
+          fmt::format("{} -> {}", dtype_name(before.layout.dtype), dtype_name(after.layout.dtype)));
     if (tensor.shape_changed())
-      parts.push_back(fmt::format("{} -> {}", before.shape.to_string(), after.shape.to_string()));
+      parts.push_back(
+          fmt::format("{} -> {}", before.layout.shape.to_string(), after.layout.shape.to_string()));
     if (tensor.role_changed())
       parts.push_back(fmt::format("{} -> {}", role_name(before.role), role_name(after.role)));
     if (tensor.encoding_changed())
-      parts.push_back(fmt::format("{} -> {}", encoding_text(before), encoding_text(after)));
+      parts.push_back(
+          fmt::format("{} -> {}", encoding_text(before.layout), encoding_text(after.layout)));
     if (tensor.content_changed()) parts.push_back("content");
     return fmt::format("{}", fmt::join(parts, ", "));
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace thalia::cli {
@@ -54,7 +52,7 @@ std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) 
 }
 
 std::string_view checksum_name(const Header& header) {
-  switch (static_cast<ChecksumType>(static_cast<std::uint32_t>(header.checksum_type))) {
+  switch (header.checksum_type) {
     case ChecksumType::none:
       return "none";
     case ChecksumType::sha256:
@@ -68,13 +66,11 @@ std::string_view checksum_name(const Header& header) {
 }
 
 std::string_view leaf_name(const Header& header) {
-  return header.leaf_algorithm == static_cast<std::uint8_t>(format::LeafAlgorithm::sha256)
-             ? "sha256"
-             : "xxh3_128";
+  return header.leaf_algorithm == format::LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
 }
 
 bool has_tree(const Header& header) {
-  return header.checksum_type == static_cast<std::uint32_t>(ChecksumType::block_tree);
+  return header.checksum_type == ChecksumType::block_tree;
 }
 
 std::string version_text(const Header& header) {
@@ -84,8 +80,7 @@ std::string version_text(const Header& header) {
 }
 
 bool has_base(const Header& header) {
-  return std::any_of(std::begin(header.base_checksum), std::end(header.base_checksum),
-                     [](std::uint8_t byte) { return byte != 0; });
+  return header.base_checksum != Digest256{};
 }
 
 }  // namespace thalia::cli

@@ -19,9 +19,9 @@ void open_object(Output& out, const TensorSource& source, const Slice& slice,
   JsonWriter json(text);
   json.begin_object();
   if (!source.region.empty()) json.member("region", as_utf8(source.region));
-  json.member("tensor", as_utf8(source.name)).member("dtype", dtype_name(source.dtype));
-  json.member("encoding", encoding_name(source.encoding)).key("shape").begin_array();
-  for (const std::uint64_t extent : source.shape.extents()) json.value(extent);
+  json.member("tensor", as_utf8(source.name)).member("dtype", dtype_name(source.layout.dtype));
+  json.member("encoding", encoding_name(source.layout.encoding)).key("shape").begin_array();
+  for (const std::uint64_t extent : source.layout.shape.extents()) json.value(extent);
   json.end_array().key("slice").begin_array();
   for (const auto [begin, end] : slice.ranges)
     json.begin_array().value(begin).value(end).end_array();
@@ -63,7 +63,7 @@ void print_entries_json(Output& out, const TensorSource& source, const Slice& sl
   std::string_view separator = "[";
   source.entries->visit(slice.ranges, [&](std::span<const std::uint64_t> at, std::uint64_t entry) {
     std::string text = fmt::format("{}[{},", separator, fmt::join(at, ","));
-    append_json(text, decode_element(source.dtype, values, entry));
+    append_json(text, decode_element(source.layout.dtype, values, entry));
     out.write(text + "]");
     separator = ",";
     return !out.closed();

@@ -164,7 +164,7 @@ void print_entries(Output& out, const TensorSource& source, const Slice& slice, 
   const ByteSpan values = source.entries->values();
   const auto line = [&](std::span<const std::uint64_t> at, std::uint64_t entry) {
     std::string text = fmt::format("({})  ", fmt::join(at, ", "));
-    append_text(text, decode_element(source.dtype, values, entry));
+    append_text(text, decode_element(source.layout.dtype, values, entry));
     return text + "\n";
   };
   std::uint64_t total = 0;

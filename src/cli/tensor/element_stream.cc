@@ -13,8 +13,9 @@ ElementStream::ElementStream(const TensorSource& source, NextBlock next_block)
 
 ElementStream::ElementStream(const TensorSource& source, std::vector<SliceRange> ranges)
     : source_(source),
-      next_block_([cursor = std::make_shared<BlockCursor>(
-                       std::move(ranges), source.dtype, kBlockBytes)] { return cursor->next(); }) {}
+      next_block_(
+          [cursor = std::make_shared<BlockCursor>(std::move(ranges), source.layout.dtype,
+                                                  kBlockBytes)] { return cursor->next(); }) {}
 
 std::optional<Element> ElementStream::next() {
   while (position_ == count_) {
@@ -22,10 +23,10 @@ std::optional<Element> ElementStream::next() {
     if (!ranges) return std::nullopt;
     count_ = range_elements(*ranges);
     position_ = 0;
-    block_.resize(packed_bytes(source_.dtype, count_));
+    block_.resize(packed_bytes(source_.layout.dtype, count_));
     source_.read(*ranges, block_);
   }
-  return decode_element(source_.dtype, block_, position_++);
+  return decode_element(source_.layout.dtype, block_, position_++);
 }
 
 }  // namespace thalia::cli

@@ -266,7 +266,7 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
                             ? MstFile::open(path, chain.read).read(found->name)
                             : MckpChain::open(path, mckp_options(chain)).read(found->name);
   TensorSource source{
-      .region = {}, .name = found->name, .dtype = found->dtype, .shape = found->shape};
+      .region = {}, .name = found->name, .layout = {.dtype = found->dtype, .shape = found->shape}};
   source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
     copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
   };

@@ -64,10 +64,7 @@ TensorSource from_chain(const Reader& reader, const TensorView& view, const Chai
   const TensorLayout layout = chain.describe(view).layout;
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
-                      .dtype = layout.dtype,
-                      .shape = layout.shape,
-                      .encoding = layout.encoding,
-                      .nnz = layout.nnz};
+                      .layout = layout};
   source.logical_bytes = [chain, view] {
     const Tensor tensor = chain.read(view);
     return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
@@ -89,12 +86,9 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
   if (reader.delta_base()) return from_chain(reader, view, options);
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
-                      .dtype = view.dtype(),
-                      .shape = view.shape(),
-                      .encoding = view.encoding(),
-                      .nnz = view.nnz()};
+                      .layout = view.layout()};
   if (view.encoding() == Encoding::quantized) {
-    source.encoding = Encoding::dense;
+    source.layout.encoding = Encoding::dense;
     const Tensor restored = Tensor::from(view);
     source.logical_bytes = [restored] {
       return std::string(reinterpret_cast<const char*>(restored.bytes().data()),
@@ -135,7 +129,7 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
   }
   const SafetensorsTensor tensor = *found;
   TensorSource source{
-      .region = {}, .name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+      .region = {}, .name = tensor.name, .layout = {.dtype = tensor.dtype, .shape = tensor.shape}};
   source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
     copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
   };

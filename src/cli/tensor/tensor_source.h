@@ -11,19 +11,15 @@
 #include "cli/tensor/sparse_entries.h"
 #include "thalia/bytes.h"
 #include "thalia/delta.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
 #include "thalia/tensor.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia::cli {
 
 struct TensorSource {
   std::string region;  ///< empty where the format has none
   std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  Encoding encoding = Encoding::dense;
-  std::uint64_t nnz = 0;
+  TensorLayout layout{};
 
   /// Reads a part densely, row-major, packed as the dtype is; one range a dimension. Holds the file
   /// open.

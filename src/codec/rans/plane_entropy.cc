@@ -65,14 +65,14 @@ class SplitPlanes {
 // Writes a plane to `out` in the way that takes fewest bytes.
 PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEncoder>& encoder,
                         const RansKernels& kernels, MutableByteSpan out) {
-  PlaneEntry entry{.mode = static_cast<std::uint8_t>(PlaneMode::stored),
+  PlaneEntry entry{.mode = PlaneMode::stored,
                    .value = 0,
                    .zero_2 = 0,
                    .length = static_cast<std::uint32_t>(plane.size())};
   if (is_promising) {
     const ByteCounts counts = estimated_counts(plane, kernels);
     if (distinct_bytes(counts) == 1) {
-      entry.mode = static_cast<std::uint8_t>(PlaneMode::constant);
+      entry.mode = PlaneMode::constant;
       entry.value = std::to_integer<std::uint8_t>(plane[0]);
       entry.length = 0;
       return entry;
@@ -83,7 +83,7 @@ PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEn
       const std::size_t length =
           encoder->encode(plane, frequencies, kernels, out.first(plane.size()));
       if (length != 0) {
-        entry.mode = static_cast<std::uint8_t>(PlaneMode::coded);
+        entry.mode = PlaneMode::coded;
         entry.length = static_cast<std::uint32_t>(length);
         return entry;
       }
@@ -146,9 +146,9 @@ ElementKind parse_header(ByteSpan stored) {
 }
 
 void check_entry(const PlaneEntry& entry, std::uint64_t count, std::uint64_t left) {
-  const auto mode = static_cast<PlaneMode>(entry.mode);
+  const PlaneMode mode = entry.mode;
   if (mode != PlaneMode::stored && mode != PlaneMode::constant && mode != PlaneMode::coded)
-    fail("mode", entry.mode, "0 to 2");
+    fail("mode", format::code_of(mode), "0 to 2");
   if (mode != PlaneMode::constant && entry.value != 0) fail("value", entry.value, "0");
   if (entry.zero_2 != 0) fail("zero_2", entry.zero_2, "0");
   if (mode == PlaneMode::stored && entry.length != count)
@@ -171,7 +171,7 @@ Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
                 sizeof(entry));
     check_entry(entry, count, stored.size() - at);
     StoredPlane& plane = stream.planes[k];
-    plane.mode = static_cast<PlaneMode>(entry.mode);
+    plane.mode = entry.mode;
     plane.value = std::byte{entry.value};
     plane.bytes = stored.subspan(at, entry.length);
     if (plane.mode == PlaneMode::coded) plane.decoder.emplace(plane.bytes);

@@ -32,8 +32,7 @@ constexpr std::uint64_t kAppendStride = 8 << 20;
 
 // An append begins behind all that is old.
 BlockGaps gaps_of(const format::Header& old) {
-  const bool tree =
-      old.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree);
+  const bool tree = old.checksum_type == format::ChecksumType::block_tree;
   return tree && !chosen_block_log2(old) ? BlockGaps(old.file_length) : BlockGaps();
 }
 
@@ -77,9 +76,7 @@ class AppendWriter {
   }
 
  private:
-  bool tree() const {
-    return header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree);
-  }
+  bool tree() const { return header_.checksum_type == format::ChecksumType::block_tree; }
 
   void write_behind_end() {
     SectionImage sections(draft_, layout_);
@@ -136,15 +133,14 @@ class AppendWriter {
     const format::Header& old = old_.header();
     header_ = draft_header(draft_, layout_);
     const auto place = [&](std::optional<unsigned> block_log2) {
-      place_tables(header_, layout_.end(), directory_length,
-                   static_cast<format::ChecksumType>(std::uint32_t{old.checksum_type}),
-                   static_cast<format::LeafAlgorithm>(old.leaf_algorithm), block_log2);
+      place_tables(header_, layout_.end(), directory_length, old.checksum_type, old.leaf_algorithm,
+                   block_log2);
     };
     place(chosen_block_log2(old));
     if (tree() && !blocks_stay() && !old_is_whole()) place(old.integrity_block_log2);
     set_timestamp(header_, options_.timestamp);
     header_.generation = old.generation + 1;
-    std::copy(std::begin(old.file_uuid), std::end(old.file_uuid), header_.file_uuid);
+    header_.file_uuid = old.file_uuid;
     set_header_crc(header_);
   }
 
@@ -191,7 +187,7 @@ class AppendWriter {
   std::vector<std::byte> complete_leaves() const {
     std::vector<std::byte> leaves(header_.integrity_length);
     if (!tree()) return leaves;
-    const auto algorithm = static_cast<format::LeafAlgorithm>(header_.leaf_algorithm);
+    const auto algorithm = header_.leaf_algorithm;
     const std::uint64_t length = integrity::leaf_length(algorithm);
     const std::uint64_t first = first_block();
     const ByteSpan kept = old_.unverified(old_.header().integrity_offset, first * length);

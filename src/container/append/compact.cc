@@ -50,9 +50,9 @@ container::Draft draft_of(const detail::OpenFile& file) {
 
 SaveOptions save_options(const format::Header& header, const CompactOptions& options) {
   SaveOptions save;
-  save.checksum = static_cast<ChecksumType>(std::uint32_t{header.checksum_type});
+  save.checksum = header.checksum_type;
   if (save.checksum == ChecksumType::block_tree) {
-    save.leaves = static_cast<format::LeafAlgorithm>(header.leaf_algorithm);
+    save.leaves = header.leaf_algorithm;
     save.block_log2 = container::chosen_block_log2(header);
   }
   save.timestamp = header.timestamp;

@@ -1,7 +1,6 @@
 #include "container/append/copied_tensor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -31,8 +30,7 @@ namespace {
 
 void check_digest(const DraftTensor& tensor, ByteSpan bytes, unsigned threads) {
   const integrity::ContentDigest found = integrity::content_digest(bytes, threads);
-  if (found.crc32 != tensor.digest.crc32 ||
-      std::memcmp(found.hash.bytes, tensor.digest.hash.bytes, sizeof found.hash.bytes) != 0) {
+  if (found.crc32 != tensor.digest.crc32 || found.hash != tensor.digest.hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "the payload is not the one that was written",
                          {.section = "payload", .offset = tensor.stored_offset});
@@ -75,13 +73,7 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
     if (!quantized && !is_plain(view.encoding())) fail_unresolved(view.encoding());
     const format::TensorEntry& entry = file.tensor_entry(number);
     DraftTensor tensor;
-    tensor.spec = {.name = std::string(view.name()),
-                   .dtype = view.dtype(),
-                   .shape = view.shape(),
-                   .role = view.role(),
-                   .encoding = view.encoding(),
-                   .nnz = view.nnz(),
-                   .wide_indices = view.wide_indices()};
+    tensor.spec = TensorSpec::of(std::string(view.name()), view.layout(), view.role());
     if (quantized) {
       tensor.quantized = std::make_unique<format::QuantizedTensor>(file.quantized_tensor(entry));
     }
@@ -107,10 +99,8 @@ void check_can_be_rewritten(const format::Header& header) {
     fail_feature(HEADER_AT(compatible_features),
                  fmt::format("{:#010x}", std::uint32_t{header.compatible_features}), "0");
   }
-  const bool has_base =
-      (header.flags & format::kFlagDelta) != 0 || header.base_step != 0 ||
-      std::any_of(std::begin(header.base_checksum), std::end(header.base_checksum),
-                  [](std::uint8_t byte) { return byte != 0; });
+  const bool has_base = (header.flags & format::kFlagDelta) != 0 || header.base_step != 0 ||
+                        header.base_checksum != Digest256{};
   if (has_base) fail_feature(HEADER_AT(base_checksum), "a delta", "a file without a base");
 }
 

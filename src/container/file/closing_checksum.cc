@@ -14,13 +14,13 @@ namespace thalia::container {
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest) {
   Digest256 out{};
   const ByteSpan start = format::struct_bytes(header);
-  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::sha256)) {
+  if (header.checksum_type == format::ChecksumType::sha256) {
     integrity::Sha256 hasher;
     hasher.update(start);
     rest([&](ByteSpan piece) { hasher.update(piece); });
     return hasher.finish();
   }
-  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::crc32)) {
+  if (header.checksum_type == format::ChecksumType::crc32) {
     std::uint32_t crc = integrity::crc32(start);
     rest([&](ByteSpan piece) { crc = integrity::crc32(piece, crc); });
     const format::le32 stored = crc;
@@ -30,14 +30,14 @@ Digest256 whole_file_checksum(const format::Header& header, const EachPiece& res
 }
 
 Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest) {
-  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree))
+  if (header.checksum_type == format::ChecksumType::block_tree)
     return integrity::closing_checksum(header, leaves);
   return whole_file_checksum(header, rest);
 }
 
-void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest) {
-  const Digest256 expected = whole_file_checksum(header, rest);
-  if (std::memcmp(expected.bytes, stored.data(), sizeof expected.bytes) == 0) return;
+void check_whole_file(const format::Header& header, const Digest256& stored,
+                      const EachPiece& rest) {
+  if (whole_file_checksum(header, rest) == stored) return;
   throw IntegrityError(
       ErrorCode::checksum_mismatch, "the file is not the one that was written",
       {.section = "checksum", .offset = header.file_length - format::kChecksumLength});

@@ -19,6 +19,6 @@ Digest256 whole_file_checksum(const format::Header& header, const EachPiece& res
 Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest);
 
 /// @throws IntegrityError unless whole_file_checksum() is `stored`, the file's last 32 bytes.
-void check_whole_file(const format::Header& header, ByteSpan stored, const EachPiece& rest);
+void check_whole_file(const format::Header& header, const Digest256& stored, const EachPiece& rest);
 
 }  // namespace thalia::container

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostTried = 64;
 
 bool has_tree(const format::Header& header) {
-  return header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree);
+  return header.checksum_type == format::ChecksumType::block_tree;
 }
 
 // Whether 256 bytes can be the commit record at `offset`: what is cheap to see first, as there are

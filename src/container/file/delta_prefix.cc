@@ -137,8 +137,7 @@ void check_delta_header(ByteSpan prefix, const format::Header& header) {
     fail_field(ErrorCode::bad_value, "header", "generation", offsetof(format::Header, generation),
                std::to_string(header.generation), "1, in a delta");
   }
-  if (std::memcmp(found.header.base_checkpoint_hash, header.base_checksum,
-                  sizeof header.base_checksum) != 0)
+  if (found.header.base_checkpoint_hash != header.base_checksum)
     fail_field(ErrorCode::inconsistent, HEADER_AT(base_checkpoint_hash), "another base",
                "base_checksum of the header");
   if (found.header.base_step != header.base_step)

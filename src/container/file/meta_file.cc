@@ -155,16 +155,15 @@ std::shared_ptr<const MetaFile> MetaFile::open(const io::FileBytes& file,
   }
   Digest256 stored;
   io::pread_all(file.fd(), at, std::as_writable_bytes(std::span(stored.bytes)), file.path());
-  const Digest256 computed = hasher.finish();
-  if (std::memcmp(stored.bytes, computed.bytes, sizeof stored.bytes) != 0) {
+  if (stored != hasher.finish()) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "the side file's bytes do not match its closing checksum",
                          {.section = kSection, .offset = at});
   }
   join_neighbours(out->extents_);
   const std::uint64_t checksum_at = header.source_length - format::kChecksumLength;
-  if (std::memcmp(out->touched(checksum_at, format::kChecksumLength).data(), header.source_checksum,
-                  sizeof header.source_checksum) != 0) {
+  if (format::overlay<Digest256>(out->touched(checksum_at, format::kChecksumLength), 0, kSection) !=
+      header.source_checksum) {
     fail_field(ErrorCode::inconsistent, kSection, "source_checksum",
                offsetof(MetaHeader, source_checksum), "another one",
                "the closing checksum of the source");

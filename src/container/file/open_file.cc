@@ -117,7 +117,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
-  if (header_.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
+  if (header_.checksum_type == format::ChecksumType::block_tree) {
     blocks_.emplace(*mapping_, header_, options_.work.threads);
     if (partial) blocks_->ensure_leaves();
   }

@@ -61,7 +61,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
     touch(offset, length);
     return bytes_.subspan(offset, length);
   }
-  ByteSpan closing_checksum() const noexcept { return bytes_.last(format::kChecksumLength); }
+  /// The last bytes that count, whatever the checksum type.
+  const Digest256& closing_checksum() const {
+    return format::overlay<Digest256>(bytes_, bytes_.size() - format::kChecksumLength, "checksum");
+  }
   /// Structures, not verified. @throws FormatError (truncated) beyond the bytes that count.
   template <typename T>
   std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
@@ -202,8 +205,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   // Leaves of SHA-256 are there to find intent, which CRC-32 and content hash do not.
   bool may_do_without_blocks() const noexcept {
-    return checks_blocks() &&
-           header_.leaf_algorithm == static_cast<std::uint8_t>(format::LeafAlgorithm::xxh3_128);
+    return checks_blocks() && header_.leaf_algorithm == format::LeafAlgorithm::xxh3_128;
   }
   void verify_tensor_once(const format::TensorEntry& entry) const;
   bool is_sound(const format::TensorEntry& entry) const;

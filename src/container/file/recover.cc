@@ -1,7 +1,5 @@
 #include "thalia/recover.h"
 
-#include <cstring>
-
 #include "base/fail.h"
 #include "container/file/checked_headers.h"
 #include "container/file/commit_records.h"
@@ -59,9 +57,8 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
   result.generation = header.generation;
   result.file_bytes = header.file_length;
   result.debris_bytes = bytes.size() - header.file_length;
-  std::memcpy(result.closing_checksum.bytes,
-              bytes.data() + header.file_length - format::kChecksumLength,
-              sizeof result.closing_checksum.bytes);
+  result.closing_checksum =
+      format::overlay<Digest256>(bytes, header.file_length - format::kChecksumLength, "checksum");
   return result;
 }
 

@@ -110,8 +110,7 @@ void VerifiedBlocks::note(std::uint64_t block) noexcept {
 
 ByteSpan VerifiedBlocks::leaves(std::uint64_t first, std::uint64_t count) {
   ensure_leaves();
-  const std::uint64_t length =
-      integrity::leaf_length(static_cast<format::LeafAlgorithm>(header_.leaf_algorithm));
+  const std::uint64_t length = integrity::leaf_length(header_.leaf_algorithm);
   return leaves_.subspan(first * length, count * length);
 }
 

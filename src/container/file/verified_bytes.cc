@@ -14,8 +14,7 @@ namespace {
 constexpr std::uint64_t kPart = 4 << 20;  // hashed between two looks at the stop token
 
 bool has_digests(const integrity::ContentDigest& digest, const format::TensorEntry& entry) {
-  return digest.crc32 == entry.crc32 &&
-         std::memcmp(digest.hash.bytes, entry.content_hash, sizeof entry.content_hash) == 0;
+  return digest.crc32 == entry.crc32 && digest.hash == entry.content_hash;
 }
 
 }  // namespace

@@ -74,8 +74,7 @@ void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByte
                           .value = fmt::format("{:#010x}", crc),
                           .bound = fmt::format("{:#010x}", std::uint32_t{chunk.crc32})});
   }
-  codec::decode_chunk(static_cast<format::Codec>(chunk.codec),
-                      static_cast<format::Filter>(chunk.filter), stored, out);
+  codec::decode_chunk(chunk.codec, chunk.filter, stored, out);
 }
 
 void ChunkReader::decode_all(MutableByteSpan out) const {

@@ -26,7 +26,7 @@ std::string_view name_at(const std::array<std::string_view, Count>& names, std::
 }  // namespace
 
 std::string_view role_name(Role role) noexcept {
-  return name_at(kRoles, static_cast<std::uint8_t>(role));
+  return name_at(kRoles, format::code_of(role));
 }
 
 std::optional<Role> role_from_name(std::string_view name) noexcept {
@@ -37,11 +37,11 @@ std::optional<Role> role_from_name(std::string_view name) noexcept {
 }
 
 std::string_view encoding_name(Encoding encoding) noexcept {
-  return name_at(kEncodings, static_cast<std::uint8_t>(encoding));
+  return name_at(kEncodings, format::code_of(encoding));
 }
 
 std::string_view codec_name(format::Codec codec) noexcept {
-  return name_at(kCodecs, static_cast<std::uint8_t>(codec));
+  return name_at(kCodecs, format::code_of(codec));
 }
 
 std::string_view neuron_type_name(NeuronType type) noexcept {

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "codec/lossy/code_packing.h"
+#include "format/payload.h"
 #include "thalia/shape.h"
 
 namespace thalia::container {
@@ -30,13 +31,8 @@ double number_at(ByteSpan array, std::uint64_t i) noexcept {
 
 QuantizedArrays::QuantizedArrays(const format::TensorEntry& entry,
                                  const format::QuantizedTensor& side, ByteSpan logical)
-    : offset_(entry.stored_offset),
-      dtype_(static_cast<DType>(entry.dtype)),
-      bits_(side.bits),
-      logical_(logical) {
-  std::uint64_t extents[Shape::kMaxRank];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
+    : offset_(entry.stored_offset), dtype_(entry.dtype), bits_(side.bits), logical_(logical) {
+  const Shape shape = format::shape_of(entry);
   elements_ = shape.element_count().value_or(0);
   group_size_ = side.group_size == 0 ? elements_ : std::uint64_t{side.group_size};
   parts_ = *format::quantized_parts(dtype_, shape, bits_, side.group_size, side.code_length);

@@ -1,6 +1,5 @@
 #include "thalia/reader.h"
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -38,9 +37,7 @@ std::string_view Reader::metadata_json() const {
 }
 
 Digest256 Reader::closing_checksum() const noexcept {
-  Digest256 out;
-  std::memcpy(out.bytes, file_->closing_checksum().data(), sizeof out.bytes);
-  return out;
+  return file_->closing_checksum();
 }
 
 std::optional<DeltaBase> Reader::delta_base() const {
@@ -48,16 +45,13 @@ std::optional<DeltaBase> Reader::delta_base() const {
     const ByteSpan prefix = file_->mapping().before();
     if (prefix.empty()) return std::nullopt;
     const auto [header, reference, path] = container::checked_delta_prefix(prefix);
-    DeltaBase base{.path = std::string(path),
-                   .checksum = {},
-                   .uuid = {},
-                   .generation = reference.base_generation,
-                   .file_bytes = reference.base_length,
-                   .step = header.base_step,
-                   .depth = reference.depth};
-    std::memcpy(base.checksum.bytes, header.base_checkpoint_hash, sizeof base.checksum.bytes);
-    std::memcpy(base.uuid.data(), reference.base_uuid, base.uuid.size());
-    return base;
+    return DeltaBase{.path = std::string(path),
+                     .checksum = header.base_checkpoint_hash,
+                     .uuid = reference.base_uuid,
+                     .generation = reference.base_generation,
+                     .file_bytes = reference.base_length,
+                     .step = header.base_step,
+                     .depth = reference.depth};
   });
 }
 

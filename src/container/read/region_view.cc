@@ -26,9 +26,7 @@ std::uint32_t RegionView::n_inputs() const {
       [&]() -> std::uint32_t { return file_->region_headers(index_).header.n_inputs; });
 }
 NeuronType RegionView::neuron_type() const {
-  return file_->named([&] {
-    return static_cast<NeuronType>(std::uint32_t{file_->region_headers(index_).header.neuron_type});
-  });
+  return file_->named([&] { return NeuronType{file_->region_headers(index_).header.neuron_type}; });
 }
 
 std::string_view RegionView::config_json() const {

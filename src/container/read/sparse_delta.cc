@@ -26,12 +26,6 @@ std::span<const T> array_at(ByteSpan logical, format::Extent extent) {
   return {reinterpret_cast<const T*>(logical.data() + extent.offset), extent.length / sizeof(T)};
 }
 
-Shape shape_of(const format::TensorEntry& entry) {
-  std::uint64_t extents[Shape::kMaxRank];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  return Shape(std::span<const std::uint64_t>(extents, entry.ndim));
-}
-
 // `shift` is what is to be added to an element's number in the block to get its place in `out`;
 // it may be below zero, which wraps.
 template <unsigned kWidth>
@@ -78,7 +72,7 @@ void check_positions(const format::TensorEntry& entry, std::uint64_t block,
 }
 
 SparseDelta check_sparse_delta(const format::TensorEntry& entry, ByteSpan logical) {
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const DType dtype = entry.dtype;
   const auto parts = *format::sparse_delta_parts(dtype, shape_of(entry), entry.nnz);
   const SparseDelta out{.pointers = array_at<std::uint64_t>(logical, parts.pointers),
                         .positions = array_at<std::uint16_t>(logical, parts.positions),
@@ -93,8 +87,7 @@ SparseDelta check_sparse_delta(const format::TensorEntry& entry, ByteSpan logica
 }
 
 void check_sparse_delta_padding(const format::TensorEntry& entry, ByteSpan logical) {
-  const auto parts =
-      *format::sparse_delta_parts(static_cast<DType>(entry.dtype), shape_of(entry), entry.nnz);
+  const auto parts = *format::sparse_delta_parts(entry.dtype, shape_of(entry), entry.nnz);
   require_zero_padding(logical, entry.stored_offset, parts.positions, parts.values);
 }
 

@@ -29,8 +29,7 @@ std::span<const T> array_at(ByteSpan payload, format::Extent extent) {
 // validated.
 template <typename Index>
 CsrArrays<Index> csr_arrays(const TensorView& tensor, ByteSpan payload) {
-  const auto parts =
-      *format::csr_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), tensor.wide_indices());
+  const auto parts = *format::sparse_parts(tensor.layout());
   const CsrArrays<Index> arrays{array_at<Index>(payload, parts.row_pointers),
                                 array_at<Index>(payload, parts.indices),
                                 payload.subspan(parts.values.offset, parts.values.length)};
@@ -43,8 +42,7 @@ CsrArrays<Index> csr_arrays(const TensorView& tensor, ByteSpan payload) {
 
 template <typename Index>
 CooArrays<Index> coo_arrays(const TensorView& tensor, ByteSpan payload) {
-  const auto parts =
-      *format::coo_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), tensor.wide_indices());
+  const auto parts = *format::sparse_parts(tensor.layout());
   const CooArrays<Index> arrays{array_at<Index>(payload, parts.indices),
                                 payload.subspan(parts.values.offset, parts.values.length)};
   if (auto fault = container::find_coo_fault(tensor.shape(), tensor.nnz(), arrays.indices)) {
@@ -98,16 +96,14 @@ void require_aligned(MutableByteSpan storage) {
 
 ByteSpan container::check_sparse_payload(const TensorView& tensor, ByteSpan payload) {
   const bool wide = tensor.wide_indices();
-  format::SparseParts parts;
   if (tensor.encoding() == Encoding::csr) {
     wide ? static_cast<void>(csr_arrays<std::uint64_t>(tensor, payload))
          : static_cast<void>(csr_arrays<std::uint32_t>(tensor, payload));
-    parts = *format::csr_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
   } else {
     wide ? static_cast<void>(coo_arrays<std::uint64_t>(tensor, payload))
          : static_cast<void>(coo_arrays<std::uint32_t>(tensor, payload));
-    parts = *format::coo_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), wide);
   }
+  const auto parts = *format::sparse_parts(tensor.layout());
   require_zero_padding(payload, tensor.stored_offset(), parts.indices, parts.values);
   return payload.subspan(parts.values.offset, parts.values.length);
 }

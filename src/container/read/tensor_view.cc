@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 
 #include "base/fail.h"
 #include "base/parallel.h"
@@ -11,6 +10,7 @@
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
+#include "format/payload.h"
 #include "format/validate_directory.h"
 
 namespace thalia {
@@ -29,16 +29,12 @@ TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string
                        const format::TensorEntry* entry)
     : file_(std::move(file)), entry_(entry), region_(region) {
   name_ = file_->name(entry_->name_offset, entry_->name_length);
-  std::uint64_t extents[Shape::kMaxRank];
-  for (unsigned i = 0; i < entry_->ndim; ++i) extents[i] = entry_->shape[i];
-  shape_ = Shape(std::span<const std::uint64_t>(extents, entry_->ndim));
+  shape_ = format::shape_of(*entry_);
   element_count_ = shape_.element_count().value_or(0);  // validated: it does not overflow
 }
 
 Digest128 TensorView::content_hash() const noexcept {
-  Digest128 out;
-  std::memcpy(out.bytes, entry_->content_hash, sizeof out.bytes);
-  return out;
+  return entry_->content_hash;
 }
 
 std::vector<format::Codec> TensorView::codecs() const {
@@ -47,7 +43,7 @@ std::vector<format::Codec> TensorView::codecs() const {
     if (is_raw()) found[static_cast<std::size_t>(format::Codec::store)] = true;
     for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
       const std::uint32_t number = entry_->first_chunk + i;
-      const std::uint8_t code = file_->chunk_entry(number).codec;
+      const std::uint8_t code = format::code_of(file_->chunk_entry(number).codec);
       if (code >= found.size()) {
         fail_field(ErrorCode::bad_value, "directory", "codec",
                    file_->chunk_entry_offset(number) + offsetof(format::ChunkEntry, codec),

@@ -21,7 +21,7 @@ class Worker {
         plan_(work.plan),
         header_(work.file.header()),
         block_log2_(header_.integrity_block_log2),
-        leaf_algorithm_(static_cast<format::LeafAlgorithm>(header_.leaf_algorithm)),
+        leaf_algorithm_(header_.leaf_algorithm),
         reader_(make_reader(work.strategy.waits())) {
     // The ring that was there when the strategy was chosen may be one too many now.
     if (!reader_) reader_ = make_reader(io::ReadMethod::threads);

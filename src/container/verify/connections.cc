@@ -106,7 +106,7 @@ class ConnectionCheck {
     end_ = std::max(end_, begin + bytes);
     const Role role = weights ? Role::weights : Role::other;
     Place("directory", file_.tensor_entry_offset(*number))
-        .equal(AT(TensorEntry, role), tensor.role, static_cast<std::uint8_t>(role));
+        .equal(AT(TensorEntry, role), code_of(tensor.role), code_of(role));
   }
 
   // Tensors beside the connections' matrices.

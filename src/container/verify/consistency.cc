@@ -33,15 +33,14 @@ class FlagFacts {
   void add(const detail::OpenFile& file, const format::TensorEntry& entry, Encoding encoding) {
     if (entry.chunk_count != 0) flags_ |= format::kFlagCompressed;
     for (std::uint32_t i = 0; i < entry.chunk_count; ++i) {
-      if (file.chunk_entry(entry.first_chunk + i).codec ==
-          static_cast<std::uint8_t>(format::Codec::lz4))
+      if (file.chunk_entry(entry.first_chunk + i).codec == format::Codec::lz4)
         flags_ |= format::kFlagLz4;
     }
-    const auto role = static_cast<Role>(entry.role);
+    const Role role = entry.role;
     if (role == Role::homeostatic) flags_ |= format::kFlagHomeostatic;
     if (role == Role::neuromodulator) flags_ |= format::kFlagNeuromodulators;
     if (encoding == Encoding::csr || encoding == Encoding::coo) flags_ |= format::kFlagSparse;
-    const auto dtype = static_cast<DType>(entry.dtype);
+    const DType dtype = entry.dtype;
     half_ |= dtype == DType::f16 || dtype == DType::bf16;
     full_ |= dtype == DType::f32;
   }
@@ -90,10 +89,10 @@ class ConsistencyCheck {
   // Encoding and stored elements of the tensor that a reader gets.
   std::pair<Encoding, std::uint64_t> result(std::uint32_t number) const {
     const format::TensorEntry& entry = file_.tensor_entry(number);
-    const auto stored = static_cast<Encoding>(entry.encoding);
+    const Encoding stored = entry.encoding;
     if (!is_delta() || !needs_base(stored)) return {stored, RegionFacts::stored_elements(entry)};
     const format::DeltaTensor& made = file_.delta_tensor(number);
-    const auto encoding = static_cast<Encoding>(made.encoding);
+    const Encoding encoding = made.encoding;
     if (encoding == Encoding::dense) return {encoding, RegionFacts::stored_elements(entry)};
     return {encoding, made.nnz};
   }
@@ -105,11 +104,11 @@ class ConsistencyCheck {
     if (is_delta()) return;
     for (const SoundTensor& tensor : structure.tensors) {
       const format::TensorEntry& entry = file_.tensor_entry(tensor.number);
-      if (entry.encoding < static_cast<std::uint8_t>(Encoding::same_as_base)) continue;
+      if (entry.encoding < Encoding::same_as_base) continue;
       findings_.check(
           [&] {
             Place("directory", file_.tensor_entry_offset(tensor.number))
-                .fail(AT(TensorEntry, encoding), std::to_string(entry.encoding),
+                .fail(AT(TensorEntry, encoding), std::to_string(code_of(entry.encoding)),
                       "0 to 3 in a file that is no delta");
           },
           name(tensor.region), file_.name(entry.name_offset, entry.name_length));
@@ -171,7 +170,7 @@ class ConsistencyCheck {
       place.equal(AT(Header, total_synapses), header.total_synapses, synapses);
     }
     if (!is_delta()) {
-      place.zero(AT(Header, base_checksum), header.base_checksum);
+      place.zero(AT(Header, base_checksum), header.base_checksum.bytes);
       place.equal(AT(Header, base_step), header.base_step, 0);
     }
   }

@@ -19,7 +19,7 @@ bool has_illegal_codes(DType dtype) noexcept {
 }
 
 void check_elements(const format::TensorEntry& entry, ByteSpan elements) {
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const DType dtype = entry.dtype;
   if (!has_illegal_codes(dtype)) return;
   const bool boolean = dtype == DType::boolean;
   const auto bad = std::find_if(elements.begin(), elements.end(), [&](std::byte b) {
@@ -33,7 +33,7 @@ void check_elements(const format::TensorEntry& entry, ByteSpan elements) {
 }
 
 void check_unused_bits(const format::TensorEntry& entry, ByteSpan tail) {
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const DType dtype = entry.dtype;
   if (!dtype_is_packed(dtype) || tail.empty()) return;
   std::uint64_t elements = 1;
   for (unsigned d = 0; d < entry.ndim; ++d) elements *= entry.shape[d];

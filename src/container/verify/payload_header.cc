@@ -6,6 +6,7 @@
 #include "container/verify/region_facts.h"
 #include "container/write/directory_builder.h"
 #include "container/write/draft.h"
+#include "format/payload.h"
 
 namespace thalia::container {
 namespace {
@@ -15,19 +16,14 @@ namespace {
 
 format::TensorHeader header_of(const format::TensorEntry& entry) {
   DraftTensor tensor;
-  std::uint64_t extents[Shape::kMaxRank];
-  for (unsigned d = 0; d < entry.ndim; ++d) extents[d] = entry.shape[d];
-  tensor.spec.shape = Shape(std::span<const std::uint64_t>(extents, entry.ndim));
-  tensor.spec.dtype = static_cast<DType>(entry.dtype);
-  tensor.spec.encoding = static_cast<Encoding>(entry.encoding);
-  tensor.spec.nnz = entry.nnz;
+  tensor.spec = TensorSpec::of({}, format::layout_of(entry));
   tensor.digest.crc32 = entry.crc32;
   return payload_header(tensor);
 }
 
 void compare(const Place& place, const format::CsrHeader& found,
              const format::CsrHeader& expected) {
-  place.equal(AT(CsrHeader, dtype), found.dtype, expected.dtype);
+  place.equal(AT(CsrHeader, dtype), format::code_of(found.dtype), format::code_of(expected.dtype));
   place.zero(AT(CsrHeader, reserved), found.reserved);
   place.equal(AT(CsrHeader, n_rows), found.n_rows, expected.n_rows);
   place.equal(AT(CsrHeader, n_cols), found.n_cols, expected.n_cols);
@@ -37,7 +33,8 @@ void compare(const Place& place, const format::CsrHeader& found,
 
 void compare(const Place& place, const format::TensorHeader& found,
              const format::TensorHeader& expected) {
-  place.equal(AT(TensorHeader, dtype), found.dtype, expected.dtype);
+  place.equal(AT(TensorHeader, dtype), format::code_of(found.dtype),
+              format::code_of(expected.dtype));
   place.equal(AT(TensorHeader, ndim), found.ndim, expected.ndim);
   place.equal(AT(TensorHeader, reserved), found.reserved, expected.reserved);
   for (unsigned d = 0; d < 3; ++d)
@@ -55,7 +52,7 @@ void verify_payload_header(const detail::OpenFile& file, const format::TensorEnt
   const auto& found = file.structure<format::TensorHeader>(offset, "payload");
   const format::TensorHeader expected = header_of(entry);
   const Place place("payload", offset);
-  if (entry.encoding == static_cast<std::uint8_t>(Encoding::csr)) {
+  if (entry.encoding == Encoding::csr) {
     compare(place, std::bit_cast<format::CsrHeader>(found),
             std::bit_cast<format::CsrHeader>(expected));
   } else {

@@ -38,9 +38,8 @@ class LeafWalk {
       : header_(header),
         leaves_(leaves),
         bad_(bad),
-        hasher_(static_cast<format::LeafAlgorithm>(header.leaf_algorithm)),
-        length_(integrity::leaf_length(static_cast<format::LeafAlgorithm>(header.leaf_algorithm))) {
-  }
+        hasher_(header.leaf_algorithm),
+        length_(integrity::leaf_length(header.leaf_algorithm)) {}
 
   void pass(std::uint64_t at, ByteSpan bytes) {
     while (!bytes.empty()) {
@@ -87,7 +86,7 @@ class Scan {
       : file_(file), options_(options), findings_(findings), end_(file.header().integrity_offset) {
     out_.digests.resize(structure.tensors.size());
     list_pieces(structure);
-    if (file.header().checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree))
+    if (file.header().checksum_type == format::ChecksumType::block_tree)
       leaves_ = file.unverified(file.header().integrity_offset, file.header().integrity_length);
   }
 

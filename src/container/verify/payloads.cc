@@ -1,7 +1,6 @@
 #include "container/verify/payloads.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -69,7 +68,7 @@ class PayloadCheck {
   }
 
   void check_payload(std::size_t i, const format::TensorEntry& entry, unsigned threads) {
-    const auto encoding = static_cast<Encoding>(entry.encoding);
+    const Encoding encoding = entry.encoding;
     const bool delta = needs_base(encoding) && (file_.header().flags & format::kFlagDelta) != 0;
     const bool quantized = encoding == Encoding::quantized;
     if (!is_plain(encoding) && !delta && !quantized) return;  // was reported
@@ -94,7 +93,7 @@ class PayloadCheck {
            .value = fmt::format("{:#010x}", digest.crc32),
            .bound = fmt::format("{:#010x}", std::uint32_t{entry.crc32})});
     }
-    if (std::memcmp(digest.hash.bytes, entry.content_hash, sizeof entry.content_hash) != 0) {
+    if (digest.hash != entry.content_hash) {
       throw IntegrityError(ErrorCode::checksum_mismatch,
                            "the payload has another content hash than the directory says",
                            {.section = "payload",
@@ -123,7 +122,7 @@ class PayloadCheck {
     }
     if (entry.chunk_count != 0) {
       check_elements(entry, logical);
-    } else if (has_illegal_codes(static_cast<DType>(entry.dtype))) {
+    } else if (has_illegal_codes(entry.dtype)) {
       file_.pass_over(entry.stored_offset, entry.stored_length,
                       [&](std::uint64_t, ByteSpan part) { check_elements(entry, part); });
     }
@@ -145,7 +144,7 @@ class PayloadCheck {
     const QuantizedArrays arrays(entry, side, logical);
     arrays.check_unused_bits();
     integrity::ContentHasher hasher;
-    const std::uint64_t width = dtype_bits(static_cast<DType>(entry.dtype)) / 8;
+    const std::uint64_t width = dtype_bits(entry.dtype) / 8;
     std::vector<std::byte> piece;
     for (std::uint64_t i = 0; i < arrays.pieces(); ++i) {
       piece.resize(arrays.piece_elements(i) * width);
@@ -160,8 +159,7 @@ class PayloadCheck {
           {.section = "payload", .field = field, .offset = std::uint64_t{entry.stored_offset}});
     };
     if (hasher.crc32() != side.crc32) fail("crc32");
-    if (std::memcmp(hash.bytes, side.content_hash, sizeof side.content_hash) != 0)
-      fail("content_hash");
+    if (hash != side.content_hash) fail("content_hash");
   }
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
@@ -234,11 +232,9 @@ class PayloadCheck {
 
 void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
   const format::Header& header = file.header();
-  if (header.checksum_type == static_cast<std::uint32_t>(format::ChecksumType::block_tree)) {
+  if (header.checksum_type == format::ChecksumType::block_tree) {
     const ByteSpan leaves = file.unverified(header.integrity_offset, header.integrity_length);
-    const Digest256 expected = integrity::closing_checksum(header, leaves);
-    if (std::memcmp(expected.bytes, file.closing_checksum().data(), sizeof expected.bytes) == 0)
-      return;
+    if (integrity::closing_checksum(header, leaves) == file.closing_checksum()) return;
     findings.add({.code = ErrorCode::checksum_mismatch,
                   .section = "checksum",
                   .offset = header.file_length - format::kChecksumLength,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "format/payload.h"
 #include "thalia/format/tensor.h"
 #include "thalia/shape.h"
 #include "thalia/tensor.h"
@@ -42,8 +43,8 @@ struct RegionFacts {
   void add(const format::TensorEntry& entry, Encoding encoding, std::uint64_t elements) {
     const Stretch own{entry.stored_offset - sizeof(format::TensorHeader),
                       entry.stored_offset + entry.stored_length};
-    Stretch& role = roles[entry.role];
-    if (entry.role == static_cast<std::uint8_t>(Role::weights)) {
+    Stretch& role = roles[format::code_of(entry.role)];
+    if (entry.role == Role::weights) {
       if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
       synapses += elements;
     }
@@ -52,15 +53,12 @@ struct RegionFacts {
     logical_bytes += entry.logical_length;
     stored_bytes += entry.stored_length;
   }
-  const Stretch& of(Role role) const { return roles[static_cast<std::size_t>(role)]; }
+  const Stretch& of(Role role) const { return roles[format::code_of(role)]; }
 
   static std::uint64_t stored_elements(const format::TensorEntry& entry) {
-    const auto encoding = static_cast<Encoding>(entry.encoding);
+    const Encoding encoding = entry.encoding;
     if (encoding == Encoding::csr || encoding == Encoding::coo) return entry.nnz;
-    std::uint64_t extents[Shape::kMaxRank];
-    std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-    const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
-    return shape.element_count().value_or(0);
+    return format::shape_of(entry).element_count().value_or(0);
   }
 };
 

@@ -225,7 +225,7 @@ class StructureCheck {
 
   // In a file that is no delta the encoding itself is a finding.
   void check_side_data(std::uint32_t number) {
-    const auto encoding = static_cast<Encoding>(file_.tensor_entry(number).encoding);
+    const Encoding encoding = file_.tensor_entry(number).encoding;
     if (encoding == Encoding::quantized) file_.quantized_tensor(file_.tensor_entry(number));
     if ((file_.header().flags & format::kFlagDelta) != 0 && needs_base(encoding))
       file_.delta_tensor(number);

@@ -46,12 +46,12 @@ void check_indices(const DraftTensor& tensor) {
   const TensorSpec& spec = tensor.spec;
   std::optional<std::string> fault;
   if (spec.encoding == Encoding::csr) {
-    const auto parts = *format::csr_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+    const auto parts = *format::sparse_parts(spec.layout());
     const IndexArray<Index> pointers(tensor.pieces, parts.row_pointers);
     const IndexArray<Index> columns(tensor.pieces, parts.indices);
     fault = find_csr_fault<Index>(spec.shape, spec.nnz, pointers.view(), columns.view());
   } else {
-    const auto parts = *format::coo_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+    const auto parts = *format::sparse_parts(spec.layout());
     const IndexArray<Index> indices(tensor.pieces, parts.indices);
     fault = find_coo_fault<Index>(spec.shape, spec.nnz, indices.view());
   }

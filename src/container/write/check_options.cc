@@ -25,7 +25,7 @@ void check_options(const SaveOptions& options) {
   }
   // One that is chosen brings its own level.
   const format::Codec codec = options.compression.codec.value_or(format::Codec::store);
-  check_option("codec", static_cast<std::uint8_t>(codec), 0, format::kCodecCount - 1);
+  check_option("codec", format::code_of(codec), 0, format::kCodecCount - 1);
   const auto [lowest, highest, standard] = codec::level_range(codec);
   if (options.compression.level != 0 &&
       (options.compression.level < lowest || options.compression.level > highest)) {

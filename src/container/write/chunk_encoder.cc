@@ -27,8 +27,8 @@ format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLa
                                 ByteSpan raw, std::vector<std::byte>& stored) {
   const codec::ChunkForm form = codec::encode_chunk(codec, level, layout, raw, stored);
   format::ChunkEntry entry{};
-  entry.codec = static_cast<std::uint8_t>(form.codec);
-  entry.filter = static_cast<std::uint8_t>(form.filter);
+  entry.codec = form.codec;
+  entry.filter = form.filter;
   entry.raw_length = static_cast<std::uint32_t>(raw.size());
   entry.stored_length = static_cast<std::uint32_t>(stored.size());
   entry.crc32 = integrity::crc32(stored);
@@ -37,7 +37,7 @@ format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLa
 
 bool all_stored(std::span<const format::ChunkEntry> chunks) {
   return std::all_of(chunks.begin(), chunks.end(), [](const format::ChunkEntry& chunk) {
-    return chunk.codec == static_cast<std::uint8_t>(format::Codec::store);
+    return chunk.codec == format::Codec::store;
   });
 }
 

@@ -26,29 +26,21 @@ Arrays sparse_arrays(const format::SparseParts& parts, bool wide, ElementLayout 
 Arrays arrays_of(const DraftTensor& tensor) {
   const TensorSpec& spec = tensor.spec;
   const ElementLayout elements = codec::element_layout(spec.dtype);
-  Encoding encoding = spec.encoding;
-  std::uint64_t nnz = spec.nnz;
-  bool wide = spec.wide_indices;
-  if (encoding == Encoding::xor_base && tensor.delta) {  // lies as what comes out does
-    encoding = static_cast<Encoding>(tensor.delta->encoding);
-    nnz = tensor.delta->nnz;
-    wide = tensor.delta->flags != 0;
-  }
-  if (encoding == Encoding::csr) {
-    if (const auto parts = format::csr_parts(spec.dtype, spec.shape, nnz, wide))
-      return sparse_arrays(*parts, wide, elements);
-  } else if (encoding == Encoding::coo) {
-    if (const auto parts = format::coo_parts(spec.dtype, spec.shape, nnz, wide))
-      return sparse_arrays(*parts, wide, elements);
-  } else if (encoding == Encoding::sparse_delta) {
-    if (const auto parts = format::sparse_delta_parts(spec.dtype, spec.shape, nnz))
+  TensorLayout layout = spec.layout();
+  // A difference lies as what comes out does.
+  if (layout.encoding == Encoding::xor_base && tensor.delta)
+    layout = format::layout_of(*tensor.delta, spec.dtype, spec.shape);
+  if (const auto parts = format::sparse_parts(layout))
+    return sparse_arrays(*parts, layout.wide_indices, elements);
+  if (layout.encoding == Encoding::sparse_delta) {
+    if (const auto parts = format::sparse_delta_parts(spec.dtype, spec.shape, layout.nnz))
       return {Array{parts->pointers, {Content::indices, 8}},
               {parts->positions, {Content::integers, 2}},
               {parts->values, elements}};
   }
   // Codes of quantized tensors are packed, and what else they have is little.
-  return {
-      Array{{0, tensor.logical_length}, encoding == Encoding::dense ? elements : ElementLayout{}}};
+  return {Array{{0, tensor.logical_length},
+                layout.encoding == Encoding::dense ? elements : ElementLayout{}}};
 }
 
 std::uint64_t overlap(format::Extent extent, std::uint64_t begin, std::uint64_t end) {

@@ -81,9 +81,9 @@ class DirectoryBuilder {
     format::TensorEntry entry{};
     entry.name_offset = add_name(tensor.spec.name);
     entry.name_length = static_cast<std::uint16_t>(tensor.spec.name.size());
-    entry.role = static_cast<std::uint8_t>(tensor.spec.role);
-    entry.encoding = static_cast<std::uint8_t>(tensor.spec.encoding);
-    entry.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
+    entry.role = tensor.spec.role;
+    entry.encoding = tensor.spec.encoding;
+    entry.dtype = tensor.spec.dtype;
     entry.ndim = static_cast<std::uint8_t>(tensor.spec.shape.rank());
     entry.flags = tensor.spec.wide_indices ? format::kTensorWideIndices : std::uint16_t{0};
     entry.logical_length = tensor.logical_length;
@@ -171,7 +171,7 @@ void Directory::set_digests(const Draft& draft) {
   for (const std::uint32_t i : tensors) {
     const integrity::ContentDigest& digest = draft.tensors[i].digest;
     entry->crc32 = digest.crc32;
-    std::copy(std::begin(digest.hash.bytes), std::end(digest.hash.bytes), entry->content_hash);
+    entry->content_hash = digest.hash;
     ++entry;
   }
 }
@@ -184,7 +184,7 @@ format::TensorHeader payload_header(const DraftTensor& tensor) {
   const Shape& shape = tensor.spec.shape;
   if (tensor.spec.encoding == Encoding::csr) {
     format::CsrHeader header{};
-    header.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
+    header.dtype = tensor.spec.dtype;
     header.n_rows = shape[0];
     header.n_cols = shape[1];
     header.nnz = tensor.spec.nnz;
@@ -192,7 +192,7 @@ format::TensorHeader payload_header(const DraftTensor& tensor) {
     return std::bit_cast<format::TensorHeader>(header);
   }
   format::TensorHeader header{};
-  header.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
+  header.dtype = tensor.spec.dtype;
   header.ndim = static_cast<std::uint8_t>(shape.rank());
   if (tensor.spec.encoding == Encoding::coo) header.reserved = format::kCooMark;
   if (tensor.spec.encoding == Encoding::quantized) header.reserved = format::kQuantizedMark;

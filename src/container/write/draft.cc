@@ -72,10 +72,10 @@ std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTens
     if (!parts) refuse("f32, f16, f64 or bf16 of a quantized tensor");
     return parts->length;
   }
-  const auto length =
-      format::payload_length(spec.encoding, spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  const TensorLayout layout = spec.layout();
+  const auto length = format::payload_length(layout);
   if (!length) refuse("csr: rank 2, coo: rank 1 or more, no packed dtype");
-  if (!spec.wide_indices && !format::narrow_indices_fit(spec.encoding, spec.shape, spec.nnz))
+  if (!spec.wide_indices && !format::narrow_indices_fit(layout))
     refuse("wide_indices for an extent, or stored elements of csr, of 2^32 or more");
   return *length;
 }
@@ -83,9 +83,9 @@ std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTens
 }  // namespace
 
 void check_codes(const TensorSpec& spec) {
-  if (static_cast<std::uint8_t>(spec.dtype) >= kDTypeCount ||
-      static_cast<std::uint8_t>(spec.role) >= format::kRoleCount ||
-      static_cast<std::uint8_t>(spec.encoding) >= format::kEncodingCount) {
+  if (format::code_of(spec.dtype) >= kDTypeCount ||
+      format::code_of(spec.role) >= format::kRoleCount ||
+      format::code_of(spec.encoding) >= format::kEncodingCount) {
     fail_argument(ErrorCode::bad_argument, "tensor", fmt::format("'{}'", printable(spec.name)),
                   "a dtype, a role and an encoding that exist");
   }
@@ -110,7 +110,7 @@ std::uint32_t Draft::add_region(RegionSpec spec) {
   }
   if (spec.neuron_type > NeuronType::none) {
     fail_argument(ErrorCode::bad_argument, "neuron_type",
-                  std::to_string(static_cast<std::uint32_t>(spec.neuron_type)), "0 to 2");
+                  std::to_string(format::code_of(spec.neuron_type)), "0 to 2");
   }
   check_json("config_json", spec.config_json, limits);
   if (!spec.metadata_json.empty()) check_json("metadata_json", spec.metadata_json, limits);

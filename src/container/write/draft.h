@@ -58,9 +58,7 @@ struct DraftTensor {
   std::vector<format::ChunkEntry> chunks;
 
   /// Of the tensor that a reader gets: in a delta another than that of the stored bytes.
-  Encoding result_encoding() const {
-    return delta ? static_cast<Encoding>(delta->encoding) : spec.encoding;
-  }
+  Encoding result_encoding() const { return delta ? delta->encoding : spec.encoding; }
 
   /// From offsets that count from the payload's first byte to absolute ones.
   void move_chunks(std::uint64_t payload_offset) {

@@ -1,7 +1,5 @@
 #include "container/write/finalize.h"
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -82,13 +80,11 @@ class Finalizer {
   bool raw() const { return options_.compression.codec == format::Codec::store && !draft_.delta; }
 
   FileIdentity identity() const {
-    FileIdentity out{.closing_checksum = checksum_,
-                     .file_uuid = {},
-                     .generation = header_.generation,
-                     .file_length = header_.file_length,
-                     .training_steps = header_.training_steps};
-    std::copy(std::begin(header_.file_uuid), std::end(header_.file_uuid), out.file_uuid.begin());
-    return out;
+    return {.closing_checksum = checksum_,
+            .file_uuid = header_.file_uuid,
+            .generation = header_.generation,
+            .file_length = header_.file_length,
+            .training_steps = header_.training_steps};
   }
 
   // Of what comes out, where a delta stores less.
@@ -100,8 +96,7 @@ class Finalizer {
           out.emplace_back(TensorDigest{tensor.digest.crc32, tensor.digest.hash});
       if (!tensor.delta) continue;
       digest.crc32 = tensor.delta->crc32;
-      std::copy(std::begin(tensor.delta->content_hash), std::end(tensor.delta->content_hash),
-                digest.content_hash.bytes);
+      digest.content_hash = tensor.delta->content_hash;
     }
     return out;
   }
@@ -147,7 +142,7 @@ class Finalizer {
   void complete_header() {
     set_timestamp(header_, options_.timestamp);
     if (options_.file_uuid) {
-      std::copy(options_.file_uuid->begin(), options_.file_uuid->end(), header_.file_uuid);
+      header_.file_uuid = *options_.file_uuid;
     } else {
       set_random_uuid(header_);
     }

@@ -24,7 +24,7 @@ std::uint16_t flags_of(const Draft& draft) {
   for (const DraftTensor& tensor : draft.tensors) {
     if (!tensor.chunks.empty()) flags |= format::kFlagCompressed;
     for (const format::ChunkEntry& chunk : tensor.chunks) {
-      if (chunk.codec == static_cast<std::uint8_t>(format::Codec::lz4)) flags |= format::kFlagLz4;
+      if (chunk.codec == format::Codec::lz4) flags |= format::kFlagLz4;
     }
     if (tensor.spec.role == Role::homeostatic) flags |= format::kFlagHomeostatic;
     if (tensor.spec.role == Role::neuromodulator) flags |= format::kFlagNeuromodulators;
@@ -71,8 +71,7 @@ format::Header draft_header(const Draft& draft, const Layout& layout) {
   }
   header.total_synapses = synapses;
   if (draft.delta) {
-    std::copy(std::begin(draft.delta->base_checksum.bytes),
-              std::end(draft.delta->base_checksum.bytes), header.base_checksum);
+    header.base_checksum = draft.delta->base_checksum;
     header.base_step = draft.delta->base_step;
   }
   return header;
@@ -91,11 +90,11 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
     end = header.region_index_offset + header.region_index_length;
   }
   header.integrity_offset = format::align_up(end, format::kAlignment) + sizeof(format::Header);
-  header.checksum_type = static_cast<std::uint32_t>(checksum);
+  header.checksum_type = checksum;
   if (checksum == format::ChecksumType::block_tree) {
     const unsigned log2 = block_log2.value_or(block_log2_for(header.integrity_offset));
     header.integrity_block_log2 = static_cast<std::uint8_t>(log2);
-    header.leaf_algorithm = static_cast<std::uint8_t>(leaves);
+    header.leaf_algorithm = leaves;
     header.integrity_length =
         integrity::block_count(header.integrity_offset, log2) * integrity::leaf_length(leaves);
   }

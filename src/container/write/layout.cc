@@ -64,7 +64,7 @@ void Layout::open_region(std::uint32_t region) {
   place.extent.offset = at_;
   place.header.n_neurons = spec.n_neurons;
   place.header.n_inputs = spec.n_inputs;
-  place.header.neuron_type = static_cast<std::uint32_t>(spec.neuron_type);
+  place.header.neuron_type = spec.neuron_type;
   place.extension.extension_length = format::kRegionExtensionLength;
   at_ += sizeof(format::RegionHeader) + sizeof(format::RegionExtension);
   place.header.config_offset = relative(at_);

@@ -65,8 +65,7 @@ void write_side_file(const detail::OpenFile& file, OutputFile& target) {
   header.extent_count = static_cast<std::uint32_t>(table.size());
   header.source_length = file.header().file_length;
   header.meta_length = sizeof header + table_bytes.size() + held + format::kChecksumLength;
-  std::memcpy(header.source_checksum, file.closing_checksum().data(),
-              sizeof header.source_checksum);
+  header.source_checksum = file.closing_checksum();
   header.meta_crc32 = integrity::crc32(table_bytes, integrity::crc32(format::struct_bytes(header)));
 
   HashedOutput out(target);

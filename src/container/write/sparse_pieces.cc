@@ -37,7 +37,7 @@ std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CsrArrays<Index>& ar
   spec.nnz = arrays.column_indices.size();
   spec.wide_indices = sizeof(Index) == 8;
   check_codes(spec);
-  const auto parts = format::csr_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  const auto parts = format::sparse_parts(spec.layout());
   if (!parts) return {};
   return with_padding({{parts->row_pointers, as_byte_span(arrays.row_pointers)},
                        {parts->indices, as_byte_span(arrays.column_indices)},
@@ -50,7 +50,7 @@ std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CooArrays<Index>& ar
   spec.nnz = spec.shape.rank() == 0 ? 0 : arrays.indices.size() / spec.shape.rank();
   spec.wide_indices = sizeof(Index) == 8;
   check_codes(spec);
-  const auto parts = format::coo_parts(spec.dtype, spec.shape, spec.nnz, spec.wide_indices);
+  const auto parts = format::sparse_parts(spec.layout());
   if (!parts) return {};
   return with_padding(
       {{parts->indices, as_byte_span(arrays.indices)}, {parts->values, arrays.values}});

@@ -179,15 +179,9 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
 namespace interop {
 
 TensorSpec spec_of(const TensorView& tensor) {
-  return {
-      .name = std::string(tensor.name()),
-      .dtype = tensor.dtype(),
-      .shape = tensor.shape(),
-      .role = tensor.role(),
-      // Restored on the way.
-      .encoding = tensor.encoding() == Encoding::quantized ? Encoding::dense : tensor.encoding(),
-      .nnz = tensor.nnz(),
-      .wide_indices = tensor.wide_indices()};
+  TensorLayout layout = tensor.layout();
+  if (layout.encoding == Encoding::quantized) layout.encoding = Encoding::dense;  // on the way
+  return TensorSpec::of(std::string(tensor.name()), layout, tensor.role());
 }
 
 TensorSpec spec_of(const SafetensorsTensor& tensor) {

@@ -17,11 +17,15 @@ namespace {
 // Small enough for the nearest caches: it is read twice, to convert and to measure.
 constexpr std::size_t kPieceElements = 16 << 10;
 
+TensorLayout with_dtype(const TensorSpec& spec, DType dtype) {
+  TensorLayout layout = spec.layout();
+  layout.dtype = dtype;
+  return layout;
+}
+
 // The arrays of a sparse payload; only the type's alignment and width depend on it.
 format::SparseParts sparse_parts(const TensorSpec& spec, DType dtype) {
-  return *(spec.encoding == Encoding::csr
-               ? format::csr_parts(dtype, spec.shape, spec.nnz, spec.wide_indices)
-               : format::coo_parts(dtype, spec.shape, spec.nnz, spec.wide_indices));
+  return *format::sparse_parts(with_dtype(spec, dtype));
 }
 
 }  // namespace
@@ -32,8 +36,7 @@ PrecisionRun::PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result)
 DType PrecisionRun::choose(std::string_view path, const TensorSpec& spec) {
   const std::uint64_t count = spec.shape.element_count().value_or(~std::uint64_t{0});
   const DType dtype = keeps_all_ ? spec.dtype : decide(policy_, path, spec.role, spec.dtype, count);
-  const auto bytes =
-      format::payload_length(spec.encoding, dtype, spec.shape, spec.nnz, spec.wide_indices);
+  const auto bytes = format::payload_length(with_dtype(spec, dtype));
   result_.precision.add(dtype, bytes.value_or(~std::uint64_t{0}));
   result_.converted_tensors += dtype == spec.dtype ? 0 : 1;
   return dtype;

@@ -39,7 +39,7 @@ void append_record(std::string& out, const T& structure) {
 }  // namespace
 
 std::uint32_t pack_method(const MckpMethod& method) noexcept {
-  std::uint32_t bits = static_cast<std::uint32_t>(method.codec);
+  std::uint32_t bits = format::code_of(method.codec);
   if (method.delta) bits |= kDelta;
   if (method.plane_width != 0) bits |= kGrouped | method.plane_width << kWidthShift;
   if (method.quantized) bits |= kQuantized;

@@ -29,7 +29,7 @@ void take_header(ByteSpan file, V01DeltaInfo& info) {
   }
   std::memcpy(&header, file.data(), sizeof header);
   info.delta_version = header.delta_version;
-  std::memcpy(info.base_hash.bytes, header.base_checkpoint_hash, sizeof info.base_hash.bytes);
+  info.base_hash = header.base_checkpoint_hash;
   info.base_step = header.base_step;
   info.current_step = header.current_step;
 }

@@ -130,9 +130,8 @@ std::vector<std::byte> v01_tensor_header(const Tensor& storable) {
     std::memcpy(at, &piece, sizeof piece);
     at += sizeof piece;
   };
-  put(format::V01TensorHeader{
-      static_cast<std::uint32_t>(sparse ? V01Encoding::sparse_coo : V01Encoding::dense),
-      static_cast<std::uint32_t>(*v01_dtype(storable.dtype())), shape.rank()});
+  put(format::V01TensorHeader{sparse ? V01Encoding::sparse_coo : V01Encoding::dense,
+                              *v01_dtype(storable.dtype()), shape.rank()});
   for (const std::uint64_t extent : shape.extents())
     put(format::le32(static_cast<std::uint32_t>(extent)));
   if (sparse) put(format::le64(storable.nnz()));

@@ -57,23 +57,25 @@ TensorLayout take_layout(Cursor& cursor) {
   const std::uint64_t start = cursor.offset();
   const auto header = cursor.take<format::V01TensorHeader>("encoding");
   TensorLayout layout;
-  if (header.encoding > static_cast<std::uint32_t>(V01Encoding::sparse_coo)) {
-    fail(ErrorCode::bad_value, "encoding", start, std::to_string(header.encoding),
+  const V01Encoding encoding = header.encoding;
+  if (encoding > V01Encoding::sparse_coo) {
+    fail(ErrorCode::bad_value, "encoding", start, std::to_string(format::code_of(encoding)),
          "0 (dense) or 1 (sparse_coo)");
   }
-  if (header.dtype >= kV01DTypes.size()) {
+  const std::uint32_t dtype = format::code_of(format::V01DType{header.dtype});
+  if (dtype >= kV01DTypes.size()) {
     fail(ErrorCode::bad_value, "dtype", start + offsetof(format::V01TensorHeader, dtype),
-         std::to_string(header.dtype), "0 to 5");
+         std::to_string(dtype), "0 to 5");
   }
   if (header.ndim > Shape::kMaxRank) {
     fail(ErrorCode::bad_value, "ndim", start + offsetof(format::V01TensorHeader, ndim),
          std::to_string(header.ndim), fmt::format("at most {}", Shape::kMaxRank));
   }
-  layout.dtype = kV01DTypes[header.dtype];
+  layout.dtype = kV01DTypes[dtype];
   std::array<std::uint64_t, Shape::kMaxRank> extents{};
   for (std::uint32_t d = 0; d < header.ndim; ++d) extents[d] = cursor.take<format::le32>("shape");
   layout.shape = Shape(std::span<const std::uint64_t>(extents).first(header.ndim));
-  if (header.encoding != static_cast<std::uint32_t>(V01Encoding::sparse_coo)) return layout;
+  if (encoding != V01Encoding::sparse_coo) return layout;
   if (header.ndim == 0) {
     fail(ErrorCode::bad_value, "ndim", start + offsetof(format::V01TensorHeader, ndim), "0",
          "1 or more for sparse_coo");
@@ -94,8 +96,7 @@ bool is_aligned(const std::byte* address, std::size_t alignment) {
 }
 
 void check_indices(const Tensor& tensor, std::uint64_t offset) {
-  const auto parts =
-      *format::coo_parts(tensor.dtype(), tensor.shape(), tensor.nnz(), /*wide=*/true);
+  const auto parts = *format::sparse_parts(tensor.layout());
   const std::span<const std::uint64_t> indices(
       reinterpret_cast<const std::uint64_t*>(tensor.bytes().data()),
       parts.indices.length / sizeof(std::uint64_t));
@@ -126,8 +127,7 @@ const V01TensorReader::Found& V01TensorReader::at(std::uint64_t offset) {
 V01TensorReader::Found V01TensorReader::read(std::uint64_t offset) {
   Cursor cursor(body_, offset);
   const TensorLayout layout = take_layout(cursor);
-  const auto length = format::payload_length(layout.encoding, layout.dtype, layout.shape,
-                                             layout.nnz, layout.wide_indices);
+  const auto length = format::payload_length(layout);
   if (!length) {
     fail(ErrorCode::out_of_bounds, "shape", offset, layout.shape.to_string(),
          "at most 2^64 - 1 bytes of elements");

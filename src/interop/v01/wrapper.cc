@@ -9,6 +9,7 @@
 #include "codec/frame/lz4_frame.h"
 #include "codec/frame/zstd_frame.h"
 #include "container/wrap/unwrap.h"
+#include "format/overlay.h"
 #include "integrity/sha256.h"
 #include "interop/v01/header.h"
 #include "thalia/format/delta.h"
@@ -89,9 +90,8 @@ V01Body v01_body(const V01Contents& contents) {
 V01Body verified_v01_body(const V01Contents& contents) {
   const V01Body body = v01_body(contents);
   const Digest256 digest = integrity::sha256(body.covered);
-  if (std::memcmp(body.checksum.data(), digest.bytes, sizeof digest.bytes) == 0) return body;
-  Digest256 stored;
-  std::memcpy(stored.bytes, body.checksum.data(), sizeof stored.bytes);
+  const auto& stored = format::overlay<Digest256>(body.checksum, 0, "checksum");
+  if (stored == digest) return body;
   throw IntegrityError(
       ErrorCode::checksum_mismatch, "the file is damaged",
       {.section = "checksum",

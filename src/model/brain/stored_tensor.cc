@@ -53,8 +53,11 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadCon
                        .value = printable(name, 40),
                        .bound = "csr of a matrix, or coo, of elements of whole bytes"});
   }
-  const auto most = format::payload_length(is_csr ? Encoding::csr : Encoding::coo, tensor.dtype(),
-                                           shape, tensor.element_count(), /*wide=*/true);
+  const auto most = format::payload_length({.dtype = tensor.dtype(),
+                                            .shape = shape,
+                                            .encoding = is_csr ? Encoding::csr : Encoding::coo,
+                                            .nnz = tensor.element_count(),
+                                            .wide_indices = true});
   context.allocate(most.value_or(~std::uint64_t{0}));
   return is_csr ? tensor.to_csr() : tensor.to_coo();
 }
@@ -82,14 +85,7 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
   if (stored.tensor.encoding() != tensor.encoding()) stored.was_encoding = tensor.encoding();
-  const TensorLayout& layout = stored.tensor.layout();
-  stored.spec = {.name = std::move(name),
-                 .dtype = layout.dtype,
-                 .shape = layout.shape,
-                 .role = role,
-                 .encoding = layout.encoding,
-                 .nnz = layout.nnz,
-                 .wide_indices = layout.wide_indices};
+  stored.spec = TensorSpec::of(std::move(name), stored.tensor.layout(), role);
   return stored;
 }
 

@@ -168,7 +168,6 @@ DeltaState delta_state(const ChainReader& chain) {
       const model::TensorChain found = find_tensor(files, view);
       return std::pair(found.result(), found.is_in_place());
     });
-    const TensorLayout& layout = tensor.layout;
     // Raw tensors are given as they lie; others in parts.
     const auto open = [chain, view]() -> PartReader {
       const model::FileChain& own = DeltaAccess::files(chain);
@@ -181,16 +180,11 @@ DeltaState delta_state(const ChainReader& chain) {
         });
       };
     };
-    return DeltaTensorSource{.spec = {.name = std::string(view.name()),
-                                      .dtype = layout.dtype,
-                                      .shape = layout.shape,
-                                      .role = view.role(),
-                                      .encoding = layout.encoding,
-                                      .nnz = layout.nnz,
-                                      .wide_indices = layout.wide_indices},
-                             .load = [chain, view] { return chain.read(view); },
-                             .content_hash = tensor.content_hash,
-                             .open = in_place ? std::function<PartReader()>() : open};
+    return DeltaTensorSource{
+        .spec = TensorSpec::of(std::string(view.name()), tensor.layout, view.role()),
+        .load = [chain, view] { return chain.read(view); },
+        .content_hash = tensor.content_hash,
+        .open = in_place ? std::function<PartReader()>() : open};
   };
   std::map<std::string, std::string> full_names;  // connections know regions by short ones
   DeltaState state;

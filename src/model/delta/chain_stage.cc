@@ -1,6 +1,5 @@
 #include "model/delta/chain_stage.h"
 
-#include <algorithm>
 #include <span>
 
 #include "base/fail.h"
@@ -17,10 +16,7 @@ namespace {
 using format::kDeltaBlockElements;
 
 format::SparseDeltaParts parts_of(const format::TensorEntry& entry) {
-  std::uint64_t extents[Shape::kMaxRank];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  const Shape shape(std::span<const std::uint64_t>(extents, entry.ndim));
-  return *format::sparse_delta_parts(static_cast<DType>(entry.dtype), shape, entry.nnz);
+  return *format::sparse_delta_parts(entry.dtype, format::shape_of(entry), entry.nnz);
 }
 
 template <typename T>
@@ -55,7 +51,7 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
     std::vector<std::byte> buffer;
     factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
   });
-  const auto dtype = static_cast<DType>(entry.dtype);
+  const DType dtype = entry.dtype;
   codec::add_low_rank(dtype, factors_, begin / (dtype_bits(dtype) / 8), out);
 }
 
@@ -77,7 +73,7 @@ void ChainStage::apply_list(std::uint64_t begin, MutableByteSpan out) const {
   const std::vector<std::uint64_t>& blocks = pointers();
   const format::TensorEntry& entry = stored_.entry();
   const format::SparseDeltaParts parts = parts_of(entry);
-  const unsigned width = dtype_bits(static_cast<DType>(entry.dtype)) / 8;
+  const unsigned width = dtype_bits(entry.dtype) / 8;
   const std::uint64_t element = begin / width;
   const std::uint64_t end = element + out.size() / width;
   const std::uint64_t first = element / kDeltaBlockElements;

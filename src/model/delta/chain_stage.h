@@ -16,7 +16,7 @@ class ChainStage {
  public:
   /// Of a tensor with an encoding that changes its base.
   ChainStage(const detail::OpenFile& file, std::uint32_t number)
-      : stored_(file, number), encoding_(static_cast<Encoding>(stored_.entry().encoding)) {}
+      : stored_(file, number), encoding_(stored_.entry().encoding) {}
 
   /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
   /// memory that many calls share. @throws FormatError, IntegrityError.

@@ -17,9 +17,7 @@ container::DraftTensor matrix(const DeltaTensorSource& source, Role role) {
   tensor.spec = source.spec;
   tensor.spec.role = role;
   container::check_codes(tensor.spec);
-  const auto length =
-      format::payload_length(tensor.spec.encoding, tensor.spec.dtype, tensor.spec.shape,
-                             tensor.spec.nnz, tensor.spec.wide_indices);
+  const auto length = format::payload_length(tensor.spec.layout());
   if (!length) {
     fail_argument(ErrorCode::bad_argument, "connection", tensor.spec.shape.to_string(),
                   "a matrix that the format has");
@@ -80,14 +78,10 @@ container::Draft draft_of(const DeltaState& state) {
   return draft;
 }
 
-TensorLayout layout_of(const TensorSpec& spec) {
-  return {spec.dtype, spec.shape, spec.encoding, spec.nnz, spec.wide_indices};
-}
-
 std::shared_ptr<const ByteSource> open_source(const DeltaTensorSource& source, std::uint64_t size) {
   if (source.open) return std::make_shared<ReadSource>(size, source.open());
   Tensor tensor = source.load();
-  if (const TensorLayout layout = layout_of(source.spec); tensor.layout() != layout) {
+  if (const TensorLayout layout = source.spec.layout(); tensor.layout() != layout) {
     fail_argument(ErrorCode::size_mismatch, "load",
                   fmt::format("{} {}", dtype_name(tensor.dtype()), tensor.shape().to_string()),
                   fmt::format("{} {}, and encoding and nnz of the spec", dtype_name(layout.dtype),

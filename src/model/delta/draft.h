@@ -24,9 +24,6 @@ std::vector<DeltaSource> sources_of(const DeltaState& state);
 /// What the state declares; its tensors are streamed. @throws UsageError as Writer.
 container::Draft draft_of(const DeltaState& state);
 
-/// As a spec says.
-TensorLayout layout_of(const TensorSpec& spec);
-
 /// A source's bytes, checked against its spec. @param size logical bytes. @throws UsageError
 /// (size_mismatch); what the source throws.
 std::shared_ptr<const ByteSource> open_source(const DeltaTensorSource& source, std::uint64_t size);

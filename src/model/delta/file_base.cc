@@ -1,7 +1,5 @@
 // Files as a delta's base.
 #include <algorithm>
-#include <cstring>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -33,16 +31,12 @@ class FileBase final : public BaseState {
 
   FileIdentity identity() const override {
     const format::Header& header = top_.header();
-    FileIdentity out{.closing_checksum = {},
-                     .file_uuid = {},
-                     .generation = header.generation,
-                     .file_length = header.file_length,
-                     .training_steps = header.training_steps,
-                     .depth = chain_.depth()};
-    const auto checksum = top_.closing_checksum();
-    std::memcpy(out.closing_checksum.bytes, checksum.data(), checksum.size());
-    std::copy(std::begin(header.file_uuid), std::end(header.file_uuid), out.file_uuid.begin());
-    return out;
+    return {.closing_checksum = top_.closing_checksum(),
+            .file_uuid = header.file_uuid,
+            .generation = header.generation,
+            .file_length = header.file_length,
+            .training_steps = header.training_steps,
+            .depth = chain_.depth()};
   }
 
   std::uint64_t file_bytes() const override {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -39,9 +38,8 @@ std::string pair_of(std::string_view source, std::string_view target) {
 }
 
 // The 32 bytes are zero in a file of checksum type none: nothing tells it from others then.
-bool has_identity(ByteSpan closing_checksum) {
-  return std::any_of(closing_checksum.begin(), closing_checksum.end(),
-                     [](std::byte b) { return b != std::byte{0}; });
+bool has_identity(const Digest256& closing_checksum) {
+  return closing_checksum != Digest256{};
 }
 
 bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile& base) {
@@ -49,10 +47,8 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
   // Of a side file the payloads are missing.
   if (base.mapping().backing() == io::Backing::partial) return false;
   return has_identity(base.closing_checksum()) &&
-         std::memcmp(header.base_checkpoint_hash, base.closing_checksum().data(),
-                     sizeof header.base_checkpoint_hash) == 0 &&
-         std::memcmp(reference.base_uuid, base.header().file_uuid, sizeof reference.base_uuid) ==
-             0 &&
+         header.base_checkpoint_hash == base.closing_checksum() &&
+         reference.base_uuid == base.header().file_uuid &&
          reference.base_generation == base.header().generation;
 }
 
@@ -69,7 +65,7 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
        .field = "base_checkpoint_hash",
        .offset = offsetof(format::DeltaHeader, base_checkpoint_hash),
        .value = "another one, or a damaged file",
-       .bound = fmt::format("{} of generation {}", hex(prefix.header.base_checkpoint_hash),
+       .bound = fmt::format("{} of generation {}", hex(prefix.header.base_checkpoint_hash.bytes),
                             std::uint64_t{prefix.reference.base_generation})});
 }
 

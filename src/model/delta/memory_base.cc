@@ -88,12 +88,10 @@ class MemoryBase final : public BaseState {
     const auto place = places_.find(text_of(key));
     if (place == places_.end()) return nullptr;
     const DeltaTensorSource& source = *sources_[place->second].tensor;
-    ChainTensor tensor{.layout = layout_of(source.spec), .logical_bytes = 0, .content_hash = {}};
-    const TensorLayout& layout = tensor.layout;
-    const auto length = format::payload_length(layout.encoding, layout.dtype, layout.shape,
-                                               layout.nnz, layout.wide_indices);
+    ChainTensor tensor{.layout = source.spec.layout(), .logical_bytes = 0, .content_hash = {}};
+    const auto length = format::payload_length(tensor.layout);
     if (!length) {
-      fail_argument(ErrorCode::bad_argument, "base", layout.shape.to_string(),
+      fail_argument(ErrorCode::bad_argument, "base", tensor.layout.shape.to_string(),
                     "a tensor that the format has");
     }
     tensor.logical_bytes = *length;

@@ -2,25 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "base/fail.h"
+#include "format/payload.h"
 
 namespace thalia::model {
-namespace {
-
-std::uint64_t element_count(const format::TensorEntry& entry) {
-  std::uint64_t extents[Shape::kMaxRank];
-  std::copy(std::begin(entry.shape), std::end(entry.shape), extents);
-  return *Shape(std::span<const std::uint64_t>(extents, entry.ndim)).element_count();
-}
-
-}  // namespace
-
 RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)
     : stored_(file, number),
-      width_(dtype_bits(static_cast<DType>(stored_.entry().dtype)) / 8),
-      size_(element_count(stored_.entry()) * width_) {}
+      width_(dtype_bits(stored_.entry().dtype) / 8),
+      size_(*format::shape_of(stored_.entry()).element_count() * width_) {}
 
 const container::QuantizedArrays& RestoredBytes::arrays() const {
   std::call_once(once_, [&] {

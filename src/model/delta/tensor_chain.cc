@@ -1,13 +1,13 @@
 #include "model/delta/tensor_chain.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/read/tensor_reading.h"
+#include "format/payload.h"
 #include "integrity/content_hash.h"
 #include "model/delta/converted_base.h"
 #include "model/delta/restored_bytes.h"
@@ -26,8 +26,7 @@ struct Description {
 };
 
 Description describe(const detail::OpenFile& file, const TensorView& view, std::uint32_t number) {
-  Description out{.tensor = {.layout = {view.dtype(), view.shape(), view.encoding(), view.nnz(),
-                                        view.wide_indices()},
+  Description out{.tensor = {.layout = view.layout(),
                              .logical_bytes = view.logical_bytes(),
                              .content_hash = view.content_hash()},
                   .crc32 = view.crc32(),
@@ -37,19 +36,17 @@ Description describe(const detail::OpenFile& file, const TensorView& view, std::
     const format::QuantizedTensor& side = file.quantized_tensor(file.tensor_entry(number));
     out.tensor.layout.encoding = Encoding::dense;
     out.tensor.logical_bytes = view.dense_bytes();
-    std::memcpy(out.tensor.content_hash.bytes, side.content_hash, sizeof side.content_hash);
+    out.tensor.content_hash = side.content_hash;
     out.crc32 = side.crc32;
     return out;
   }
   if (!container::needs_base(view.encoding()) || file.mapping().before().empty())
     container::fail_unresolved(view.encoding());
   const format::DeltaTensor& side = file.delta_tensor(number);
-  out.tensor.layout.encoding = static_cast<Encoding>(side.encoding);
-  out.tensor.layout.nnz = side.nnz;
-  out.tensor.layout.wide_indices = side.flags != 0;
+  out.tensor.layout = format::layout_of(side, view.dtype(), view.shape());
   out.tensor.logical_bytes = side.logical_length;
-  std::memcpy(out.tensor.content_hash.bytes, side.content_hash, sizeof side.content_hash);
-  std::memcpy(out.base_hash.bytes, side.base_content_hash, sizeof side.base_content_hash);
+  out.tensor.content_hash = side.content_hash;
+  out.base_hash = side.base_content_hash;
   out.crc32 = side.crc32;
   return out;
 }

@@ -1,7 +1,6 @@
 #include "model/delta/tensor_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,12 +30,11 @@ double stored_bytes(const ChangeList& list, const Change::Estimate& estimate) {
 // From what comes out to what is stored; the length stays.
 void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& base) {
   format::DeltaTensor out{};
-  out.encoding = static_cast<std::uint8_t>(draft.spec.encoding);
+  out.encoding = draft.spec.encoding;
   out.flags = draft.spec.wide_indices ? std::uint8_t{1} : std::uint8_t{0};
   out.logical_length = draft.logical_length;
   out.nnz = draft.spec.nnz;
-  const Digest128 hash = base.digest().hash;
-  std::memcpy(out.base_content_hash, hash.bytes, sizeof out.base_content_hash);
+  out.base_content_hash = base.digest().hash;
   draft.delta = std::make_unique<format::DeltaTensor>(out);
   draft.spec.encoding = encoding;
   draft.spec.nnz = 0;
@@ -46,14 +44,11 @@ void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& 
 // Of what comes out.
 void set_digest(container::DraftTensor& draft, const integrity::ContentDigest& digest) {
   draft.delta->crc32 = digest.crc32;
-  std::memcpy(draft.delta->content_hash, digest.hash.bytes, sizeof digest.hash.bytes);
+  draft.delta->content_hash = digest.hash;
 }
 
 Digest128 hash_of_result(const container::DraftTensor& draft) {
-  if (!draft.delta) return draft.digest.hash;
-  Digest128 hash;
-  std::memcpy(hash.bytes, draft.delta->content_hash, sizeof hash.bytes);
-  return hash;
+  return draft.delta ? draft.delta->content_hash : draft.digest.hash;
 }
 
 }  // namespace
@@ -74,7 +69,7 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
 
 void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   const container::DraftTensor& draft = draft_.tensors[id];
-  const TensorLayout layout = layout_of(draft.spec);
+  const TensorLayout layout = draft.spec.layout();
   const std::unique_ptr<BaseTensor> base = base_.find(source.key);
   const bool based = base && can_be_fitted(base->layout(), layout);
   const bool alike = based && base->layout() == layout;
@@ -124,14 +119,14 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
       options_.threshold > 0 && dense && spec.role == Role::weights && has_threshold(spec.dtype);
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
-  const auto fit = fitted(base.open(), base.layout(), layout_of(spec));
+  const auto fit = fitted(base.open(), base.layout(), spec.layout());
   const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
   const Change::Estimate estimate = change.estimate(width);
   if (may_be_same && !lossy && !estimate.differs &&
       digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
     return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
-  if (options_.low_rank && base.layout() == layout_of(spec) &&
+  if (options_.low_rank && base.layout() == spec.layout() &&
       store_low_rank(id, source, now, base, std::min(least, estimate.list)))
     return;
   if (lossy || (listable && estimate.list <= kListSlack * least)) {
@@ -139,7 +134,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
     const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
                           options_.work.memory_bytes / kListShare);
-    if (list.digest().hash == base.digest().hash && base.layout() == layout_of(spec))
+    if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
       return store_same(id, base);
     if (list.is_complete() && stored_bytes(list, estimate) <= least)
       return store_list(id, list, base);

@@ -2,7 +2,6 @@
 // before the next one is asked for.
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/fail.h"
@@ -125,14 +124,13 @@ class DeltaWriter {
                     fmt::format("1 to {}", format::kMaxNameLength));
     }
     format::DeltaHeader header{};
-    const Digest256& checksum = identity_.closing_checksum;
-    std::memcpy(header.base_checkpoint_hash, checksum.bytes, sizeof checksum.bytes);
+    header.base_checkpoint_hash = identity_.closing_checksum;
     header.base_step = identity_.training_steps;
     header.current_step = draft_.training_steps;
     format::DeltaReference reference{};
     reference.base_length = identity_.file_length;
     reference.base_generation = identity_.generation;
-    std::memcpy(reference.base_uuid, identity_.file_uuid.data(), sizeof reference.base_uuid);
+    reference.base_uuid = identity_.file_uuid;
     reference.depth = result_.depth;
     return container::build_delta_prefix(header, reference, path);
   }

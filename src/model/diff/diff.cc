@@ -47,12 +47,13 @@ void diff_headers(const Header& a, const Header& b, Diff& diff) {
   number(diff.header, "training_steps", a.training_steps, b.training_steps);
   number(diff.header, "total_neurons", a.total_neurons, b.total_neurons);
   number(diff.header, "total_synapses", a.total_synapses, b.total_synapses);
-  add_field(diff.header, "base_checksum", hex(a.base_checksum), hex(b.base_checksum));
+  add_field(diff.header, "base_checksum", hex(a.base_checksum.bytes), hex(b.base_checksum.bytes));
   number(diff.header, "base_step", a.base_step, b.base_step);
   number(diff.storage, "timestamp", a.timestamp, b.timestamp);
   number(diff.storage, "generation", a.generation, b.generation);
   add_field(diff.storage, "file_uuid", hex(a.file_uuid), hex(b.file_uuid));
-  number(diff.storage, "checksum_type", a.checksum_type, b.checksum_type);
+  number(diff.storage, "checksum_type", format::code_of(format::ChecksumType{a.checksum_type}),
+         format::code_of(format::ChecksumType{b.checksum_type}));
 }
 
 RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {

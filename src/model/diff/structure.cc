@@ -38,8 +38,7 @@ void add_time(std::vector<FieldDiff>& facts, std::string_view field,
 }
 
 bool same_facts(const TensorFacts& a, const TensorFacts& b) {
-  return a.dtype == b.dtype && a.shape == b.shape && a.role == b.role && a.encoding == b.encoding &&
-         a.wide_indices == b.wide_indices && a.content_hash == b.content_hash;
+  return a.layout == b.layout && a.role == b.role && a.content_hash == b.content_hash;
 }
 
 TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
@@ -51,12 +50,8 @@ TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
 }  // namespace
 
 TensorFacts tensor_facts(const TensorView& tensor) {
-  return {.dtype = tensor.dtype(),
-          .shape = tensor.shape(),
+  return {.layout = tensor.layout(),
           .role = tensor.role(),
-          .encoding = tensor.encoding(),
-          .nnz = tensor.nnz(),
-          .wide_indices = tensor.wide_indices(),
           .logical_bytes = tensor.logical_bytes(),
           .content_hash = tensor.content_hash()};
 }

@@ -26,17 +26,6 @@ namespace {
 
 using model::Ends;
 
-TensorSpec spec_of(std::string name, Role role, const Tensor& tensor) {
-  const TensorLayout& layout = tensor.layout();
-  return {.name = std::move(name),
-          .dtype = layout.dtype,
-          .shape = layout.shape,
-          .role = role,
-          .encoding = layout.encoding,
-          .nnz = layout.nnz,
-          .wide_indices = layout.wide_indices};
-}
-
 // What the region was compressed with: its floats tell, as what a codec for floats leaves to zstd
 // has a smaller code.
 format::Codec codec_of(const Reader& reader, std::string_view region) {
@@ -167,7 +156,7 @@ class GrowingFile {
 
   void add_tensor(RegionId id, const std::string& name, Role role, const Tensor& tensor) {
     const Tensor& kept = kept_.emplace_back(tensor);
-    appender_.add_tensor(id, spec_of(name, role, kept), kept.bytes());
+    appender_.add_tensor(id, TensorSpec::of(name, kept.layout(), role), kept.bytes());
   }
 
   std::string config_json() const {
@@ -225,10 +214,11 @@ class GrowingFile {
   void add_connection(const BrainConnection& connection) {
     const std::uint32_t id = appender_.add_connection(connection.source, connection.target);
     const Tensor& weights = kept_.emplace_back(connection.weights);
-    appender_.add_connection_weights(id, spec_of({}, Role::weights, weights), weights.bytes());
+    appender_.add_connection_weights(id, TensorSpec::of({}, weights.layout()), weights.bytes());
     if (!connection.delays) return;
     const Tensor& delays = kept_.emplace_back(*connection.delays);
-    appender_.add_connection_delays(id, spec_of({}, Role::other, delays), delays.bytes());
+    appender_.add_connection_delays(id, TensorSpec::of({}, delays.layout(), Role::other),
+                                    delays.bytes());
   }
 
   std::string name_;

@@ -192,7 +192,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
   side.code_length = code_length;
   side.max_error = std::bit_cast<std::uint64_t>(loss.largest_error);
   side.rms_error = std::bit_cast<std::uint64_t>(rms_error);
-  std::memcpy(side.content_hash, digest.hash.bytes, sizeof side.content_hash);
+  side.content_hash = digest.hash;
 
   QuantizedTensorReport& report = payload.report;
   report.dtype = dtype;

@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/fail.h"
@@ -55,8 +54,7 @@ std::optional<TensorQuantization> quantization_of(const TensorView& tensor) {
                          .rms_error = std::bit_cast<double>(std::uint64_t{side->rms_error}),
                          .lossy_generation = side->lossy_generation,
                          .max_lossy_generations = side->max_lossy_generations,
-                         .content_hash = {}};
-  std::memcpy(out.content_hash.bytes, side->content_hash, sizeof side->content_hash);
+                         .content_hash = side->content_hash};
   if (tensor.element_count() != 0) {
     out.mean_bits = 8.0 * static_cast<double>(std::uint64_t{side->code_length}) /
                     static_cast<double>(tensor.element_count());

@@ -182,9 +182,10 @@ void check_growth(const Tensor& old, const Shape& shape, bool filled) {
   std::optional<std::uint64_t> all = shape.byte_length(old.dtype());
   std::optional<std::uint64_t> before = old.shape().byte_length(old.dtype());
   if (!old.is_dense() && !filled) {
-    const bool wide =
-        old.layout().wide_indices || !format::narrow_indices_fit(old.encoding(), shape, old.nnz());
-    all = format::payload_length(old.encoding(), old.dtype(), shape, old.nnz(), wide);
+    TensorLayout layout = old.layout();
+    layout.shape = shape;
+    layout.wide_indices = layout.wide_indices || !format::narrow_indices_fit(layout);
+    all = format::payload_length(layout);
     before = old.bytes().size();
   }
   const std::uint64_t most = all.value_or(~std::uint64_t{0});

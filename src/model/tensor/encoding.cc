@@ -34,8 +34,7 @@ void require_aligned(ByteSpan bytes) {
 
 template <typename Index>
 CsrArrays<Index> csr_arrays(const TensorLayout& layout, ByteSpan payload) {
-  const auto parts =
-      *format::csr_parts(layout.dtype, layout.shape, layout.nnz, layout.wide_indices);
+  const auto parts = *format::sparse_parts(layout);
   const CsrArrays<Index> arrays{array_at<Index>(payload, parts.row_pointers),
                                 array_at<Index>(payload, parts.indices),
                                 payload.subspan(parts.values.offset, parts.values.length)};
@@ -46,8 +45,7 @@ CsrArrays<Index> csr_arrays(const TensorLayout& layout, ByteSpan payload) {
 
 template <typename Index>
 CooArrays<Index> coo_arrays(const TensorLayout& layout, ByteSpan payload) {
-  const auto parts =
-      *format::coo_parts(layout.dtype, layout.shape, layout.nnz, layout.wide_indices);
+  const auto parts = *format::sparse_parts(layout);
   const CooArrays<Index> arrays{array_at<Index>(payload, parts.indices),
                                 payload.subspan(parts.values.offset, parts.values.length)};
   refuse(container::find_coo_fault(layout.shape, layout.nnz, arrays.indices));
@@ -243,9 +241,11 @@ Tensor Tensor::to_sparse_where_smaller() const {
   const auto nnz = count_nonzero(*this, most);
   if (!nnz) return *this;
   const bool matrix = shape().rank() == 2;
-  const bool wide = needs_wide_indices(shape(), *nnz);
-  const auto length =
-      format::payload_length(matrix ? Encoding::csr : Encoding::coo, dtype(), shape(), *nnz, wide);
+  const auto length = format::payload_length({.dtype = dtype(),
+                                              .shape = shape(),
+                                              .encoding = matrix ? Encoding::csr : Encoding::coo,
+                                              .nnz = *nnz,
+                                              .wide_indices = needs_wide_indices(shape(), *nnz)});
   if (!length || *length >= bytes_.size()) return *this;
   return matrix ? csr_with(*this, *nnz) : coo_with(*this, *nnz);
 }

@@ -19,8 +19,7 @@ namespace {
 constexpr std::size_t kBufferAlignment = 64;
 
 std::uint64_t require_length(const TensorLayout& layout) {
-  const auto length = format::payload_length(layout.encoding, layout.dtype, layout.shape,
-                                             layout.nnz, layout.wide_indices);
+  const auto length = format::payload_length(layout);
   if (!length || *length > std::numeric_limits<std::size_t>::max() / 2) {
     fail_argument(ErrorCode::size_mismatch, "shape",
                   fmt::format("{} {}{}", encoding_name(layout.encoding), dtype_name(layout.dtype),
@@ -77,14 +76,14 @@ template <typename Index>
 Tensor Tensor::csr(DType dtype, const Shape& shape, CsrArrays<Index> arrays) {
   TensorSpec spec{.dtype = dtype, .shape = shape};
   const std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return from_pieces({dtype, shape, spec.encoding, spec.nnz, spec.wide_indices}, pieces);
+  return from_pieces(spec.layout(), pieces);
 }
 
 template <typename Index>
 Tensor Tensor::coo(DType dtype, const Shape& shape, CooArrays<Index> arrays) {
   TensorSpec spec{.dtype = dtype, .shape = shape};
   const std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return from_pieces({dtype, shape, spec.encoding, spec.nnz, spec.wide_indices}, pieces);
+  return from_pieces(spec.layout(), pieces);
 }
 
 template Tensor Tensor::csr(DType, const Shape&, CsrArrays<std::uint32_t>);
@@ -126,8 +125,7 @@ Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
     return filled({.dtype = view.dtype(), .shape = view.shape()},
                   [&](MutableByteSpan bytes) { view.read_dense(bytes); });
   }
-  const TensorLayout layout{view.dtype(), view.shape(), view.encoding(), view.nnz(),
-                            view.wide_indices()};
+  const TensorLayout layout = view.layout();
   if (view.is_raw()) return adopt(layout, view.bytes(), std::make_shared<TensorView>(view));
   io::check_allocation("payload", view.logical_bytes(), limits, view.stored_bytes());
   return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
@@ -162,9 +160,7 @@ void Tensor::check_typed(DType wanted, std::size_t alignment) const {
 
 ByteSpan Tensor::values() const noexcept {
   if (is_dense()) return bytes_;
-  const auto parts = encoding() == Encoding::csr
-                         ? format::csr_parts(dtype(), shape(), nnz(), layout_.wide_indices)
-                         : format::coo_parts(dtype(), shape(), nnz(), layout_.wide_indices);
+  const auto parts = format::sparse_parts(layout_);
   return bytes_.subspan(parts->values.offset, parts->values.length);
 }
 

@@ -36,8 +36,8 @@ std::ptrdiff_t lines(const std::string& text) {
 
 TensorDiff changed_tensor(std::size_t number) {
   return {.name = "t" + std::to_string(number),
-          .before = TensorFacts{.shape = {2}},
-          .after = TensorFacts{.shape = {3}}};
+          .before = TensorFacts{.layout = {.shape = {2}}},
+          .after = TensorFacts{.layout = {.shape = {3}}}};
 }
 
 }  // namespace

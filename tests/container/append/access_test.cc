@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_could_not_keep) {
   refused([](format::Header& header) { header.minor_version = std::uint16_t{1}; });
   refused([](format::Header& header) { header.compatible_features = 4u; });
   refused([](format::Header& header) { header.flags = std::uint16_t{format::kFlagDelta}; });
-  refused([](format::Header& header) { header.base_checksum[7] = 1; });
+  refused([](format::Header& header) { header.base_checksum.bytes[7] = 1; });
 }
 
 // Between the reader's looks at the length and the header stands an append, time and again.

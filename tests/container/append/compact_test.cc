@@ -75,9 +75,7 @@ BOOST_AUTO_TEST_CASE(a_compacted_file_is_what_a_save_would_have_written) {
 
     const Reader reader = Reader::open(folder / "f");
     options.timestamp = steady_append().timestamp;
-    options.file_uuid.emplace();
-    std::copy(std::begin(reader.header().file_uuid), std::end(reader.header().file_uuid),
-              options.file_uuid->begin());
+    options.file_uuid = reader.header().file_uuid;
     BOOST_TEST(bool(*options.file_uuid != *steady_options().file_uuid));
     save(folder / "anew", changed_sample(), options);
     BOOST_TEST(bool(read_file(folder / "anew") == read_file(folder / "f")));

@@ -87,13 +87,13 @@ BOOST_AUTO_TEST_CASE(broken_tensor_entries_are_refused) {
       edits_of<T>(entry_of("w_in"),
                   {{"name_offset", [](T& t) { t.name_offset = kAll32; }},
                    {"name_offset", [](T& t) { t.name_length = 65535; }},
-                   {"role", [](T& t) { t.role = 9; }},
-                   {"encoding", [](T& t) { t.encoding = 8; }},
-                   {"encoding", [](T& t) { t.encoding = 255; }},
-                   {"logical_length", [](T& t) { t.encoding = 1; }},
-                   {"logical_length", [](T& t) { t.encoding = 2; }},
-                   {"dtype", [](T& t) { t.dtype = 29; }},
-                   {"logical_length", [](T& t) { t.dtype = 3; }},
+                   {"role", [](T& t) { t.role = format::Role{9}; }},
+                   {"encoding", [](T& t) { t.encoding = format::Encoding{8}; }},
+                   {"encoding", [](T& t) { t.encoding = format::Encoding{255}; }},
+                   {"logical_length", [](T& t) { t.encoding = format::Encoding{1}; }},
+                   {"logical_length", [](T& t) { t.encoding = format::Encoding{2}; }},
+                   {"dtype", [](T& t) { t.dtype = DType{29}; }},
+                   {"logical_length", [](T& t) { t.dtype = DType{3}; }},
                    {"ndim", [](T& t) { t.ndim = 9; }},
                    {"shape", [](T& t) { t.ndim = 1; }},
                    {"logical_length", [](T& t) { t.ndim = 3; }},
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(broken_sparse_entries_are_refused) {
       {"logical_length", [](T& t) { t.nnz = 0; }},
       {"encoding", [](T& t) { t.nnz = 1ull << 61; }},
       {"logical_length", [](T& t) { t.flags = t.flags ^ 1; }},
-      {"encoding", [](T& t) { t.dtype = 21; }},
+      {"encoding", [](T& t) { t.dtype = DType{21}; }},
       {"shape", [](T& t) { t.shape[0] = kAll; }},
   };
   for (const char* name : {"w_rec", "w_wide", "w_list"})
@@ -157,9 +157,9 @@ BOOST_AUTO_TEST_CASE(wrong_digests_in_an_entry_are_reported) {
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<T>(entry_of("w_in"),
                           {{"checksum", [](T& t) { t.crc32 = 0; }},
-                           {"content_hash", [](T& t) { t.content_hash[15] ^= 1; }},
+                           {"content_hash", [](T& t) { t.content_hash.bytes[15] ^= 1; }},
                            // Another type of the same width: only the payload header tells.
-                           {"dtype", [](T& t) { t.dtype = 6; }},
+                           {"dtype", [](T& t) { t.dtype = DType{6}; }},
                            {"shape", [](T& t) { std::swap(t.shape[0], t.shape[1]); }}}));
 }
 

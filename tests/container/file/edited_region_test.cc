@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(broken_region_headers_are_refused) {
   check_edits(
       varied_bytes(), Readers::refuse,
       edits_of<R>(of_cortex(&EditableFile::region_header),
-                  {{"neuron_type", [](R& r) { r.neuron_type = 3; }},
-                   {"neuron_type", [](R& r) { r.neuron_type = kAll32; }},
+                  {{"neuron_type", [](R& r) { r.neuron_type = format::NeuronType{3}; }},
+                   {"neuron_type", [](R& r) { r.neuron_type = format::NeuronType{kAll32}; }},
                    {"encoding_type", [](R& r) { r.encoding_type = 2; }},
                    {"config_offset", [](R& r) { r.config_offset = 191; }},
                    {"config_offset", [](R& r) { r.config_offset = 0; }},
@@ -178,9 +178,9 @@ BOOST_AUTO_TEST_CASE(what_stands_beside_the_connections_is_reported) {
                   file.header().connectivity_length = file.header().connectivity_length + 8;
                 }},
                {"weights of another role", "role",
-                [](EditableFile& file) { file.tensor("0.weights").role = 8; }},
+                [](EditableFile& file) { file.tensor("0.weights").role = format::Role{8}; }},
                {"delays of another role", "role",
-                [](EditableFile& file) { file.tensor("0.delays").role = 0; }}});
+                [](EditableFile& file) { file.tensor("0.delays").role = format::Role{0}; }}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

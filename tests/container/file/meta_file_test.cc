@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_bytes_are_those_of_the_format) {
   BOOST_TEST(side.substr(0, 8) == std::string("TMET\1\0\0\0", 8));
   BOOST_TEST(header.source_length == source.size());
   BOOST_TEST(header.meta_length == side.size());
-  BOOST_TEST(std::memcmp(header.source_checksum, &source[source.size() - 32], 32) == 0);
+  BOOST_TEST(std::memcmp(header.source_checksum.bytes, &source[source.size() - 32], 32) == 0);
   std::size_t at = sizeof header + header.extent_count * sizeof(MetaExtent);
   std::uint64_t end = 0;
   for (std::uint32_t i = 0; i < header.extent_count; ++i) {
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(fields_that_mislead_are_refused_under_a_right_checksum) {
   refuses([](Editor& e) { e.extent(1).offset = ~0ull; }, kBounds, "extent", extents);
   refuses([](Editor& e) { e.extent(1).length = 0; }, kBounds, "extent", extents);
   refuses([](Editor& e) { e.extent(1).length = ~0ull; }, kBounds, "extent", extents);
-  refuses([](Editor& e) { e.header().source_checksum[0] ^= 1; }, ErrorCode::inconsistent,
+  refuses([](Editor& e) { e.header().source_checksum.bytes[0] ^= 1; }, ErrorCode::inconsistent,
           "source_checksum", extents);
 }
 

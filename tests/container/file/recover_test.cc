@@ -207,10 +207,10 @@ BOOST_AUTO_TEST_CASE(forged_records_are_tried_and_passed_over) {
     forged.region_index_offset = at - forged.region_index_length / 64 * 64 - 64;
     forged.directory_offset = forged.region_index_offset - 1024;
     forged.directory_length = 200u;
-    forged.checksum_type = 0u;
+    forged.checksum_type = format::ChecksumType::none;
     forged.integrity_length = 0u;
     forged.integrity_block_log2 = 0;
-    forged.leaf_algorithm = 0;
+    forged.leaf_algorithm = {};
     forged.file_length = at + kHeader + 32;
     container::set_header_crc(forged);
     std::memcpy(bytes.data() + at, &forged, sizeof forged);

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(payload_headers_that_differ_are_reported) {
   for (const char* name : {"w_in", "w_rec", "w_list", "dopamine", "nothing"}) {
     check_edits(varied_bytes(), Readers::need_not,
                 edits_of<H>([name](EditableFile& file) -> H& { return file.payload_header(name); },
-                            {{name, [](H& h) { h.dtype = h.dtype ^ 1; }},
+                            {{name, [](H& h) { h.dtype = DType(format::code_of(h.dtype) ^ 1); }},
                              {name, [](H& h) { h.ndim = h.ndim + 1; }},
                              {name, [](H& h) { h.reserved = h.reserved ^ 1; }},
                              {name, [](H& h) { h.shape[2] = h.shape[2] + 1; }},
@@ -165,31 +165,32 @@ BOOST_AUTO_TEST_CASE(padding_that_is_not_zero_is_reported) {
 
 BOOST_AUTO_TEST_CASE(broken_chunk_entries_are_refused) {
   using C = format::ChunkEntry;
-  check_edits(chunked_bytes(), Readers::refuse,
-              edits_of<C>([](EditableFile& file) -> C& { return file.chunk(1); },
-                          {{"offset", [](C& c) { c.offset = c.offset + 1; }},
-                           {"offset", [](C& c) { c.offset = kAll; }},
-                           {"offset", [](C& c) { c.offset = 0; }},
-                           {"stored_length", [](C& c) { c.stored_length = 0; }},
-                           {"stored_length", [](C& c) { c.stored_length = kAll32; }},
-                           {"offset", [](C& c) { c.stored_length = c.stored_length - 1; }},
-                           {"raw_length", [](C& c) { c.raw_length = 0; }},
-                           {"raw_length", [](C& c) { c.raw_length = c.raw_length + 1; }},
-                           {"raw_length", [](C& c) { c.raw_length = kAll32; }},
-                           {"crc32", [](C& c) { c.crc32 = c.crc32 ^ 1; }},
-                           {"codec", [](C& c) { c.codec = 5; }},
-                           {"stored_length", [](C& c) { c.codec = 0; }},
-                           {"plane_entropy", [](C& c) { c.codec = 3; }},
-                           {"packed_exponents", [](C& c) { c.codec = 4; }},
-                           {"lz4", [](C& c) { c.codec = 2; }},
-                           {"filter", [](C& c) { c.filter = format::kFilterCount; }},
-                           {"filter", [](C& c) { c.filter = 255; }},
-                           {"zero_16", [](C& c) { c.zero_16 = 1; }}}));
-  // Any filter has an inverse for any bytes: only the tensor's CRC-32 tells that it is another.
   check_edits(
-      chunked_bytes(), Readers::need_not,
+      chunked_bytes(), Readers::refuse,
       edits_of<C>([](EditableFile& file) -> C& { return file.chunk(1); },
-                  {{"crc32", [](C& c) { c.filter = 2; }}, {"crc32", [](C& c) { c.filter = 4; }}}));
+                  {{"offset", [](C& c) { c.offset = c.offset + 1; }},
+                   {"offset", [](C& c) { c.offset = kAll; }},
+                   {"offset", [](C& c) { c.offset = 0; }},
+                   {"stored_length", [](C& c) { c.stored_length = 0; }},
+                   {"stored_length", [](C& c) { c.stored_length = kAll32; }},
+                   {"offset", [](C& c) { c.stored_length = c.stored_length - 1; }},
+                   {"raw_length", [](C& c) { c.raw_length = 0; }},
+                   {"raw_length", [](C& c) { c.raw_length = c.raw_length + 1; }},
+                   {"raw_length", [](C& c) { c.raw_length = kAll32; }},
+                   {"crc32", [](C& c) { c.crc32 = c.crc32 ^ 1; }},
+                   {"codec", [](C& c) { c.codec = format::Codec{5}; }},
+                   {"stored_length", [](C& c) { c.codec = format::Codec{0}; }},
+                   {"plane_entropy", [](C& c) { c.codec = format::Codec{3}; }},
+                   {"packed_exponents", [](C& c) { c.codec = format::Codec{4}; }},
+                   {"lz4", [](C& c) { c.codec = format::Codec{2}; }},
+                   {"filter", [](C& c) { c.filter = format::Filter{format::kFilterCount}; }},
+                   {"filter", [](C& c) { c.filter = format::Filter{255}; }},
+                   {"zero_16", [](C& c) { c.zero_16 = 1; }}}));
+  // Any filter has an inverse for any bytes: only the tensor's CRC-32 tells that it is another.
+  check_edits(chunked_bytes(), Readers::need_not,
+              edits_of<C>([](EditableFile& file) -> C& { return file.chunk(1); },
+                          {{"crc32", [](C& c) { c.filter = format::Filter{2}; }},
+                           {"crc32", [](C& c) { c.filter = format::Filter{4}; }}}));
   using T = format::TensorEntry;
   const auto of_length = [](std::uint64_t length) {
     return [=](T& t) { t.shape[0] = t.logical_length = length; };

@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_disk_names_tensor_and_offset) {
 BOOST_AUTO_TEST_CASE(a_chunk_of_another_codec_ends_the_stream) {
   const StreamFile file(ChecksumType::block_tree, Codec::zstd);
   EditableFile edited(file.sound);
-  edited.chunk(0).codec = static_cast<std::uint8_t>(Codec::plane_entropy);
+  edited.chunk(0).codec = Codec::plane_entropy;
   edited.reseal();
   write_file(file.path, edited.bytes());
   const Reader reader = Reader::open(file.path);

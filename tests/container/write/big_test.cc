@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(offsets_past_a_hole_of_many_gib_are_followed) {
   format::Header& header = editable.header();
   header.directory_offset = header.directory_offset + grown;
   header.region_index_offset = header.region_index_offset + grown;
-  header.checksum_type = 0;
+  header.checksum_type = format::ChecksumType::none;
   header.integrity_block_log2 = 0;
-  header.leaf_algorithm = 0;
+  header.leaf_algorithm = {};
   header.integrity_offset = header.integrity_offset + grown;
   header.file_length = header.integrity_offset + 32;
   header.integrity_length = 0;

@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_tells_what_its_chunks_are_stored_with) {
 
 BOOST_AUTO_TEST_CASE(a_chunk_entry_of_no_codec_is_refused_where_codecs_are_asked_for) {
   EightChunks eight(Codec::zstd);
-  eight.file().chunk(5).codec = format::kCodecCount;
+  eight.file().chunk(5).codec = format::Codec{format::kCodecCount};
   eight.file().reseal();
   const DamagedFile damaged(eight.file().bytes());
   const Reader reader = Reader::open(damaged.path());

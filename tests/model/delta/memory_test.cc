@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(results_tell_what_the_file_s_header_and_directory_do) {
     const ChainReader chain = ChainReader::open(path);
     const format::Header& header = chain.reader().header();
     BOOST_TEST((identity.closing_checksum == chain.reader().closing_checksum()));
-    BOOST_TEST(std::equal(identity.file_uuid.begin(), identity.file_uuid.end(), header.file_uuid));
+    BOOST_TEST((identity.file_uuid == header.file_uuid));
     BOOST_TEST(identity.generation == std::uint64_t{header.generation});
     BOOST_TEST(identity.file_length == std::uint64_t{header.file_length});
     BOOST_TEST(identity.training_steps == std::uint64_t{header.training_steps});

@@ -29,14 +29,7 @@ struct SampleState {
 };
 
 inline TensorSpec sample_spec(const std::string& name, const DeltaSampleTensor& sample) {
-  const TensorLayout& layout = sample.tensor.layout();
-  return {.name = name,
-          .dtype = layout.dtype,
-          .shape = layout.shape,
-          .role = sample.role,
-          .encoding = layout.encoding,
-          .nnz = layout.nnz,
-          .wide_indices = layout.wide_indices};
+  return TensorSpec::of(name, sample.tensor.layout(), sample.role);
 }
 
 inline DeltaState delta_state(const SampleState& state) {

@@ -128,9 +128,7 @@ BOOST_AUTO_TEST_CASE(regions_that_no_state_wrote_grow_by_the_roles_of_their_tens
   BOOST_TEST((grown.at("u").shape() == Shape{3}));
   BOOST_TEST((grown.at("thresholds").role() == Role::homeostatic));
   for (const SampleTensor& tensor : region.tensors) {
-    const Tensor old = Tensor::adopt({tensor.spec.dtype, tensor.spec.shape, tensor.spec.encoding,
-                                      tensor.spec.nnz, tensor.spec.wide_indices},
-                                     tensor.payload, nullptr);
+    const Tensor old = Tensor::adopt(tensor.spec.layout(), tensor.payload, nullptr);
     BOOST_TEST(keeps_corner(Tensor::from(grown.at(tensor.spec.name)), old), tensor.spec.name);
   }
   BOOST_TEST(reader.header().total_neurons == 6);
