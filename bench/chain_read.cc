@@ -2,11 +2,11 @@
 // through their chains. chain_read ROUNDS FILE… prints a line a round: the seconds of each file, in
 // their order; the files take turns, and a first round does not count.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 // Opening is part of it.
 double seconds_to_read(const char* path, std::vector<std::byte>& memory) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const ChainReader chain = ChainReader::open(path);
   const Reader& reader = chain.reader();
   std::uint64_t at = 0;
@@ -30,7 +30,7 @@ double seconds_to_read(const char* path, std::vector<std::byte>& memory) {
       at += length;
     }
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include <sys/time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 
+#include "base/stopwatch.h"
 #include "json/writer.h"
 
 namespace thalia::bench {
@@ -45,11 +45,11 @@ double cpu_seconds() {
 
 Sample sample_of(const Side& side, std::uint64_t runs) {
   const double cpu_start = cpu_seconds();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (std::uint64_t i = 0; i < runs; ++i) side.run();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const double taken = watch.seconds();
   const auto count = static_cast<double>(runs);
-  return {taken.count() / count, (cpu_seconds() - cpu_start) / count};
+  return {taken / count, (cpu_seconds() - cpu_start) / count};
 }
 
 double median(std::vector<double> values) {

@@ -13,7 +13,6 @@
 //   on open PATH TENSOR RUNS  opens, finds, touches; seconds of one run cold PATH takes the file
 //   out of the page cache settle FOLDER          waits until the disk has nothing left to do touch
 //   FOLDER BYTES     leaves that much free memory as the page cache uses it, touched lately
-#include <chrono>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -23,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "floors.h"
 #include "paired.h"
 #include "peer_state.h"
@@ -36,10 +36,9 @@ using namespace thalia::bench;
 
 template <typename Step>
 double seconds_of(std::uint64_t runs, Step step) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (std::uint64_t i = 0; i < runs; ++i) step();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-         static_cast<double>(runs);
+  return watch.seconds() / static_cast<double>(runs);
 }
 
 // A value of /proc/self/status, in bytes.

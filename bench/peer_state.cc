@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "floors.h"
 #include "samples.h"
 #include "scratch.h"
@@ -88,7 +88,7 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
     return fresh.back().bytes();
   };
 
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Reader reader = Reader::open(path, {.verification = verification});
   const RegionView region = reader.region("model");
   if (streams) {
@@ -105,7 +105,7 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
       }
     }
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 }  // namespace thalia::bench

@@ -1,10 +1,12 @@
-// Text from a file, made safe to show: on a terminal, in a log, in a message of one line. Names and
-// texts come out of the library as they stand in the file. Its messages need none of this: what(),
-// message(), value and bound of an error, and what verify() says, are printable whatever they
-// quote.
+// Text from a file, and bytes, made safe to show: on a terminal, in a log, in a message of one
+// line. Names and texts come out of the library as they stand in the file. Its messages need none
+// of this: what(), message(), value and bound of an error, and what verify() says, are printable
+// whatever they quote.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,9 @@ namespace thalia {
 /// UTF-8 come out as \n, \x1b, \u202e; everything else, backslashes too, stays as it is. At most
 /// `limit` bytes, and where that cuts, "…" behind them. Of what it made it changes nothing more.
 std::string printable(std::string_view text, std::size_t limit = 200);
+
+/// Two lower-case hexadecimal digits a byte, as digests are printed: hex(digest.bytes).
+std::string hex(std::span<const std::uint8_t> bytes);
 
 /// The characters that printable() escapes: they move the cursor, end a line or reorder what stands
 /// around them.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <new>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 
@@ -94,7 +94,7 @@ void DirectWriter::drain() {
 
 double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool with_metadata) {
   drain();
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   // Also where the kernel took none of the two, or the write alone.
   ring_.write_then_sync(direct_fd_, offset, bytes, with_metadata, 0);
   std::int32_t results[2] = {-ECANCELED, -ECANCELED};
@@ -109,7 +109,7 @@ double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool w
   } else if (finished || synced < 0) {
     sync_file(fd_, with_metadata, path_);
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return watch.seconds();
 }
 
 }  // namespace thalia::io

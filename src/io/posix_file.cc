@@ -5,11 +5,11 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "io/posix_error.h"
 #include "thalia/error.h"
 
@@ -88,10 +88,10 @@ void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcep
 }
 
 double sync_file(int fd, bool with_metadata, const std::filesystem::path& path) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (retry_interrupted([&] { return with_metadata ? ::fsync(fd) : ::fdatasync(fd); }) != 0)
     throw_errno(with_metadata ? "fsync" : "fdatasync", path);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept {

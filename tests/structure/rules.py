@@ -70,8 +70,8 @@ PUBLIC_PLACES = {
     "brain.h": "interop",
     "interop.h": "interop",
     "state_options.h": "model/brain",
-    "tensor_value.h": "model/tensor",
     "tensor_layout.h": "format",
+    "tensor_value.h": "model/tensor",
     "value.h": "model/value",
     "safetensors.h": "interop/safetensors",
     "brain_checkpoint.h": "interop/brain",
@@ -138,6 +138,21 @@ CALLS = (
         r"hardware_concurrency",
         ("src/base/parallel.", "src/cli/command/bench."),
         "resolve_threads() says how many threads there are",
+    ),
+    (
+        r"\{:02x\}|0123456789abcdef",
+        ("src/base/utf8.cc", "src/json/writer.cc"),
+        "thalia/text.h writes hexadecimal digits",
+    ),
+    (
+        r"duration<double>",
+        (
+            "src/base/stopwatch.h",
+            "src/cli/command/bench.",
+            "src/cli/print/progress.",
+            "src/cli/tensor/packed_file.",
+        ),
+        "base/stopwatch.h tells how long something took",
     ),
     (
         r"\bwide_indices = [\w.>-]*\bwide_indices(?:\(\))?[,;}]",

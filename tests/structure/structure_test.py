@@ -129,6 +129,8 @@ class BrokenTrees(unittest.TestCase):
             ("::open(path, O_CREAT)", "src/io/atomic_file.cc"),
             ("std::ofstream out(path)", "src/io/atomic_file.cc"),
             ("std::thread::hardware_concurrency()", "src/base/parallel.cc"),
+            ('fmt::format("{:02x}", byte)', "src/base/utf8.cc"),
+            ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),
         ):
             for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):

@@ -12,6 +12,7 @@
 #include "support/files.h"
 #include "thalia/delta.h"
 #include "thalia/reader.h"
+#include "thalia/text.h"
 #include "thalia/value.h"
 #include "thalia/verify.h"
 
@@ -32,19 +33,8 @@ const Value& manifest() {
   return value;
 }
 
-std::string hex(const std::uint8_t* bytes, std::size_t size) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
-
 std::string sha256_of(ByteSpan bytes) {
-  const Digest256 digest = integrity::sha256(bytes);
-  return hex(digest.bytes, sizeof digest.bytes);
+  return hex(integrity::sha256(bytes).bytes);
 }
 
 std::string sha256_of_file(const fs::path& path) {
@@ -73,7 +63,7 @@ void check_tensor(const TensorView& tensor, const Value& expected) {
   BOOST_TEST(tensor.logical_bytes() == expected.at("logical_length").as_uint64());
   BOOST_TEST(tensor.crc32() == expected.at("crc32").as_uint64());
   const Digest128 hash = tensor.content_hash();
-  BOOST_TEST(hex(hash.bytes, sizeof hash.bytes) == text(expected, "content_hash"));
+  BOOST_TEST(hex(hash.bytes) == text(expected, "content_hash"));
   // The stored bytes of a tensor that needs a base are not handed out.
   if (expected.find("result") != nullptr) return;
   std::vector<std::byte> bytes(tensor.logical_bytes());

@@ -8,21 +8,12 @@
 #include "integrity/sha256.h"
 #include "thalia/append.h"
 #include "thalia/reader.h"
+#include "thalia/text.h"
 
 namespace witness {
 namespace {
 
 using namespace thalia;
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
 
 Bytes integers(const std::vector<std::uint64_t>& numbers, bool wide) {
   const std::size_t width = wide ? 8 : 4;

@@ -27,6 +27,7 @@
 #include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/text.h"
 #include "thalia/wrap.h"
 
 namespace thalia::cli {
@@ -69,7 +70,7 @@ std::string checksum_text(const Header& header, const Reader& reader) {
                         leaf_name(header));
   }
   if (header.checksum_type != ChecksumType::none)
-    text += "; " + hex(reader.closing_checksum().bytes, 32);
+    text += "; " + hex(reader.closing_checksum().bytes);
   return text;
 }
 
@@ -149,7 +150,7 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
   out.line("training steps", grouped(header.training_steps));
   out.line("saved", utc_time(header.timestamp));
   out.line("generation", grouped(header.generation));
-  out.line("uuid", uuid_text(header.file_uuid.data()));
+  out.line("uuid", uuid_text(header.file_uuid));
   out.line("flags", list(flag_names(header.flags)));
   out.line("codecs", codec_text(totals));
   out.line("checksum", checksum_text(header, reader));
@@ -159,7 +160,7 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
                                   totals.lossy_generation, totals.max_lossy_generations));
   }
   out.line("delta base", has_base(header)
-                             ? fmt::format("{}, step {}", hex(header.base_checksum.bytes, 32),
+                             ? fmt::format("{}, step {}", hex(header.base_checksum.bytes),
                                            grouped(header.base_step))
                              : "none");
   if (const auto base = reader.delta_base())
@@ -189,7 +190,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   json.member("training_steps", std::uint64_t{header.training_steps});
   json.member("timestamp", std::uint64_t{header.timestamp});
   json.member("generation", std::uint64_t{header.generation});
-  json.member("file_uuid", uuid_text(header.file_uuid.data()));
+  json.member("file_uuid", uuid_text(header.file_uuid));
   json_list(json, "flags", flag_names(header.flags));
   json_list(json, "codecs", codec_names(totals));
   json.key("checksum").begin_object().member("type", checksum_name(header));
@@ -197,7 +198,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
     json.member("leaves", leaf_name(header));
     json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
   }
-  json.member("digest", hex(reader.closing_checksum().bytes, 32)).end_object();
+  json.member("digest", hex(reader.closing_checksum().bytes)).end_object();
   if (totals.quantized != 0) {
     json.key("lossy").begin_object().member("quantized_tensors", totals.quantized);
     json.member("lossy_generation", totals.lossy_generation);
@@ -205,7 +206,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   }
   json.key("delta_base");
   if (has_base(header)) {
-    json.begin_object().member("checksum", hex(header.base_checksum.bytes, 32));
+    json.begin_object().member("checksum", hex(header.base_checksum.bytes));
     json.member("step", std::uint64_t{header.base_step});
     if (const auto base = reader.delta_base())
       json.member("path", as_utf8(base->path)).member("depth", base->depth);

@@ -19,6 +19,7 @@
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/text.h"
 
 namespace thalia::cli {
 namespace {
@@ -87,7 +88,7 @@ void add_json(JsonWriter& json, const TensorView& tensor) {
   json.member("chunks", tensor.chunk_count()).key("codecs").begin_array();
   for (const format::Codec codec : tensor.codecs()) json.value(codec_name(codec));
   json.end_array().member("crc32", fmt::format("{:08x}", tensor.crc32()));
-  json.member("content_hash", hex(tensor.content_hash().bytes, 16));
+  json.member("content_hash", hex(tensor.content_hash().bytes));
   if (const auto quantization = quantization_of(tensor)) {
     json.key("quantization").begin_object().member("bits", quantization->mean_bits);
     json.member("group_size", quantization->group_size);

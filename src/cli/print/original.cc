@@ -14,6 +14,7 @@
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
+#include "thalia/text.h"
 #include "thalia/v01.h"
 
 namespace thalia::cli {
@@ -100,7 +101,7 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
     out.line("format", "thalia 0.1 delta: a Python pickle, which is never opened");
     out.line("on disk", exact_bytes(file_bytes(path)));
     out.line("wrapper", v01_wrapper_name(info.wrapper));
-    out.line("base", hex(info.base_hash.bytes, 32));
+    out.line("base", hex(info.base_hash.bytes));
     out.line("base step", grouped(info.base_step));
     out.line("training steps", grouped(info.current_step));
     if (info.metadata) print_metadata(out, json_of(*info.metadata));
@@ -111,7 +112,7 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
   json.begin_object().member("path", as_utf8(path.string())).member("format", "thalia-0.1");
   json.member("delta", true).member("disk_bytes", file_bytes(path));
   json.member("wrapper", v01_wrapper_name(info.wrapper));
-  json.member("base_hash", hex(info.base_hash.bytes, 32)).member("base_step", info.base_step);
+  json.member("base_hash", hex(info.base_hash.bytes)).member("base_step", info.base_step);
   json.member("current_step", info.current_step).key("metadata");
   add_json(json, info.metadata.value_or(Value()));
   json.end_object();

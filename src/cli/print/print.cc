@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "cli/terminal/escape.h"
+#include "thalia/text.h"
 
 namespace thalia::cli {
 
@@ -42,12 +43,8 @@ std::string utc_time(std::uint64_t unix_seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<time_t>(unix_seconds)));
 }
 
-std::string hex(const std::uint8_t* bytes, std::size_t length) {
-  return fmt::format("{:02x}", fmt::join(bytes, bytes + length, ""));
-}
-
-std::string uuid_text(const std::uint8_t* bytes) {
-  std::string text = hex(bytes, 16);
+std::string uuid_text(const Uuid& uuid) {
+  std::string text = hex(uuid);
   for (const std::size_t position : {20, 16, 12, 8}) text.insert(position, 1, '-');
   return text;
 }

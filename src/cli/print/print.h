@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/terminal/output.h"
+#include "thalia/bytes.h"
 
 namespace thalia::cli {
 
@@ -20,9 +21,8 @@ std::string grouped(std::uint64_t number);
 std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural);
 /// "2026-11-21 03:43:30 UTC"; a time past the year 9999 as "@" and its seconds since 1970.
 std::string utc_time(std::uint64_t unix_seconds);
-std::string hex(const std::uint8_t* bytes, std::size_t length);
 /// 8-4-4-4-12 digits.
-std::string uuid_text(const std::uint8_t* bytes);
+std::string uuid_text(const Uuid& uuid);
 
 /// Columns of text with a heading, cells padded to the widest.
 class Table {

@@ -19,6 +19,7 @@
 #include "thalia/error.h"
 #include "thalia/mckp.h"
 #include "thalia/mst.h"
+#include "thalia/text.h"
 
 namespace thalia::cli {
 namespace {
@@ -155,10 +156,10 @@ void print_packed(Output& out, const std::filesystem::path& path, FileFormat for
     out.line("stored", exact_bytes(stored));
     out.line("checksum", format == FileFormat::mst ? "none" : "xxh64, of the file and of tensors");
     if (file.training_step) out.line("training step", grouped(*file.training_step));
-    if (file.content_hash) out.line("content hash", hex(file.content_hash->bytes, 32));
+    if (file.content_hash) out.line("content hash", hex(file.content_hash->bytes));
     if (file.previous) {
       out.line("delta of", escape(file.previous->key));
-      out.line("", hex(file.previous->content_hash.bytes, 32));
+      out.line("", hex(file.previous->content_hash.bytes));
     }
     print_metadata(out, file.metadata == "{}" ? "" : file.metadata);
     return;
@@ -175,11 +176,11 @@ void print_packed(Output& out, const std::filesystem::path& path, FileFormat for
   json.end_array().key("training_step");
   file.training_step ? json.value(*file.training_step) : json.null();
   json.key("content_hash");
-  file.content_hash ? json.value(hex(file.content_hash->bytes, 32)) : json.null();
+  file.content_hash ? json.value(hex(file.content_hash->bytes)) : json.null();
   json.key("previous");
   if (file.previous) {
     json.begin_object().member("key", as_utf8(file.previous->key));
-    json.member("content_hash", hex(file.previous->content_hash.bytes, 32)).end_object();
+    json.member("content_hash", hex(file.previous->content_hash.bytes)).end_object();
   } else {
     json.null();
   }

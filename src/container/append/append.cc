@@ -1,11 +1,11 @@
 #include "thalia/append.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/steps.h"
+#include "base/stopwatch.h"
 #include "container/append/commit.h"
 #include "container/append/copied_tensor.h"
 #include "container/append/plan.h"
@@ -15,8 +15,6 @@
 
 namespace thalia {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 AppendOptions settled(AppendOptions options) {
   container::check_options({.compression = options.compression});
@@ -58,14 +56,14 @@ class Appender::Impl {
   }
 
   AppendResult commit() {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     return steps_.finish([&] {
       AppendResult result = file_->named([&] {
         container::Draft draft = plan_->compose();
         return container::write_append(*lock_, *file_, draft, options_);
       });
       close();
-      result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      result.seconds = watch.seconds();
       return result;
     });
   }

@@ -1,10 +1,10 @@
 #include "thalia/compact.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/block_choice.h"
 #include "container/file/open_bytes.h"
@@ -21,7 +21,6 @@
 namespace thalia {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using format::ChecksumType;
 
 // Everything that is alive in the file; payloads are borrowed from its mapping.
@@ -66,7 +65,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
 
 CompactResult compact_file(const detail::OpenFile& file, const std::filesystem::path& output,
                            const CompactOptions& options) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   container::check_can_be_rewritten(file.header());
   container::Draft draft = draft_of(file);
   const SaveOptions save = save_options(file.header(), options);
@@ -79,7 +78,7 @@ CompactResult compact_file(const detail::OpenFile& file, const std::filesystem::
           .regions = saved.regions,
           .tensors = saved.tensors,
           .closing_checksum = saved.closing_checksum,
-          .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+          .seconds = watch.seconds()};
 }
 
 }  // namespace

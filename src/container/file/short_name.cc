@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "integrity/sha256.h"
 #include "thalia/format/constants.h"
+#include "thalia/text.h"
 
 namespace thalia::container {
 
@@ -15,8 +16,7 @@ ShortName short_name(std::string_view full_name) {
   std::string text(full_name);
   if (text.size() > format::kShortNameCapacity) {
     const Digest256 digest = integrity::sha256(as_byte_span(full_name));
-    text = fmt::format("{}~{:02x}{:02x}{:02x}{:02x}", utf8_prefix(full_name, 22), digest.bytes[0],
-                       digest.bytes[1], digest.bytes[2], digest.bytes[3]);
+    text = fmt::format("{}~{}", utf8_prefix(full_name, 22), hex(std::span(digest.bytes).first(4)));
   }
   ShortName out{};
   std::copy(text.begin(), text.end(), out.begin());

@@ -72,8 +72,7 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
             *scheduler_,
             payloads_,
             options_.work.progress,
-            static_cast<bool>(options_.damaged)},
-      begun_(std::chrono::steady_clock::now()) {
+            static_cast<bool>(options_.damaged)} {
   for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
     scheduler_->complete_tensor(i);
   on_cancel_.emplace(options_.work.cancel, [this] { cancel(); });
@@ -161,8 +160,7 @@ std::optional<StreamedTensor> StreamSession::next() {
     if (!number) return std::nullopt;
     const auto payload = std::move(payloads_[*number]);
     const StreamTensor& facts = plan_.tensors[*number];
-    result_.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    result_.seconds = watch_.seconds();
     if (payload && payload->error()) {
       ++result_.damaged;
       pass_over(facts, payload->error());

@@ -1,7 +1,6 @@
 // A stream at work: the threads, what they share, and what the caller takes from them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "container/file/open_file.h"
 #include "container/stream/payload.h"
 #include "container/stream/plan.h"
@@ -53,7 +53,7 @@ class StreamSession {
   const std::shared_ptr<StreamScheduler> scheduler_;
   std::vector<std::unique_ptr<StreamPayload>> payloads_;
   StreamWork work_;
-  const std::chrono::steady_clock::time_point begun_;
+  const Stopwatch watch_;
   StreamResult result_;
   std::optional<std::stop_callback<std::function<void()>>> on_cancel_;
   std::vector<std::jthread> threads_;

@@ -1,8 +1,7 @@
 #include "thalia/verify.h"
 
-#include <chrono>
-
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/verify/consistency.h"
@@ -97,7 +96,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
 }  // namespace
 
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   VerifyReport report;
   container::Findings findings(options.max_findings);
   try {
@@ -117,7 +116,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
     throw;
   }
   findings.deliver(report);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = watch.seconds();
   return report;
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/ordered_pool.h"
+#include "base/stopwatch.h"
 #include "codec/chunk/codec.h"
 #include "codec/frame/frame.h"
 #include "container/wrap/frame_memory.h"
@@ -17,7 +17,6 @@
 namespace thalia {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using format::Codec;
 
 Codec codec_of(const std::filesystem::path& target, const CompressOptions& options) {
@@ -65,7 +64,7 @@ class WholeFile {
   }
 
   WrapResult run(const std::filesystem::path& target) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
     const container::FrameMemory memory(2 * options_.frame_bytes, options_.work.threads);
     OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
@@ -92,7 +91,7 @@ class WholeFile {
             .frames = entries_.size(),
             .input_bytes = size_,
             .output_bytes = out.size(),
-            .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+            .seconds = watch.seconds()};
   }
 
  private:

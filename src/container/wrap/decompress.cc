@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/ordered_pool.h"
+#include "base/stopwatch.h"
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/frame_stream.h"
 #include "container/wrap/seek_table.h"
@@ -15,7 +15,6 @@
 namespace thalia {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using container::FrameStream;
 using container::SeekTable;
 using container::WrappedSource;
@@ -48,7 +47,7 @@ class Decompression {
   }
 
   WrapResult run(const std::filesystem::path& target) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     const auto table = SeekTable::read(*source_, options_.limits);
     if (table) check_size(table->content_bytes());
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
@@ -65,7 +64,7 @@ class Decompression {
             .frames = frames,
             .input_bytes = source_->size,
             .output_bytes = out.size(),
-            .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+            .seconds = watch.seconds()};
   }
 
  private:

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stopwatch.h"
 #include "codec/chunk/codec.h"
 #include "container/write/chunk_layout.h"
 #include "container/write/extent_writer.h"
@@ -17,8 +17,6 @@
 namespace thalia::container {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A smaller save is over before a decision pays.
 constexpr std::uint64_t kSmallest = 16 << 20;
 constexpr std::uint64_t kSamples = 16;
@@ -28,10 +26,6 @@ constexpr std::uint64_t kWholeElements = 64;
 constexpr std::uint64_t kWritten = 16 << 20;
 // What compressing has to save at least, of size and of time.
 constexpr double kWorthwhile = 0.95;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Sample {
   codec::ElementLayout layout;
@@ -66,14 +60,14 @@ Trial measure(format::Codec codec, int level, std::span<const Sample> samples) {
   codec::encode_chunk(codec, level, samples.front().layout, samples.front().bytes, stored);
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (const Sample& sample : samples) {
     codec::encode_chunk(codec, level, sample.layout, sample.bytes, stored);
     raw_bytes += sample.bytes.size();
     stored_bytes += stored.size();
   }
   const double size = static_cast<double>(raw_bytes);
-  return {codec, level, size / static_cast<double>(stored_bytes), size / seconds_since(start)};
+  return {codec, level, size / static_cast<double>(stored_bytes), size / watch.seconds()};
 }
 
 // Bytes a second that become durable, by the way that the save will take.
@@ -88,12 +82,12 @@ double target_speed(const SaveOptions& options, std::uint64_t total,
     bytes.insert(bytes.end(), next.begin(), next.end());
   }
   bytes.resize(extents.extent_bytes());
-  const auto start = Clock::now();
+  const Stopwatch watch;
   std::uint64_t written = 0;
   for (; written < kWritten; written += bytes.size()) extents.put(written, bytes, queue);
   if (queue) queue->drain();
   io::sync_file(fd, false, path);
-  const double seconds = seconds_since(start);
+  const double seconds = watch.seconds();
   queue.reset();
   io::set_file_size(fd, 0, path);
   return static_cast<double>(written) / seconds;

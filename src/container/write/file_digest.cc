@@ -1,7 +1,5 @@
 #include "container/write/file_digest.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "io/temporary_file.h"
 #include "thalia/output_file.h"
+#include "thalia/text.h"
 
 namespace thalia::container {
 
@@ -83,9 +82,7 @@ void check_sha256_name(const std::filesystem::path& path) {
 
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
                        Durability durability) {
-  std::string line;
-  for (const std::uint8_t byte : digest.bytes) line += fmt::format("{:02x}", byte);
-  line += "  ";
+  std::string line = hex(digest.bytes) + "  ";
   // As sha256sum writes names that would break the line.
   std::string name;
   for (const char c : path.filename().string()) {

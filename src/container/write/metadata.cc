@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "container/file/meta_file.h"
 #include "container/file/open_file.h"
 #include "container/wrap/frame_memory.h"
@@ -18,7 +18,6 @@
 namespace thalia {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using format::Extent;
 using format::MetaExtent;
 using format::MetaHeader;
@@ -87,7 +86,7 @@ void write_side_file(const detail::OpenFile& file, OutputFile& target) {
 MetadataFileResult write_metadata_file(const std::filesystem::path& source,
                                        const std::filesystem::path& target,
                                        const MetadataFileOptions& options) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const auto file = detail::OpenFile::open(
       source, {.access = options.access, .limits = options.limits, .work = options.work});
   container::check_not_the_source(source, target);
@@ -102,7 +101,7 @@ MetadataFileResult write_metadata_file(const std::filesystem::path& source,
           .output_bytes = out.size(),
           .regions = file->region_count(),
           .tensors = file->directory().tensor_count,
-          .seconds = std::chrono::duration<double>(Clock::now() - start).count()};
+          .seconds = watch.seconds()};
 }
 
 bool is_metadata_file(const std::filesystem::path& path) {

@@ -1,11 +1,11 @@
 #include "thalia/writer.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/steps.h"
+#include "base/stopwatch.h"
 #include "container/write/borrowed_indices.h"
 #include "container/write/check_options.h"
 #include "container/write/compression_probe.h"
@@ -18,16 +18,6 @@
 #include "io/atomic_file.h"
 
 namespace thalia {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 class Writer::Impl {
  public:
   Impl(const std::filesystem::path& path, const SaveOptions& options)
@@ -60,14 +50,14 @@ class Writer::Impl {
   SaveResult commit() {
     return steps_.finish([&] {
       stop_if_cancelled(options_.work.cancel);
-      const auto begun = started_.value_or(Clock::now());
+      const Stopwatch watch = started_.value_or(Stopwatch());
       end_declarations();
       container::check_borrowed_indices(draft_, options_.work.threads);
       store_->finish();
       SaveResult result = container::finalize_file(file_, draft_, *store_, options_);
       if (result.sha256)
         container::write_sha256_file(file_.path(), *result.sha256, options_.durability);
-      result.seconds = seconds_since(begun);
+      result.seconds = watch.seconds();
       return result;
     });
   }
@@ -93,7 +83,7 @@ class Writer::Impl {
  private:
   void end_declarations() {
     if (store_) return;
-    started_ = Clock::now();
+    started_.emplace();
     draft_.check_complete();
     container::settle_compression(options_, draft_, file_.fd(), file_.path());
     store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
@@ -103,7 +93,7 @@ class Writer::Impl {
   io::AtomicFile file_;
   container::Draft draft_;
   std::unique_ptr<container::PayloadStore> store_;  ///< from the end of the declarations on
-  std::optional<Clock::time_point> started_;
+  std::optional<Stopwatch> started_;
   Steps steps_;
 };
 

@@ -1,12 +1,12 @@
 #include "thalia/brain_checkpoint.h"
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
@@ -85,7 +85,7 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
 
 BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
                                     const BrainSaveOptions& options, bool check_shapes) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto wrapper = wrapper_for(target, options.save);
   const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
   SaveResult saved;
@@ -114,7 +114,7 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
   result.precision_statistics = interop::statistics_of(stored);
   result.quantized = stored.quantized;
   result.not_finite = stored.not_finite;
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

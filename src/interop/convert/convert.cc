@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/migrations.h"
@@ -148,10 +148,10 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
 
 template <typename Work>
 ConvertResult timed(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   ConvertResult result;
   work(result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

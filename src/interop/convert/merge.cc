@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/merge_plan.h"
 #include "interop/convert/thalia_copy.h"
@@ -14,7 +14,7 @@ namespace thalia {
 ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
                     const std::filesystem::path& output, const MergePreference& preference,
                     const ConvertOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (inputs.empty()) fail_argument(ErrorCode::bad_argument, "inputs", "none", "one at least");
   if (preference.kind == MergePreference::Kind::input && preference.number >= inputs.size()) {
     fail_argument(ErrorCode::bad_argument, "preference", std::to_string(preference.number),
@@ -46,7 +46,7 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   for (const interop::Taken& connection : connections)
     copy.copy_connection(readers[connection.input].connection(connection.number));
   copy.finish();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "interop/brain/packing.h"
 #include "interop/convert/migrations.h"
@@ -132,7 +132,7 @@ void v01_to_v01(const path& source, const path& target, const MigrateOptions& op
 
 MigrateResult migrate(const path& source, const path& target, const FormatVersion& target_version,
                       const MigrateOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   MigrateResult result{.from = version_of(source), .to = target_version};
   check_asked_for(source, result.from, target_version, options);
   if (is_same_file(source, target)) {
@@ -155,7 +155,7 @@ MigrateResult migrate(const path& source, const path& target, const FormatVersio
       same_major(source, target, options, result);
     }
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

@@ -13,10 +13,10 @@
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
-#include "interop/shared/hex_text.h"
 #include "io/file_bytes.h"
 #include "io/real_path.h"
 #include "thalia/paths.h"
+#include "thalia/text.h"
 
 namespace thalia {
 namespace {
@@ -35,7 +35,7 @@ using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)
                   printable(place)),
       {.section = "header",
        .field = "previous_checkpoint_hash",
-       .bound = interop::hex_text(wanted.content_hash)});
+       .bound = hex(wanted.content_hash.bytes)});
 }
 
 // nullopt where it is something else. A file that does not say what it is, is not what is wanted.
@@ -203,8 +203,8 @@ void MckpChain::verify_content() const {
                        {.path = newest().impl_->name,
                         .section = "header",
                         .field = "content_hash",
-                        .value = interop::hex_text(actual),
-                        .bound = interop::hex_text(*expected)});
+                        .value = hex(actual.bytes),
+                        .bound = hex(expected->bytes)});
 }
 
 }  // namespace thalia

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/hex.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/lru_cache.h"
-#include "interop/shared/hex_text.h"
 #include "io/allocation_limit.h"
 #include "io/huge_pages.h"
 #include "model/value/value_json.h"
@@ -233,8 +233,8 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
       throw IntegrityError(ErrorCode::checksum_mismatch, "the content hash",
                            {.section = "header",
                             .field = "content_hash",
-                            .value = interop::hex_text(actual),
-                            .bound = interop::hex_text(*header.content_hash)});
+                            .value = hex(actual.bytes),
+                            .bound = hex(header.content_hash->bytes)});
     }
   }
   Checkpoint checkpoint{.tensors = {},

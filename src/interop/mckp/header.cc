@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "interop/mckp/format.h"
-#include "interop/shared/hex_text.h"
 #include "interop/shared/json_fields.h"
 #include "json/copy.h"
 #include "json/reader.h"

@@ -5,8 +5,8 @@
 
 #include "interop/mckp/format.h"
 #include "interop/mckp/header.h"
-#include "interop/shared/hex_text.h"
 #include "json/writer.h"
+#include "thalia/text.h"
 
 namespace thalia::interop {
 namespace {
@@ -29,7 +29,7 @@ void write_quant(JsonWriter& json, const MckpTensor& tensor) {
 void write_digest(JsonWriter& json, std::string_view key, const std::optional<Digest256>& digest) {
   json.key(key);
   if (digest) {
-    json.value(hex_text(*digest));
+    json.value(hex(digest->bytes));
   } else {
     json.null();
   }

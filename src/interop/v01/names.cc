@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "integrity/sha256.h"
 #include "thalia/error.h"
+#include "thalia/text.h"
 
 namespace thalia::interop {
 namespace {
@@ -15,10 +16,8 @@ constexpr std::size_t kHexDigits = 8;
 std::string fitted(const std::string& name) {
   if (name.size() <= kMostBytes) return name;
   const Digest256 digest = integrity::sha256(as_byte_span(name));
-  std::string text(utf8_prefix(name, kMostBytes - kHexDigits - 1));
-  text += '~';
-  for (std::size_t i = 0; i < kHexDigits / 2; ++i) text += fmt::format("{:02x}", digest.bytes[i]);
-  return text;
+  return fmt::format("{}~{}", utf8_prefix(name, kMostBytes - kHexDigits - 1),
+                     hex(std::span(digest.bytes).first(kHexDigits / 2)));
 }
 
 [[noreturn]] void refuse(const std::string& name, std::string message) {

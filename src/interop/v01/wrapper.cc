@@ -13,6 +13,7 @@
 #include "integrity/sha256.h"
 #include "interop/v01/header.h"
 #include "thalia/format/delta.h"
+#include "thalia/text.h"
 
 namespace thalia {
 
@@ -32,12 +33,6 @@ std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept {
 
 namespace thalia::interop {
 namespace {
-
-std::string hex(const std::uint8_t (&bytes)[32]) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 void append_checksum(std::vector<std::byte>& bytes) {
   const Digest256 digest = integrity::sha256(bytes);

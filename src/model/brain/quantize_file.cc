@@ -1,11 +1,11 @@
 // A file with tensors quantized: others are taken over as they are stored.
 #include <algorithm>
-#include <chrono>
 #include <list>
 #include <memory>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/open_file.h"
 #include "container/read/stored_connection.h"
@@ -21,8 +21,6 @@
 
 namespace thalia {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What the file says of itself, and what its quantized tensors say.
 model::LossyGeneration generation_of(const detail::OpenFile& file, const Value& metadata) {
@@ -148,13 +146,13 @@ QuantizeFileResult quantize_file(const std::filesystem::path& input,
                                  const std::filesystem::path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const auto file = detail::OpenFile::open(input, {.access = file_options.access,
                                                    .limits = file_options.limits,
                                                    .work = file_options.save.work});
   QuantizeFileResult result =
       file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

@@ -13,17 +13,12 @@
 #include "format/fixed_name.h"
 #include "io/base_file.h"
 #include "thalia/paths.h"
+#include "thalia/text.h"
 
 namespace thalia::model {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string hex(const std::uint8_t (&bytes)[32]) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 // Short names hold no NUL, so that a pair has one spelling.
 std::string pair_of(std::string_view source, std::string_view target) {

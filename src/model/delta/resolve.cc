@@ -1,10 +1,10 @@
 // A chain as one full file.
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/write/check_options.h"
 #include "container/write/compression_probe.h"
@@ -114,19 +114,18 @@ SaveResult squash(const DeltaState& state, int fd, const std::filesystem::path& 
 
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options, const SaveOptions& save) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   container::check_options(save);
   const ChainReader chain = ChainReader::open(delta, options);
   const DeltaState state = delta_state(chain);
   const SaveResult saved = model::squash(state, target, save);
-  return {
-      .input_bytes = chain.disk_bytes(),
-      .output_bytes = saved.file_bytes,
-      .depth = chain.depth(),
-      .regions = saved.regions,
-      .tensors = saved.tensors,
-      .closing_checksum = saved.closing_checksum,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  return {.input_bytes = chain.disk_bytes(),
+          .output_bytes = saved.file_bytes,
+          .depth = chain.depth(),
+          .regions = saved.regions,
+          .tensors = saved.tensors,
+          .closing_checksum = saved.closing_checksum,
+          .seconds = watch.seconds()};
 }
 
 }  // namespace thalia

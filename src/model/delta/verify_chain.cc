@@ -1,8 +1,8 @@
 // A delta with all that it is based on, and what comes out of them.
-#include <chrono>
 #include <string>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "container/verify/findings.h"
 #include "thalia/delta.h"
 #include "thalia/text.h"
@@ -56,7 +56,7 @@ void check_tensors(const ChainReader& chain, container::Findings& findings) {
 VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions& options,
                           const std::vector<std::filesystem::path>& search,
                           const BasePolicy& bases) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   VerifyReport report = verify(path, options);
   if (!report.ok()) return report;
   container::Findings findings(options.max_findings);
@@ -76,7 +76,7 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
   VerifyReport of_chain;
   findings.deliver(of_chain);
   append(report, std::move(of_chain), {}, options.max_findings);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = watch.seconds();
   return report;
 }
 

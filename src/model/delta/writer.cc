@@ -1,10 +1,10 @@
 // Saving a delta: one pass over the state in the order of the file, each tensor settled and stored
 // before the next one is asked for.
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/file/delta_prefix.h"
 #include "container/write/check_options.h"
@@ -25,7 +25,6 @@ namespace thalia {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 DeltaOptions settled(DeltaOptions options) {
   Compression& compression = options.compression;
@@ -88,7 +87,7 @@ class DeltaWriter {
   }
 
   DeltaResult run(const fs::path& target) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     io::AtomicFile file(target,
                         {.durability = options_.durability, .cancel = options_.work.cancel});
     const std::vector<std::byte> prefix = build_prefix(file.path());
@@ -112,7 +111,7 @@ class DeltaWriter {
     result_.identity.depth = result_.depth;
     result_.digests = std::move(saved.digests);
     model::note_changed_regions(draft_, base_.names(), tensors.changed(), result_);
-    result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    result_.seconds = watch.seconds();
     return std::move(result_);
   }
 

@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 #include "model/diff/structure.h"
 #include "model/diff/value_comparison.h"
+#include "thalia/text.h"
 
 namespace thalia {
 namespace {
@@ -28,8 +29,8 @@ void add_field(std::vector<FieldDiff>& fields, std::string_view name, std::strin
   if (before != after) fields.push_back({std::string(name), std::move(before), std::move(after)});
 }
 
-std::string hex(std::span<const std::uint8_t> bytes) {
-  return json_string(fmt::format("{:02x}", fmt::join(bytes, "")));
+std::string hex_string(std::span<const std::uint8_t> bytes) {
+  return json_string(hex(bytes));
 }
 
 std::string version(const Header& header) {
@@ -47,11 +48,12 @@ void diff_headers(const Header& a, const Header& b, Diff& diff) {
   number(diff.header, "training_steps", a.training_steps, b.training_steps);
   number(diff.header, "total_neurons", a.total_neurons, b.total_neurons);
   number(diff.header, "total_synapses", a.total_synapses, b.total_synapses);
-  add_field(diff.header, "base_checksum", hex(a.base_checksum.bytes), hex(b.base_checksum.bytes));
+  add_field(diff.header, "base_checksum", hex_string(a.base_checksum.bytes),
+            hex_string(b.base_checksum.bytes));
   number(diff.header, "base_step", a.base_step, b.base_step);
   number(diff.storage, "timestamp", a.timestamp, b.timestamp);
   number(diff.storage, "generation", a.generation, b.generation);
-  add_field(diff.storage, "file_uuid", hex(a.file_uuid), hex(b.file_uuid));
+  add_field(diff.storage, "file_uuid", hex_string(a.file_uuid), hex_string(b.file_uuid));
   number(diff.storage, "checksum_type", format::code_of(format::ChecksumType{a.checksum_type}),
          format::code_of(format::ChecksumType{b.checksum_type}));
 }

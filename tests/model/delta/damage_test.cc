@@ -6,6 +6,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/format/delta.h"
+#include "thalia/text.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
@@ -106,15 +107,7 @@ BOOST_AUTO_TEST_CASE(a_base_in_another_folder_is_found_from_the_delta_s) {
 
 BOOST_AUTO_TEST_CASE(another_base_is_an_error_with_the_checksum_that_is_wanted) {
   const Chain chain;
-  const auto hex = [](const Digest256& digest) {
-    std::string text;
-    for (const std::uint8_t byte : digest.bytes) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      text += {kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-    return text;
-  };
-  const std::string wanted = hex(Reader::open(chain.base).closing_checksum());
+  const std::string wanted = hex(Reader::open(chain.base).closing_checksum().bytes);
   save_full(sample(9), chain.base);
   BOOST_CHECK_EXCEPTION(ChainReader::open(chain.second), IntegrityError,
                         says(ErrorCode::checksum_mismatch, wanted, "base.thalia"));

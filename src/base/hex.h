@@ -1,22 +1,13 @@
-// Hexadecimal digits of JSON texts: digests, and numbers that JSON readers would round.
+// Numbers and digests out of hexadecimal digits; hex() of thalia/text.h goes the other way.
 #pragma once
-
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "thalia/bytes.h"
 
-namespace thalia::interop {
-
-inline std::string hex_text(const Digest256& digest) {
-  std::string text;
-  for (const std::uint8_t byte : digest.bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+namespace thalia {
 
 /// Exactly `digits` lower-case digits, at most 16.
 inline std::optional<std::uint64_t> parse_hex(std::string_view text, std::size_t digits) {
@@ -41,4 +32,4 @@ inline std::optional<Digest256> parse_digest(std::string_view text) {
   return digest;
 }
 
-}  // namespace thalia::interop
+}  // namespace thalia
