@@ -9,6 +9,7 @@
 #include "thalia/bytes.h"
 #include "thalia/compact.h"
 #include "thalia/dtype.h"
+#include "thalia/element.h"
 #include "thalia/error.h"
 #include "thalia/memory_limit.h"
 #include "thalia/metadata_file.h"

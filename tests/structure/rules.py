@@ -27,6 +27,7 @@ LAYERS = {
 PUBLIC_PLACES = {
     "bytes.h": "base",
     "dtype.h": "base",
+    "element.h": "model/tensor",
     "error.h": "base",
     "file_identity.h": "base",
     "format_version.h": "interop/v01",

@@ -1,24 +1,11 @@
-// Single elements: out of the bytes they are stored in, into the text they are shown as.
+// Single elements as the text they are shown as.
 #pragma once
 
-#include <complex>
-#include <cstdint>
 #include <string>
-#include <variant>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/element.h"
 
 namespace thalia::cli {
-
-/// One decoded element, exactly: every floating-point dtype but f64 and c128 fits float. i2 to i64
-/// and ternary are signed, u2 to u64 unsigned; binary is -1 or 1, signed.
-using Element = std::variant<float, double, std::int64_t, std::uint64_t, bool, std::complex<float>,
-                             std::complex<double>>;
-
-/// Element `index` of row-major logical bytes; packed dtypes are one bit stream, least significant
-/// bit first. The element must lie inside the span.
-Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index);
 
 /// Shortest decimal that reads back as the same value: as f64 for f64 and c128, as f32 for all
 /// narrower floating-point types (each of their values is one). Floating-point numbers always show

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "codec/float/conversion.h"
+#include "model/tensor/element_decoder.h"
 
 namespace thalia::model {
 namespace {
@@ -59,15 +60,11 @@ bool holds_numbers(DType dtype) noexcept {
 std::vector<double> numbers_of(DType dtype, ByteSpan elements) {
   require_numbers(dtype);
   std::vector<double> numbers(elements.size() * 8 / dtype_bits(dtype));
-  const bool is_integer = with_integer(dtype, [&]<typename T>(T element) {
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      std::memcpy(&element, elements.data() + i * sizeof(T), sizeof(T));
-      numbers[i] = static_cast<double>(element);
-    }
-  });
-  if (!is_integer) {
+  if (is_number_float(dtype)) {
     codec::convert_elements(dtype, DType::f64, elements,
                             std::as_writable_bytes(std::span(numbers)));
+  } else {
+    decode_elements(dtype, elements, 0, std::span(numbers));
   }
   return numbers;
 }
