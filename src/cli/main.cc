@@ -30,11 +30,6 @@ void occupy_standard_descriptors() {
   }
 }
 
-bool wants_json(const CLI::App& app) {
-  const CLI::Option* const json = app.get_option_no_throw("--json");
-  return json != nullptr && json->count() > 0;
-}
-
 // In the place of what the command would have printed, unless part of that is out already.
 void print_error_json(Output& out, const std::exception& error) {
   if (!out.retract()) return;
@@ -54,6 +49,7 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   std::reverse(arguments.begin(), arguments.end());
   try {
     declared.app->parse(arguments);
+    return declared.run({.out = out, .stop = stop, .common = *declared.common});
   } catch (const CLI::CallForHelp&) {
     out.write(declared.app->help());
     return kDone;
@@ -61,13 +57,12 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
     return complain(
         fmt::format("{}: {} (see 'thalia help {}')", command.name, error.what(), command.name),
         kWrongUsage);
-  }
-  try {
-    return declared.run({.out = out, .stop = stop, .reading = *declared.reading});
   } catch (const CancelledError&) {
     throw;
   } catch (const std::exception& error) {
-    if (wants_json(*declared.app)) print_error_json(out, error);
+    // Of a word that is none: before its option may have come to its turn.
+    const CLI::Option* const json = declared.app->get_option_no_throw("--json");
+    if (json != nullptr && json->count() > 0) print_error_json(out, error);
     throw;
   }
 }

@@ -292,6 +292,25 @@ def calls_that_cannot_be_stopped(root):
     return found
 
 
+OPTION = re.compile(
+    r"\b(?:add_flag|add_choice|add_option\w*(?:<[\w:]+>)?)\(\s*(?:app,\s*)?\"(?:-\w,)?(--[\w-]+)"
+)
+# One name in several commands, but each means something of its own.
+OPTIONS_OF_SEVERAL_MEANINGS = {"--all", "--exclude", "--regions", "--to"}
+
+
+def options_declared_twice(root):
+    """Where a command declares an option that another one declares, too."""
+    first, found = {}, []
+    for path, text in source_files(root, ("src/cli",)):
+        for match in OPTION.finditer(text):
+            place = f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
+            other = first.setdefault(match[1], place)
+            if other != place and match[1] not in OPTIONS_OF_SEVERAL_MEANINGS:
+                found.append(f"{place}: {match[1]} stands in {other}, too: declare it once")
+    return found
+
+
 def file_lengths(root):
     """(path, lines) of each source file that is long enough to be looked at."""
     lengths = ((path, text.count("\n")) for path, text in source_files(root, MEASURED_FOLDERS))

@@ -37,6 +37,9 @@ class ThisTree(unittest.TestCase):
     def test_program_makes_no_call_that_cannot_be_stopped(self):
         self.assertEqual(rules.calls_that_cannot_be_stopped(ROOT), [])
 
+    def test_commands_share_the_options_of_one_meaning(self):
+        self.assertEqual(rules.options_declared_twice(ROOT), [])
+
     def test_every_dependency_has_a_wrap(self):
         self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
 
@@ -190,6 +193,25 @@ class BrokenTrees(unittest.TestCase):
             found = rules.calls_that_cannot_be_stopped(Path(folder))
         places = sorted(line.split(": ")[0] for line in found)
         self.assertEqual(places, [f"src/cli/a.cc:{line}" for line in (1, 2, 3, 4, 5)])
+
+    def test_options_that_stand_twice_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a", "b"):
+                file = Path(folder, f"src/cli/{name}.cc")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(
+                    'app.add_flag("--json", json, "As JSON");\n'
+                    'add_option(app, "-o,--output OUT", output, "To a file");\n'
+                    'app.add_option_function<std::string>("--seed", seed, "To draw");\n'
+                    'add_choice(app, "--to FORMAT", to, kFormats, "This or that");\n'
+                    f'add_option(app, "--{name} X", x, "Its own");\n',
+                    encoding="utf-8",
+                )
+            found = rules.options_declared_twice(Path(folder))
+        places = [line.split(" stands")[0] for line in found]
+        self.assertEqual(
+            places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --seed"]
+        )
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

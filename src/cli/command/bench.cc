@@ -38,8 +38,6 @@ struct BenchArguments {
   std::string folder = ".";
   std::uint64_t size = 1 << 30;
   unsigned rounds = 3;
-  unsigned threads = 0;
-  bool json = false;
 };
 
 void check(std::uint64_t size, std::uint64_t bound, const std::string& why) {
@@ -70,17 +68,17 @@ void check_size(const BenchArguments& arguments) {
 // The state, where it is loaded to, and its files.
 class Bench {
  public:
-  Bench(const BenchArguments& arguments, const Session& session)
+  Bench(const BenchArguments& arguments, Session session)
       : arguments_(arguments),
-        session_(session),
-        stop_(session.stop),
+        session_(std::move(session)),
+        stop_(session_.stop),
         folder_(arguments.folder),
         bytes_(arguments.size / 4096 * 4096),
         weights_(bytes_),
         target_(bytes_),
-        saver_({.snapshot_threads = arguments_.threads}),
+        saver_({.snapshot_threads = session_.common.threads}),
         bar_("bench") {
-    fill_with_weights(weights_.bytes(), arguments_.threads);
+    fill_with_weights(weights_.bytes(), session_.common.threads);
     saver_.reserve(bytes_);
     declare();
     saver_.wait_until_reserved();
@@ -99,7 +97,7 @@ class Bench {
     BenchReport report{.folder = arguments_.folder,
                        .bytes = bytes_,
                        .rounds = arguments_.rounds,
-                       .threads = arguments_.threads,
+                       .threads = session_.common.threads,
                        .rows = {}};
     for (std::vector<Step>* group : {&writes_, &reads_}) {
       for (Step& step : *group) {
@@ -128,7 +126,7 @@ class Bench {
     const std::string denied = direct ? "" : "through the page cache: O_DIRECT is denied here";
     writes_ = {
         {{kMemoryCopy, "", ""},
-         [this] { copy_memory(weights_.bytes(), target_.bytes(), arguments_.threads); }},
+         [this] { copy_memory(weights_.bytes(), target_.bytes(), session_.common.threads); }},
         {{kRawWrite, "", denied},
          [this, direct] { write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
         {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
@@ -218,7 +216,7 @@ class Bench {
   void save(const SaveOptions& options) { writer(options).commit(); }
 
   Writer writer(SaveOptions options) {
-    options.work.threads = arguments_.threads;
+    options.work.threads = session_.common.threads;
     options.work.cancel = stop_;
     Writer writer(file(), options);
     const RegionId region = writer.add_region({.name = "model"});
@@ -234,14 +232,7 @@ class Bench {
     return writer;
   }
 
-  template <typename Options>
-  Options options() const {
-    auto options = session_.options<Options>();
-    options.work.threads = arguments_.threads;
-    return options;
-  }
-
-  Reader open() const { return Reader::open(file(), options<ReadOptions>()); }
+  Reader open() const { return Reader::open(file(), session_.options<ReadOptions>()); }
 
   void load() {
     const Reader reader = open();
@@ -263,7 +254,7 @@ class Bench {
       out = out.subspan(part.size());
       return part;
     };
-    auto streamed = options<StreamOptions>();
+    auto streamed = session_.options<StreamOptions>();
     streamed.destination = next;
     StreamReader stream(reader, streamed);
     while (stream.next()) {
@@ -271,7 +262,7 @@ class Bench {
   }
 
   void verify_file() {
-    const VerifyReport report = verify(file(), options<VerifyOptions>());
+    const VerifyReport report = verify(file(), session_.options<VerifyOptions>());
     if (!report.ok()) {
       throw IntegrityError(ErrorCode::checksum_mismatch, report.findings.front().message,
                            {.path = file().string()});
@@ -284,7 +275,7 @@ class Bench {
   }
 
   BenchArguments arguments_;
-  const Session& session_;
+  Session session_;
   std::stop_token stop_;
   BenchFolder folder_;
   std::uint64_t bytes_;  ///< of the state: whole pages
@@ -297,11 +288,13 @@ class Bench {
   std::uint64_t done_ = 0;  ///< runs
 };
 
-int run_bench(BenchArguments arguments, const Session& session) {
+int run_bench(const BenchArguments& arguments, const Session& session) {
   check_size(arguments);
-  if (arguments.threads == 0) arguments.threads = std::max(1U, std::thread::hardware_concurrency());
-  const BenchReport report = Bench(arguments, session).run();
-  if (arguments.json) {
+  Session told = session;
+  unsigned& threads = told.common.threads;
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  const BenchReport report = Bench(arguments, told).run();
+  if (session.common.json) {
     session.out.write(as_json(report) + "\n");
   } else {
     print_text(session.out, report);
@@ -314,23 +307,15 @@ int run_bench(BenchArguments arguments, const Session& session) {
 Run declare_bench(CLI::App& app) {
   app.description(
       "Saves and loads weights in a folder, and shows how fast beside the same bytes written to "
-      "and\n"
-      "read from its disk past the page cache, and copied in memory. All by turns, some rounds; a\n"
-      "ratio is the other's time by ours. The files are removed afterwards.");
+      "and read from its disk past the page cache, and copied in memory. All by turns, some "
+      "rounds; a ratio is the other's time by ours. The files are removed afterwards.");
   const auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("--dir", arguments->folder,
-                 "The folder to try, on the disk in question (default .)")
-      ->option_text("D");
-  app.add_option("--size", arguments->size, "Bytes to save, as 512MiB or 4GiB (default 1GiB)")
-      ->transform(CLI::AsSizeValue(false))
-      ->option_text("N");
-  app.add_option("--rounds", arguments->rounds, "Runs of each (default 3)")
-      ->check(CLI::Range(1U, 1000U))
-      ->option_text("N");
-  app.add_option("--threads", arguments->threads,
-                 "Threads that hash, compress and copy; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments->json, "As a JSON object, times in seconds");
+  add_option(app, "--dir D", arguments->folder,
+             "The folder to try, on the disk in question (default .)");
+  add_option(app, "--size N", arguments->size, "Bytes to save, as 512MiB or 4GiB (default 1GiB)")
+      ->transform(CLI::AsSizeValue(false));
+  add_option(app, "--rounds N", arguments->rounds, "Runs of each (default 3)")
+      ->check(CLI::Range(1U, 1000U));
   return [arguments](const Session& session) { return run_bench(*arguments, session); };
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/command/choice.h"
 #include "cli/command/command.h"
 #include "cli/print/print.h"
 #include "cli/tensor/array_json.h"
@@ -33,7 +32,7 @@ struct CatArguments {
   std::string file;
   std::string tensor;
   std::optional<std::string> slice;
-  std::string format = "text";
+  Format format = Format::text;
   std::string output;
   bool all = false;
   bool dense = false;
@@ -108,13 +107,13 @@ Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
   }
 }
 
-void print_tensor(Output& out, Format format, const CatArguments& arguments,
-                  const Session& session) {
+void print_tensor(Output& out, const CatArguments& arguments, const Session& session) {
+  const Format format = arguments.format;
   const bool binary = format == Format::npy || format == Format::raw;
   if (binary && out.is_terminal()) {
     throw UsageError(ErrorCode::bad_argument,
                      fmt::format("{} is binary and would upset the terminal, name a file with -o",
-                                 arguments.format),
+                                 format == Format::npy ? "npy" : "raw"),
                      {.field = "--format"});
   }
   const TensorSource source =
@@ -141,12 +140,11 @@ void print_tensor(Output& out, Format format, const CatArguments& arguments,
 }
 
 int run_cat(const CatArguments& arguments, const Session& session) {
-  const Format format = choose("--format", arguments.format, kFormats);
   if (arguments.output.empty()) {
-    print_tensor(session.out, format, arguments, session);
+    print_tensor(session.out, arguments, session);
   } else {
     print_into(arguments.output, session,
-               [&](Output& out) { print_tensor(out, format, arguments, session); });
+               [&](Output& out) { print_tensor(out, arguments, session); });
   }
   return kDone;
 }
@@ -156,32 +154,24 @@ int run_cat(const CatArguments& arguments, const Session& session) {
 Run declare_cat(CLI::App& app) {
   app.description(
       "Prints one tensor, or a slice of it, reading only what that needs. TENSOR is REGION/NAME, "
-      "or\n"
-      "NAME where only one region has it, as ls shows it.");
+      "or NAME where only one region has it, as ls shows it.");
   app.footer(
-      "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5),\n"
-      "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all\n"
-      "dimensions in between. Unlike in Python a bound outside the tensor is an error.\n\n"
-      "Text: as NumPy prints arrays; sparse tensors as one line an entry. Numbers are the "
-      "shortest\n"
-      "decimals that read back as the same f32 (f64 for f64). json: numbers that are not finite "
-      "are\n"
-      "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the\n"
-      "floating-point types of 8 bits and less become float32, packed integers int8 or uint8. "
-      "raw:\n"
-      "the bytes as docs/format.md has them.\n\n"
-      "Examples:\n"
-      "  thalia cat run.thalia cortex/w_rec --slice '0:4,:'\n"
-      "  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
+      "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5), "
+      "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all "
+      "dimensions in between. Unlike in Python a bound outside the tensor is an error.\n\nText: as "
+      "NumPy prints arrays; sparse tensors as one line an entry. Numbers are the shortest decimals "
+      "that read back as the same f32 (f64 for f64). json: numbers that are not finite are "
+      "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the "
+      "floating-point types of 8 bits and less become float32, packed integers int8 or uint8. raw: "
+      "the bytes as docs/format.md has them.\n\nExamples:\n  thalia cat run.thalia cortex/w_rec "
+      "--slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
   const auto arguments = std::make_shared<CatArguments>();
-  app.add_option("FILE", arguments->file, "The file to read")->required();
+  add_file(app, "FILE", arguments->file, "The file to read");
   app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
-  app.add_option("--slice", arguments->slice, "The part to print, such as '0:4,:'")
-      ->option_text("SLICE");
-  app.add_option("--format", arguments->format, "text (the default), json, npy or raw")
-      ->option_text("FORMAT");
-  app.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all")
-      ->option_text("OUT");
+  add_option(app, "--slice SLICE", arguments->slice, "The part to print, such as '0:4,:'");
+  add_choice(app, "--format FORMAT", arguments->format, kFormats,
+             "text (the default), json, npy or raw");
+  add_output(app, "OUT", arguments->output);
   app.add_flag("--all", arguments->all,
                "Text: every element, also of more than 1000, a row a line");
   app.add_flag("--dense", arguments->dense,

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/terminal/option.h"
 #include "cli/terminal/session.h"
 
 namespace thalia::cli {
@@ -28,7 +29,7 @@ struct Command {
   std::string_view name;
   std::string_view arguments;  ///< as in the table of commands: "FILE [REGION]"
   std::string_view brief;
-  Reads reads;
+  unsigned takes;  ///< of what Takes lists
   /// Declares the options, and returns what to run once they are parsed.
   Run (*declare)(CLI::App& app);
 };
@@ -44,7 +45,7 @@ const Command& require_command(std::string_view name);
 struct Declared {
   std::unique_ptr<CLI::App> app;
   Run run;
-  std::shared_ptr<ReadArguments> reading;  ///< as they are parsed
+  std::shared_ptr<CommonArguments> common;  ///< as they are parsed
 };
 Declared declare(const Command& command);
 

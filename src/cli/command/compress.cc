@@ -1,14 +1,17 @@
 // thalia compress, thalia decompress: whole files in frames, byte for byte.
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "cli/command/choice.h"
 #include "cli/command/command.h"
+#include "cli/command/compression_arguments.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "json/writer.h"
+#include "thalia/tensor.h"
 #include "thalia/wrap.h"
 
 namespace thalia::cli {
@@ -16,21 +19,17 @@ namespace {
 
 using format::Codec;
 
-constexpr std::array kFrameCodecs{Choice<Codec>{"zstd", Codec::zstd},
-                                  Choice<Codec>{"lz4", Codec::lz4}};
-
 struct CompressArguments {
   std::string input;
   std::string output;
-  std::string codec;  ///< empty: not given
-  int level = 0;
-  unsigned threads = 0;
-  bool json = false;
+  CompressionArguments compression;
 };
 
-void print_result(Output& out, const CompressArguments& arguments, const WrapResult& result) {
-  const char* const codec = result.codec == Codec::zstd ? "zstd" : "lz4";
-  if (!arguments.json) {
+void print_result(const Session& session, const CompressArguments& arguments,
+                  const WrapResult& result) {
+  Output& out = session.out;
+  const std::string_view codec = codec_name(result.codec);
+  if (!session.common.json) {
     out.print("{}: {} from {}, {} of {}, in {:.2f} s\n", escape(arguments.output),
               human_bytes(result.output_bytes), human_bytes(result.input_bytes),
               counted(result.frames, "frame", "frames"), codec, result.seconds);
@@ -47,60 +46,47 @@ void print_result(Output& out, const CompressArguments& arguments, const WrapRes
 int run_compress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("compressing " + arguments.input);
   auto options = session.options<CompressOptions>();
-  if (!arguments.codec.empty())
-    options.compression.codec = choose("--codec", arguments.codec, kFrameCodecs);
-  options.compression.level = arguments.level;
-  options.work.threads = arguments.threads;
+  options.compression = arguments.compression.compression(std::nullopt);
   options.work.progress = bar.callback();
   const WrapResult result = compress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session.out, arguments, result);
+  print_result(session, arguments, result);
   return kDone;
 }
 
 int run_decompress(const CompressArguments& arguments, const Session& session) {
   ProgressBar bar("decompressing " + arguments.input);
   auto options = session.options<DecompressOptions>();
-  options.work.threads = arguments.threads;
   options.work.progress = bar.callback();
   const WrapResult result = decompress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session.out, arguments, result);
+  print_result(session, arguments, result);
   return kDone;
 }
 
 void declare_shared(CLI::App& app, CompressArguments& arguments) {
-  app.add_option("IN", arguments.input, "The file to read")->required();
-  app.add_option("OUT", arguments.output, "The file to write")->required();
-  app.add_option("--threads", arguments.threads, "Threads; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments.json, "What was done as a JSON object");
+  add_file(app, "IN", arguments.input, "The file to read");
+  add_file(app, "OUT", arguments.output, "The file to write");
 }
 
 }  // namespace
 
 Run declare_compress(CLI::App& app) {
   app.description(
-      "Writes a whole file as zstd or lz4 frames with a table of where each begins. Other "
-      "commands\n"
-      "read the result as it is, and only the frames they need; 'thalia decompress', 'zstd -d' or\n"
+      "Writes a whole file as zstd or lz4 frames with a table of where each begins. Other commands "
+      "read the result as it is, and only the frames they need; 'thalia decompress', 'zstd -d' or "
       "'lz4 -d' give back the exact file. An output that is there already is replaced in one "
       "step.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
-  app.add_option("--codec", arguments->codec,
-                 "zstd or lz4; by default as OUT ends, in .zst or .lz4")
-      ->option_text("CODEC");
-  app.add_option("--level", arguments->level,
-                 "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)")
-      ->option_text("N");
+  constexpr std::array kFrameCodecs{Codec::zstd, Codec::lz4};
+  arguments->compression.declare(app, kFrameCodecs, "as OUT ends, in .zst or .lz4");
   return [arguments](const Session& session) { return run_compress(*arguments, session); };
 }
 
 Run declare_decompress(CLI::App& app) {
   app.description(
-      "Writes what the frames of a zstd or lz4 file hold, whoever wrote them. The kind is found "
-      "by\n"
+      "Writes what the frames of a zstd or lz4 file hold, whoever wrote them. The kind is found by "
       "content. An output that is there already is replaced in one step; on an error it stays.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);

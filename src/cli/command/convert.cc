@@ -1,10 +1,13 @@
 // thalia convert
+#include <array>
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "cli/command/choice.h"
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
@@ -16,20 +19,20 @@ namespace {
 struct ConvertArguments {
   std::string input;
   std::string output;
-  std::string from;
-  std::string to;
+  std::optional<FileFormat> from;
+  std::optional<FileFormat> to;
   std::string regions = "auto";
   std::string precision = "keep";
   SaveArguments save;
 };
 
-std::optional<FileFormat> format_named(std::string_view option, const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  if (const auto format = file_format_from_name(name)) return format;
-  throw UsageError(ErrorCode::bad_argument, {},
-                   {.field = std::string(option),
-                    .value = fmt::format("'{}'", name),
-                    .bound = "thalia, safetensors, thalia-0.1, mckp, mst"});
+constexpr std::array kFileFormats{FileFormat::thalia, FileFormat::safetensors,
+                                  FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst};
+
+std::vector<Choice<FileFormat>> choices_of(std::span<const FileFormat> formats) {
+  std::vector<Choice<FileFormat>> choices;
+  for (const FileFormat format : formats) choices.push_back({file_format_name(format), format});
+  return choices;
 }
 
 RegionGrouping grouping_named(const std::string& text) {
@@ -59,15 +62,15 @@ PrecisionPolicy precision_named(const std::string& text) {
 
 int run_convert(const ConvertArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
-  options.from = format_named("--from", arguments.from);
-  options.to = format_named("--to", arguments.to);
+  options.from = arguments.from;
+  options.to = arguments.to;
   options.grouping = grouping_named(arguments.regions);
   options.precision = precision_named(arguments.precision);
   ProgressBar bar("converting " + arguments.input);
   options.save.work.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session.out, result, arguments.output, arguments.save.json);
+  print_result(session, result, arguments.output);
   return kDone;
 }
 
@@ -76,32 +79,24 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
 Run declare_convert(CLI::App& app) {
   app.description(
       "Converts a checkpoint between formats, without loss unless --precision asks for it, and "
-      "says\n"
-      "what the target cannot hold.\n"
-      "The input's format is found by content, the output's by its name's ending. An output that "
-      "is\n"
-      "there already is replaced in one step; on an error it stays as it was.\n"
-      "OUT.meta is a side file of a .thalia file: all it says, without payloads. OUT.mckp is "
-      "compressed\n"
-      "with plane_entropy unless --codec says otherwise.");
+      "says what the target cannot hold. The input's format is found by content, the output's by "
+      "its name's ending. An output that is there already is replaced in one step; on an error it "
+      "stays as it was. OUT.meta is a side file of a .thalia file: all it says, without payloads. "
+      "OUT.mckp is compressed with plane_entropy unless --codec says otherwise.");
   const auto arguments = std::make_shared<ConvertArguments>();
-  app.add_option("IN", arguments->input, "The file to read")->required();
-  app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--from", arguments->from,
-                 "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst")
-      ->option_text("FORMAT");
-  app.add_option("--to", arguments->to, "Format of OUT: thalia, safetensors, thalia-0.1 or mckp")
-      ->option_text("FORMAT");
-  app.add_option(
-         "--regions", arguments->regions,
-         "How tensors become regions: auto (the default: the name up to its first number),\n"
-         "none (one region) or DEPTH (that many parts of the name)")
-      ->option_text("HOW");
-  app.add_option(
-         "--precision", arguments->precision,
-         "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or\n"
-         "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16")
-      ->option_text("POLICY");
+  add_file(app, "IN", arguments->input, "The file to read");
+  add_file(app, "OUT", arguments->output, "The file to write");
+  add_choice(app, "--from FORMAT", arguments->from, choices_of(kFileFormats),
+             "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst");
+  // The last one is read only.
+  add_choice(app, "--to FORMAT", arguments->to, choices_of(std::span(kFileFormats).first<4>()),
+             "Format of OUT: thalia, safetensors, thalia-0.1 or mckp");
+  add_option(app, "--regions HOW", arguments->regions,
+             "How tensors become regions: auto (the default: the name up to its first number), "
+             "none (one region) or DEPTH (that many parts of the name)");
+  add_option(app, "--precision POLICY", arguments->precision,
+             "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or "
+             "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_convert(*arguments, session); };
 }

@@ -20,14 +20,11 @@ struct DiffArguments {
   std::string after;
   bool values = false;
   bool all = false;
-  unsigned threads = 0;
-  bool json = false;
 };
 
 int run_diff(const DiffArguments& arguments, const Session& session) {
   auto chain = session.options<ChainOptions>();
   ReadOptions& read = chain.read;
-  read.work.threads = arguments.threads;
   // Checking blocks of the tree would read the payloads in them.
   if (!arguments.values) read.verification = Verification::off;
   const Reader before = ResolvedFile(arguments.before, {}, chain).reader();
@@ -35,11 +32,10 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
   ProgressBar bar("comparing " + arguments.after);
   auto options = session.options<DiffOptions>();
   options.values = arguments.values;
-  options.work.threads = arguments.threads;
   options.work.progress = bar.callback();
   const Diff result = diff(before, after, options);
   bar.finish();
-  if (arguments.json) {
+  if (session.common.json) {
     print_diff_json(session.out, arguments.before, arguments.after, result);
   } else {
     print_diff(session.out, result, arguments.all);
@@ -51,24 +47,18 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
 
 Run declare_diff(CLI::App& app) {
   app.description(
-      "Shows what a second checkpoint has more (+), less (-) and other (~) than the first: "
-      "header,\n"
-      "metadata, regions, tensors and connections. Contents are compared by their hashes, so no\n"
+      "Shows what a second checkpoint has more (+), less (-) and other (~) than the first: header, "
+      "metadata, regions, tensors and connections. Contents are compared by their hashes, so no "
       "payload is read without --values. Exit status 0 where nothing differs, 1 where something "
       "does. Of a delta its state is compared, which takes its space on the temporary folder's "
-      "file "
-      "system meanwhile.");
+      "file system meanwhile.");
   const auto arguments = std::make_shared<DiffArguments>();
-  app.add_option("A", arguments->before, "The file to compare with")->required();
-  app.add_option("B", arguments->after, "The file that is compared")->required();
+  add_file(app, "A", arguments->before, "The file to compare with");
+  add_file(app, "B", arguments->after, "The file that is compared");
   app.add_flag("--values", arguments->values,
-               "Also compare the values of changed tensors: how many, how far at most, and the\n"
+               "Also compare the values of changed tensors: how many, how far at most, and the "
                "root of the mean square");
   app.add_flag("--all", arguments->all, "Show every difference, not the first of long lists");
-  app.add_option("--threads", arguments->threads,
-                 "Threads that compare values; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments->json, "As a JSON object, always complete");
   return [arguments](const Session& session) { return run_diff(*arguments, session); };
 }
 

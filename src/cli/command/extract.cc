@@ -26,7 +26,7 @@ int run_extract(const ExtractArguments& arguments, const Session& session) {
       extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
               arguments.output, options);
   bar.finish();
-  print_result(session.out, result, arguments.output, arguments.save.json);
+  print_result(session, result, arguments.output);
   return kDone;
 }
 
@@ -35,12 +35,9 @@ int run_extract(const ExtractArguments& arguments, const Session& session) {
 Run declare_extract(CLI::App& app) {
   app.description("Copies some regions, and the connections among them, into a new .thalia file.");
   const auto arguments = std::make_shared<ExtractArguments>();
-  app.add_option("FILE", arguments->input, "The file to read")->required();
-  app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--regions", arguments->regions,
-                 "Names of regions, separated by commas; a comma in a name is \\x2c")
-      ->required()
-      ->option_text("A,B");
+  add_file(app, "FILE", arguments->input, "The file to read");
+  add_file(app, "OUT", arguments->output, "The file to write");
+  add_region_names(app, arguments->regions);
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_extract(*arguments, session); };
 }

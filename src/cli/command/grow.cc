@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/command/choice.h"
 #include "cli/command/command.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
@@ -29,15 +28,12 @@ struct GrowArguments {
   std::uint32_t neurons = 0;
   std::string source;
   std::string population;
-  std::string init = "sparse_random";
+  WeightInit init = WeightInit::sparse_random;
   double sparsity = 0.1;
   std::optional<double> scale;
   std::uint64_t seed = 0;
   std::vector<std::string> axes;
   std::string reason;
-  bool wait = false;
-  unsigned threads = 0;
-  bool json = false;
 };
 
 // "weights.w=neurons,source:thalamus". A path may have a '=' itself, an axis neither that nor a
@@ -60,7 +56,7 @@ void add_axes(const std::string& text, TensorAxes& axes) {
 
 GrowthOptions growth_options(const GrowArguments& arguments) {
   GrowthOptions options;
-  options.initialization = choose("--init", arguments.init, kInits);
+  options.initialization = arguments.init;
   options.sparsity = arguments.sparsity;
   options.scale = arguments.scale;
   options.seed = arguments.seed;
@@ -130,8 +126,6 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
 int run_grow(const GrowArguments& arguments, const Session& session) {
   ProgressBar bar("growing " + arguments.file);
   auto options = session.options<AppendOptions>();
-  options.wait = arguments.wait;
-  options.work.threads = arguments.threads;
   options.work.progress = bar.callback();
   const GrowthOptions growth = growth_options(arguments);
   if (arguments.neurons == 0) {
@@ -144,7 +138,7 @@ int run_grow(const GrowArguments& arguments, const Session& session) {
           : grow_file_source(arguments.file, arguments.region, arguments.source, arguments.neurons,
                              growth, options);
   bar.finish();
-  if (arguments.json) {
+  if (session.common.json) {
     print_json(session.out, arguments, result);
   } else {
     print_text(session.out, arguments, result);
@@ -156,43 +150,28 @@ int run_grow(const GrowArguments& arguments, const Session& session) {
 
 Run declare_grow(CLI::App& app) {
   app.description(
-      "Adds neurons to a region in place: rows of all its tensors and of the connections from and\n"
-      "to it. Old elements stay as they are, new weights are drawn, other regions are not "
-      "touched,\n"
+      "Adds neurons to a region in place: rows of all its tensors and of the connections from and "
+      "to it. Old elements stay as they are, new weights are drawn, other regions are not touched, "
       "and the growth history gets an event. A crash leaves the old state or the new one.");
   const auto arguments = std::make_shared<GrowArguments>();
-  app.add_option("FILE", arguments->file, "The file to change")->required();
+  add_file(app, "FILE", arguments->file, "The file to change");
   app.add_option("REGION", arguments->region, "The region that grows")->required();
-  app.add_option("--neurons", arguments->neurons, "How many neurons more")
-      ->required()
-      ->option_text("N");
-  app.add_option("--source", arguments->source,
-                 "Add N inputs from this source instead: columns of its tensors only")
-      ->option_text("NAME");
-  app.add_option("--population", arguments->population,
-                 "Which population grows, where the region has several")
-      ->option_text("NAME");
-  app.add_option("--init", arguments->init,
-                 "New weights: sparse_random (the default), xavier or uniform")
-      ->option_text("NAME");
-  app.add_option("--sparsity", arguments->sparsity,
-                 "Share of new connections that sparse_random makes; default 0.1")
-      ->option_text("S");
-  app.add_option("--scale", arguments->scale,
-                 "Of new weights: below this, default 0.3; with xavier a factor, default 1")
-      ->option_text("X");
-  app.add_option("--seed", arguments->seed, "Equal seeds draw equal weights; default 0")
-      ->option_text("K");
-  app.add_option("--axes", arguments->axes,
-                 "What a tensor's axes count, where the region does not say: neurons, neurons/K,\n"
-                 "neurons:POPULATION, source:NAME, or any other word; may be repeated")
-      ->option_text("PATH=AXIS,...");
-  app.add_option("--reason", arguments->reason, "For the growth history")->option_text("TEXT");
-  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
-  app.add_option("--threads", arguments->threads,
-                 "Threads that hash and compress; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments->json, "What was done as a JSON object");
+  add_option(app, "--neurons N", arguments->neurons, "How many neurons more")->required();
+  add_option(app, "--source NAME", arguments->source,
+             "Add N inputs from this source instead: columns of its tensors only");
+  add_option(app, "--population NAME", arguments->population,
+             "Which population grows, where the region has several");
+  add_choice(app, "--init NAME", arguments->init, kInits,
+             "New weights: sparse_random (the default), xavier or uniform");
+  add_option(app, "--sparsity S", arguments->sparsity,
+             "Share of new connections that sparse_random makes; default 0.1");
+  add_option(app, "--scale X", arguments->scale,
+             "Of new weights: below this, default 0.3; with xavier a factor, default 1");
+  add_option(app, "--seed K", arguments->seed, "Equal seeds draw equal weights; default 0");
+  add_option(app, "--axes PATH=AXIS,...", arguments->axes,
+             "What a tensor's axes count, where the region does not say: neurons, neurons/K, "
+             "neurons:POPULATION, source:NAME, or any other word; may be repeated");
+  add_option(app, "--reason TEXT", arguments->reason, "For the growth history");
   return [arguments](const Session& session) { return run_grow(*arguments, session); };
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/command/command.h"
 #include "cli/command/nearest.h"
+#include "cli/print/wrap.h"
 #include "thalia/error.h"
 #include "thalia/version.h"
 
@@ -18,63 +19,69 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
-            Reads::files, declare_info},
-    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", Reads::files, declare_ls},
-    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
-            Reads::chains, declare_cat},
-    Command{"verify", "FILE...", "everything that can be wrong, every finding named", Reads::chains,
-            declare_verify},
-    Command{"convert", "IN OUT", "from one format to another", Reads::chains, declare_convert},
+            kFiles | kJson, declare_info},
+    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", kFiles | kJson, declare_ls},
+    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw", kChains,
+            declare_cat},
+    Command{"verify", "FILE...", "everything that can be wrong, every finding named",
+            kChains | kThreads | kJson, declare_verify},
+    Command{"convert", "IN OUT", "from one format to another", kChains | kThreads | kJson,
+            declare_convert},
     Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
-            Reads::files, declare_migrate},
+            kFiles | kJson, declare_migrate},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
-            Reads::chains, declare_extract},
-    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named", Reads::files,
-            declare_merge},
-    Command{"diff", "A B", "what changed; with --values by how much", Reads::chains, declare_diff},
-    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place", Reads::files,
-            declare_grow},
+            kChains | kThreads | kJson, declare_extract},
+    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named",
+            kFiles | kThreads | kJson, declare_merge},
+    Command{"diff", "A B", "what changed; with --values by how much", kChains | kThreads | kJson,
+            declare_diff},
+    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",
+            kFiles | kWait | kThreads | kJson, declare_grow},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
-            Reads::files, declare_append},
-    Command{"compact", "FILE", "without the bytes that appends left unused", Reads::files,
-            declare_compact},
-    Command{"recover", "FILE", "a header that a crash damaged, from its copies", Reads::files,
-            declare_recover},
+            kFiles | kWait | kThreads | kJson, declare_append},
+    Command{"compact", "FILE", "without the bytes that appends left unused",
+            kFiles | kWait | kThreads | kJson, declare_compact},
+    Command{"recover", "FILE", "a header that a crash damaged, from its copies",
+            kFiles | kWait | kThreads | kJson, declare_recover},
     Command{"compress", "IN OUT", "a whole file in zstd or lz4 frames, still readable",
-            Reads::files, declare_compress},
-    Command{"decompress", "IN OUT", "the exact file out of such frames", Reads::files,
+            kFiles | kThreads | kJson, declare_compress},
+    Command{"decompress", "IN OUT", "the exact file out of such frames", kFiles | kThreads | kJson,
             declare_decompress},
     Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
-            Reads::chains, declare_delta},
-    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases", Reads::chains,
-            declare_resolve},
+            kChains | kThreads | kJson, declare_delta},
+    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases",
+            kChains | kThreads | kJson, declare_resolve},
     Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
-            Reads::files, declare_quantize},
-    Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture",
-            Reads::files, declare_plot},
+            kFiles | kThreads | kJson, declare_quantize},
+    Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture", kFiles,
+            declare_plot},
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
-            Reads::nothing, declare_bench},
-    Command{"version", "", "versions of library and format, codecs", Reads::nothing,
-            declare_version},
-    Command{"help", "[COMMAND]", "this list, or one command at length", Reads::nothing,
-            declare_help},
+            kThreads | kJson, declare_bench},
+    Command{"version", "", "versions of library and format, codecs", kJson, declare_version},
+    Command{"help", "[COMMAND]", "this list, or one command at length", kNothing, declare_help},
 };
+
+constexpr std::size_t kWidth = 100, kColumn = 28;
 
 // CLI11's own layout speaks of types and repeats "REQUIRED", which the line of usage shows better.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) {
     label("Positionals", "Arguments");
-    column_width(28);
+    column_width(kColumn);
   }
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
-    std::string text = fmt::format("Usage: {}\n\n{}\n{}{}", usage_, app->get_description(),
-                                   make_positionals(app), make_groups(app, mode));
+    std::string text =
+        fmt::format("Usage: {}\n\n{}\n{}{}", usage_, wrapped(app->get_description(), kWidth),
+                    make_positionals(app), make_groups(app, mode));
     // One empty line between groups of options.
     for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
     text.erase(text.find_last_not_of('\n') + 1);
     const std::string footer = app->get_footer();
-    return text + (footer.empty() ? "\n" : "\n\n" + footer + "\n");
+    return text + (footer.empty() ? "\n" : "\n\n" + wrapped(footer, kWidth) + "\n");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(option->get_description(), kWidth - kColumn);
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string& value = option->get_option_text();
@@ -118,8 +125,8 @@ Declared declare(const Command& command) {
       "thalia {}{}{} [OPTION]...", command.name, spaced ? " " : "", command.arguments)));
   app.set_help_flag("-h,--help", "Print this and leave");
   declared.run = command.declare(app);
-  declared.reading = std::make_shared<ReadArguments>();
-  if (command.reads != Reads::nothing) declared.reading->declare(app, command.reads);
+  declared.common = std::make_shared<CommonArguments>();
+  declared.common->declare(app, command.takes);
   return declared;
 }
 

@@ -38,7 +38,6 @@ using format::Header;
 
 struct InfoArguments {
   std::string file;
-  bool json = false;
 };
 
 std::string list(const std::vector<std::string_view>& words) {
@@ -220,7 +219,8 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   out.write(text + "\n");
 }
 
-void print_safetensors(Output& out, const SafetensorsFile& file, const InfoArguments& arguments) {
+void print_safetensors(Output& out, const SafetensorsFile& file, const std::string& path,
+                       bool as_json) {
   DTypeTotals dtypes;
   std::uint64_t bytes = 0;
   for (const SafetensorsTensor& tensor : file.tensors()) {
@@ -232,8 +232,8 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const InfoArgum
   writer.begin_object();
   for (const auto& [key, value] : file.metadata()) writer.member(key, value);
   writer.end_object();
-  if (!arguments.json) {
-    out.line("file", escape(arguments.file));
+  if (!as_json) {
+    out.line("file", escape(path));
     out.line("format", "safetensors");
     out.line("on disk", exact_bytes(file.file_bytes()));
     out.line("in memory", exact_bytes(bytes));
@@ -246,7 +246,7 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const InfoArgum
   }
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(arguments.file)).member("format", "safetensors");
+  json.begin_object().member("path", as_utf8(path)).member("format", "safetensors");
   json.member("disk_bytes", file.file_bytes()).member("file_bytes", file.file_bytes());
   json.member("memory_bytes", bytes).member("tensors", file.tensors().size()).key("dtypes");
   dtypes.add_json(json);
@@ -259,22 +259,23 @@ int run_info(const InfoArguments& arguments, const Session& session) {
   auto read = session.options<ReadOptions>();
   const FileFormat format = format_of(arguments.file);
   if (format == FileFormat::thalia_0_1) {
-    print_original(out, arguments.file, read, arguments.json);
+    print_original(out, arguments.file, read, session.common.json);
     return kDone;
   }
   if (is_packed(format)) {
-    print_packed(out, arguments.file, format, read, arguments.json);
+    print_packed(out, arguments.file, format, read, session.common.json);
     return kDone;
   }
   if (format == FileFormat::safetensors) {
-    print_safetensors(out, SafetensorsFile::open(arguments.file, read), arguments);
+    print_safetensors(out, SafetensorsFile::open(arguments.file, read), arguments.file,
+                      session.common.json);
     return kDone;
   }
   // Checking blocks of the tree would read the payloads in them.
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
   const std::uint64_t disk_bytes = file_bytes(arguments.file);
-  if (arguments.json) {
+  if (session.common.json) {
     print_thalia_json(out, reader, disk_bytes);
   } else {
     print_thalia(out, reader, disk_bytes);
@@ -287,11 +288,9 @@ int run_info(const InfoArguments& arguments, const Session& session) {
 Run declare_info(CLI::App& app) {
   app.description(
       "Shows header, versions, totals, sizes, codecs, checksum, growth history and metadata. Reads "
-      "no\n"
-      "payload, so it cannot tell whether they are whole: 'thalia verify' does.");
+      "no payload, so it cannot tell whether they are whole: 'thalia verify' does.");
   const auto arguments = std::make_shared<InfoArguments>();
-  app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
-  app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes, metadata verbatim");
+  add_file(app, "FILE", arguments->file, "A .thalia or .safetensors file");
   return [arguments](const Session& session) { return run_info(*arguments, session); };
 }
 

@@ -27,7 +27,6 @@ namespace {
 struct LsArguments {
   std::string file;
   std::string region;
-  bool json = false;
 };
 
 // A table of tensors, with a column of codecs where one of them is compressed.
@@ -237,16 +236,16 @@ void print_safetensors_json(Output& out, const SafetensorsFile& file) {
   out.write(text + "\n");
 }
 
-int run_safetensors(const LsArguments& arguments, const ReadOptions& read, Output& out) {
+int run_safetensors(const LsArguments& arguments, const ReadOptions& read, const Session& session) {
   if (!arguments.region.empty()) {
     throw UsageError(ErrorCode::bad_argument, "a safetensors file has no regions, only tensors",
                      {.path = arguments.file, .region = arguments.region});
   }
   const SafetensorsFile file = SafetensorsFile::open(arguments.file, read);
-  if (arguments.json) {
-    print_safetensors_json(out, file);
+  if (session.common.json) {
+    print_safetensors_json(session.out, file);
   } else {
-    print_safetensors(out, file);
+    print_safetensors(session.out, file);
   }
   return kDone;
 }
@@ -256,25 +255,25 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   auto read = session.options<ReadOptions>();
   const FileFormat format = format_of(arguments.file);
   if (format == FileFormat::thalia_0_1) {
-    list_original(out, arguments.file, arguments.region, read, arguments.json);
+    list_original(out, arguments.file, arguments.region, read, session.common.json);
     return kDone;
   }
   if (is_packed(format)) {
-    list_packed(out, arguments.file, format, arguments.region, read, arguments.json);
+    list_packed(out, arguments.file, format, arguments.region, read, session.common.json);
     return kDone;
   }
-  if (format == FileFormat::safetensors) return run_safetensors(arguments, read, out);
+  if (format == FileFormat::safetensors) return run_safetensors(arguments, read, session);
   // Checking blocks of the tree would read the payloads in them.
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
   if (arguments.region.empty()) {
-    arguments.json ? print_regions_json(out, reader) : print_regions(out, reader);
+    session.common.json ? print_regions_json(out, reader) : print_regions(out, reader);
     return kDone;
   }
   auto region = reader.find_region(arguments.region);
   if (!region) region = reader.find_region(unescape_name(arguments.region));
   if (!region) region = reader.region(arguments.region);
-  arguments.json ? print_region_json(out, *region) : print_region(out, *region);
+  session.common.json ? print_region_json(out, *region) : print_region(out, *region);
   return kDone;
 }
 
@@ -283,12 +282,11 @@ int run_ls(const LsArguments& arguments, const Session& session) {
 Run declare_ls(CLI::App& app) {
   app.description(
       "Lists the regions and connections of a file, or the tensors of one region: name, dtype, "
-      "shape,\n"
-      "role, encoding (and stored entries of sparse ones), bytes in the file. Reads no payload.");
+      "shape, role, encoding (and stored entries of sparse ones), bytes in the file. Reads no "
+      "payload.");
   const auto arguments = std::make_shared<LsArguments>();
-  app.add_option("FILE", arguments->file, "A .thalia or .safetensors file")->required();
+  add_file(app, "FILE", arguments->file, "A .thalia or .safetensors file");
   app.add_option("REGION", arguments->region, "List this region's tensors");
-  app.add_flag("--json", arguments->json, "As a JSON object, sizes in bytes");
   return [arguments](const Session& session) { return run_ls(*arguments, session); };
 }
 

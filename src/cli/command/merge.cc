@@ -47,7 +47,7 @@ int run_merge(const MergeArguments& arguments, const Session& session) {
   options.save.work.progress = bar.callback();
   const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
   bar.finish();
-  print_result(session.out, result, output, arguments.save.json);
+  print_result(session, result, output);
   return kDone;
 }
 
@@ -56,19 +56,16 @@ int run_merge(const MergeArguments& arguments, const Session& session) {
 Run declare_merge(CLI::App& app) {
   app.description(
       "Copies the regions and connections of several checkpoints into one. What two of them have "
-      "alike\n"
-      "is taken once; what they have under one name and not alike is an error, unless --prefer "
-      "says\n"
-      "whose is taken. Metadata are the first file's and what others add; growth histories are "
-      "joined.");
+      "alike is taken once; what they have under one name and not alike is an error, unless "
+      "--prefer says whose is taken. Metadata are the first file's and what others add; growth "
+      "histories are joined.");
   const auto arguments = std::make_shared<MergeArguments>();
   app.add_option("FILES", arguments->files, "The files to read, and last the one to write")
       ->required()
       ->expected(3, -1)
       ->option_text("A B... OUT");
-  app.add_option("--prefer", arguments->prefer,
-                 "Where files differ: first or last, of those that have it, or the name of one")
-      ->option_text("WHICH");
+  add_option(app, "--prefer WHICH", arguments->prefer,
+             "Where files differ: first or last, of those that have it, or the name of one");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_merge(*arguments, session); };
 }

@@ -17,11 +17,12 @@ struct MigrateArguments {
   std::string input;
   std::string output;
   std::string to;
-  bool json = false;
 };
 
-void print_result(Output& out, const MigrateArguments& arguments, const MigrateResult& result) {
-  if (!arguments.json) {
+void print_result(const Session& session, const MigrateArguments& arguments,
+                  const MigrateResult& result) {
+  Output& out = session.out;
+  if (!session.common.json) {
     out.print("{}: {} to {}, {}, {} from {} in {:.2f} s\n", escape(arguments.output),
               result.from.to_string(), result.to.to_string(),
               counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
@@ -59,7 +60,7 @@ int run_migrate(const MigrateArguments& arguments, const Session& session) {
   options.save.work.progress = bar.callback();
   const MigrateResult result = migrate(arguments.input, arguments.output, *version, options);
   bar.finish();
-  print_result(session.out, arguments, result);
+  print_result(session, arguments, result);
   return kDone;
 }
 
@@ -68,18 +69,13 @@ int run_migrate(const MigrateArguments& arguments, const Session& session) {
 Run declare_migrate(CLI::App& app) {
   app.description(
       "Writes a checkpoint as a file of another version of the format: 0.1, the original "
-      "program's,\n"
-      "or 1.0. Up nothing is lost; down it says what is. An OUT that ends in .zst or .lz4 is\n"
-      "compressed as a whole. An output that is there already is replaced in one step; on an "
-      "error it\n"
-      "stays as it was.");
+      "program's, or 1.0. Up nothing is lost; down it says what is. An OUT that ends in .zst or "
+      ".lz4 is compressed as a whole. An output that is there already is replaced in one step; on "
+      "an error it stays as it was.");
   const auto arguments = std::make_shared<MigrateArguments>();
-  app.add_option("IN", arguments->input, "The file to read")->required();
-  app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--to", arguments->to, "Version of OUT: 0.1 or 1.0")
-      ->option_text("VERSION")
-      ->required();
-  app.add_flag("--json", arguments->json, "What was done as a JSON object");
+  add_file(app, "IN", arguments->input, "The file to read");
+  add_file(app, "OUT", arguments->output, "The file to write");
+  add_option(app, "--to VERSION", arguments->to, "Version of OUT: 0.1 or 1.0")->required();
   return [arguments](const Session& session) { return run_migrate(*arguments, session); };
 }
 

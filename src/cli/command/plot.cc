@@ -59,15 +59,12 @@ int run_plot(const PlotArguments& arguments, const Session& session) {
 Run declare_plot(CLI::App& app) {
   app.description(
       "Draws a picture of a checkpoint as SVG. growth: the neurons of each region over the "
-      "training\n"
-      "steps, from the growth history and what regions have now, prunings marked. The picture\n"
-      "appears when all of it is written.");
+      "training steps, from the growth history and what regions have now, prunings marked. The "
+      "picture appears when all of it is written.");
   const auto arguments = std::make_shared<PlotArguments>();
   app.add_option("KIND", arguments->kind, "growth")->required();
-  app.add_option("FILE", arguments->file, "The file to read")->required();
-  app.add_option("-o,--output", arguments->output, "The picture to write")
-      ->required()
-      ->option_text("OUT.svg");
+  add_file(app, "FILE", arguments->file, "The file to read");
+  add_output(app, "OUT.svg", arguments->output)->required();
   return [arguments](const Session& session) { return run_plot(*arguments, session); };
 }
 

@@ -126,7 +126,7 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   file.save.work.progress = bar.callback();
   const QuantizeFileResult result = quantize_file(arguments.input, arguments.output, options, file);
   bar.finish();
-  if (arguments.save.json) {
+  if (session.common.json) {
     print_json(session.out, arguments, result);
   } else {
     print_text(session.out, arguments, result);
@@ -138,37 +138,28 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
 
 Run declare_quantize(CLI::App& app) {
   app.description(
-      "Stores floating point weights as codes of a few bits: lossy, and marked so in the file.\n"
-      "Readers give them back in the type that they had. What an optimizer keeps, small tensors,\n"
+      "Stores floating point weights as codes of a few bits: lossy, and marked so in the file. "
+      "Readers give them back in the type that they had. What an optimizer keeps, small tensors, "
       "matrices of connections, and what has NaN or infinities stay as they are.");
   const auto arguments = std::make_shared<QuantizeArguments>();
-  app.add_option("IN", arguments->input, "The .thalia file to read")->required();
-  app.add_option("OUT", arguments->output, "The file to write")->required();
-  app.add_option("--bits", arguments->options.bits,
-                 "Of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean")
-      ->option_text("B");
-  app.add_option("--group-size", arguments->options.group_size,
-                 "Weights that share a minimum and a scale: a multiple of 8, default 128; 0: all")
-      ->option_text("N");
+  add_file(app, "IN", arguments->input, "The .thalia file to read");
+  add_file(app, "OUT", arguments->output, "The file to write");
+  add_option(app, "--bits B", arguments->options.bits,
+             "Of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean");
+  add_option(app, "--group-size N", arguments->options.group_size,
+             "Weights that share a minimum and a scale: a multiple of 8, default 128; 0: all");
   app.add_flag("--adaptive", arguments->options.adaptive,
                "Give each group the bits that take most error away");
-  app.add_option("--sensitivity", arguments->sensitivity,
-                 "Weigh errors: a file with a tensor of the same name and size for each")
-      ->option_text("FILE");
-  app.add_option("--include", arguments->options.include,
-                 "Only tensors that fit, whatever their role; may be repeated")
-      ->option_text("PATTERN")
-      ->allow_extra_args(false);
-  app.add_option("--exclude", arguments->options.exclude,
-                 "Leave tensors that fit: '*' any characters, '?' one; may be repeated")
-      ->option_text("PATTERN")
-      ->allow_extra_args(false);
-  app.add_option("--min-elements", arguments->options.min_elements,
-                 "Leave smaller tensors, default 1024")
-      ->option_text("N");
-  app.add_option("--max-generations", arguments->max_generations,
-                 "How often weights may be rounded so, restored and rounded again; default 10")
-      ->option_text("N");
+  add_option(app, "--sensitivity FILE", arguments->sensitivity,
+             "Weigh errors: a file with a tensor of the same name and size for each");
+  add_option(app, "--include PATTERN", arguments->options.include,
+             "Only tensors that fit, whatever their role; may be repeated");
+  add_option(app, "--exclude PATTERN", arguments->options.exclude,
+             "Leave tensors that fit: '*' any characters, '?' one; may be repeated");
+  add_option(app, "--min-elements N", arguments->options.min_elements,
+             "Leave smaller tensors, default 1024");
+  add_option(app, "--max-generations N", arguments->max_generations,
+             "How often weights may be rounded so, restored and rounded again; default 10");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_quantize(*arguments, session); };
 }

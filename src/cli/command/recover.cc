@@ -14,9 +14,6 @@ namespace {
 
 struct RecoverArguments {
   std::string file;
-  bool wait = false;
-  unsigned threads = 0;
-  bool json = false;
 };
 
 void print_text(Output& out, const std::string& file, const RecoverResult& result) {
@@ -49,11 +46,9 @@ void print_json(Output& out, const std::string& file, const RecoverResult& resul
 
 int run_recover(const RecoverArguments& arguments, const Session& session) {
   auto options = session.options<RecoverOptions>();
-  options.wait = arguments.wait;
-  options.work.threads = arguments.threads;
   const RecoverResult result = recover(arguments.file, options);
-  arguments.json ? print_json(session.out, arguments.file, result)
-                 : print_text(session.out, arguments.file, result);
+  session.common.json ? print_json(session.out, arguments.file, result)
+                      : print_text(session.out, arguments.file, result);
   return result.damaged_blocks == 0 ? kDone : kFailed;
 }
 
@@ -61,16 +56,11 @@ int run_recover(const RecoverArguments& arguments, const Session& session) {
 
 Run declare_recover(CLI::App& app) {
   app.description(
-      "Repairs a file whose header a crash during an append left torn: the newest copy of a "
-      "header\n"
-      "whose checksum holds is written over it. A header that holds is left alone. Exit status 1\n"
+      "Repairs a file whose header a crash during an append left torn: the newest copy of a header "
+      "whose checksum holds is written over it. A header that holds is left alone. Exit status 1 "
       "where the state that was restored has damage of its own.");
   const auto arguments = std::make_shared<RecoverArguments>();
-  app.add_option("FILE", arguments->file, "The file to repair")->required();
-  app.add_flag("--wait", arguments->wait, "Wait for whoever changes the file now");
-  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments->json, "What was found and done as a JSON object");
+  add_file(app, "FILE", arguments->file, "The file to repair");
   return [arguments](const Session& session) { return run_recover(*arguments, session); };
 }
 

@@ -1,9 +1,17 @@
 #include "cli/command/region_names.h"
 
 #include "cli/terminal/escape.h"
+#include "cli/terminal/option.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
+
+void add_region_names(CLI::App& app, std::string& list) {
+  add_option(app, "--regions A,B", list,
+             "Names of regions, separated by commas; a comma in a name is \\x2c")
+      ->required()
+      ->type_name(kRegion);
+}
 
 std::vector<std::string> region_names(std::string_view list, const std::string& path,
                                       ReadOptions options) {

@@ -1,6 +1,7 @@
 // Names of regions on the command line.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "thalia/options.h"
 
 namespace thalia::cli {
+
+/// Declares --regions A,B.
+void add_region_names(CLI::App& app, std::string& list);
 
 /// The names in `list`, separated by commas, as the file at `path` has them: as they are typed
 /// where it has such a region, else with escapes undone. @throws what opening the file throws.

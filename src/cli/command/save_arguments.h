@@ -6,19 +6,17 @@
 #include <string>
 
 #include "cli/command/command.h"
+#include "cli/command/compression_arguments.h"
 #include "thalia/convert.h"
 
 namespace thalia::cli {
 
 struct SaveArguments {
-  std::string codec;  ///< empty: not given
-  int level = 0;
-  std::string checksum = "block_tree";
-  std::string leaves = "xxh3_128";
-  unsigned threads = 0;
+  CompressionArguments compression;
+  format::ChecksumType checksum = format::ChecksumType::block_tree;
+  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
   std::uint64_t max_header_bytes = 100'000'000;
   bool sha256 = false;
-  bool json = false;
 
   void declare(CLI::App& app);
   /// @throws UsageError naming the option and what it can be.
@@ -26,7 +24,6 @@ struct SaveArguments {
 };
 
 /// What was done, as one line and one a loss, or as JSON.
-void print_result(Output& out, const ConvertResult& result, const std::string& output,
-                  bool as_json);
+void print_result(const Session& session, const ConvertResult& result, const std::string& output);
 
 }  // namespace thalia::cli

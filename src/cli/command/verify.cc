@@ -32,8 +32,6 @@ struct VerifyArguments {
   std::vector<std::string> files;
   bool quick = false;
   bool resolve = false;
-  bool json = false;
-  unsigned threads = 0;
 };
 
 std::string_view severity_name(Severity severity) {
@@ -163,7 +161,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
   int status = kDone;
   std::string text;
   JsonWriter json(text);
-  if (arguments.json) json.begin_array();
+  if (session.common.json) json.begin_array();
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
@@ -171,14 +169,12 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;
-      options.work.threads = arguments.threads;
       options.work.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
-      chain.read.work.threads = arguments.threads;
       const VerifyReport report = verified(path, format, chain, arguments.resolve, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
-      if (arguments.json) {
+      if (session.common.json) {
         add_json(json, path, format, report);
       } else {
         print_text(session.out, path, format, report, arguments.quick);
@@ -188,10 +184,10 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
     } catch (const std::exception& error) {
       // The other files are still worth a look.
       status = complain(error_text(error), kUnreadable);
-      if (arguments.json) add_json(json, path, known, error);
+      if (session.common.json) add_json(json, path, known, error);
     }
   }
-  if (arguments.json) {
+  if (session.common.json) {
     json.end_array();
     session.out.write(text + "\n");
   }
@@ -203,18 +199,13 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
 Run declare_verify(CLI::App& app) {
   app.description(
       "Checks structure, padding, checksums, every tensor's CRC-32 and content hash, names, JSON "
-      "and\n"
-      "sparse indices, and prints every finding on a line of its own. Files of other formats: "
-      "their\n"
-      "structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
+      "and sparse indices, and prints every finding on a line of its own. Files of other formats: "
+      "their structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
   const auto arguments = std::make_shared<VerifyArguments>();
-  app.add_option("FILE", arguments->files, "The files to check")->required();
+  add_file(app, "FILE", arguments->files, "The files to check");
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
   app.add_flag("--resolve", arguments->resolve,
                "Of a delta also all that it is based on, and each tensor that comes out");
-  app.add_option("--threads", arguments->threads, "Threads that hash; 0, the default: one a core")
-      ->option_text("N");
-  app.add_flag("--json", arguments->json, "As a JSON array, one object a file");
   return [arguments](const Session& session) { return run_verify(*arguments, session); };
 }
 

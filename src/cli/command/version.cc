@@ -2,11 +2,14 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/command/command.h"
+#include "cli/command/compression_arguments.h"
 #include "json/writer.h"
 #include "thalia/convert.h"
 #include "thalia/format/constants.h"
+#include "thalia/tensor.h"
 #include "thalia/version.h"
 
 namespace thalia::cli {
@@ -15,7 +18,8 @@ namespace {
 void print_version(Output& out, bool as_json) {
   const std::string format =
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
-  const std::array codecs{"store", "zstd", "lz4", "plane_entropy", "packed_exponents"};
+  std::vector<std::string_view> codecs;
+  for (const format::Codec codec : all_codecs()) codecs.push_back(codec_name(codec));
   const std::array formats{file_format_name(FileFormat::thalia),
                            file_format_name(FileFormat::safetensors),
                            file_format_name(FileFormat::thalia_0_1),
@@ -41,10 +45,8 @@ void print_version(Output& out, bool as_json) {
 Run declare_version(CLI::App& app) {
   app.description(
       "Prints the versions of the library and of the file format, and what was built in.");
-  const auto as_json = std::make_shared<bool>(false);
-  app.add_flag("--json", *as_json, "As a JSON object");
-  return [as_json](const Session& session) -> int {
-    print_version(session.out, *as_json);
+  return [](const Session& session) -> int {
+    print_version(session.out, session.common.json);
     return kDone;
   };
 }

@@ -3,10 +3,15 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
+#include "cli/terminal/option.h"
 #include "cli/terminal/session.h"
 
 namespace thalia::cli {
+
+/// Declares -o,--output, with `value` as what help shows in its place.
+CLI::Option* add_output(CLI::App& app, const char* value, std::string& path);
 
 /// Runs print(out) with an output that appears at the path whole, when print is done, and leaves
 /// nothing behind otherwise; so it may even replace the file that is being read. Where something

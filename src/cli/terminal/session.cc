@@ -3,35 +3,44 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/terminal/option.h"
 #include "thalia/memory_limit.h"
 
 namespace thalia::cli {
 
-void ReadArguments::declare(CLI::App& app, Reads reads) {
-  app.add_flag("--safe", safe,
-               "Copy what is read, and map nothing: for files that others change meanwhile, and\n"
-               "disks that fail")
-      ->group("Reading");
+void CommonArguments::declare(CLI::App& app, unsigned takes) {
+  if ((takes & kThreads) != 0) {
+    add_option(app, "--threads N", threads, "Threads that do the work; 0, the default: one a core");
+  }
+  if ((takes & kWait) != 0) app.add_flag("--wait", wait, "Wait for whoever changes the file now");
+  if ((takes & kJson) != 0) {
+    app.add_flag("--json", json,
+                 "Print a JSON value, always complete: sizes in bytes, times in seconds, names as "
+                 "they are");
+  }
+  if ((takes & kFiles) == 0) return;
+  const auto reading = [](CLI::Option* option) { option->group("Reading"); };
+  reading(
+      app.add_flag("--safe", safe,
+                   "Copy what is read, and map nothing: for files that others change meanwhile, "
+                   "and disks that fail"));
   // In force for each file that the library opens from now on.
-  app.add_option_function<std::uint64_t>(
-         "--max-memory",
-         [](std::uint64_t bytes) {
-           set_default_allocation_limit(std::max<std::uint64_t>(bytes, 1));
-         },
-         "What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than\n"
-         "fits its own size and this machine")
-      ->transform(CLI::AsSizeValue(false))
-      ->option_text("SIZE")
-      ->group("Reading");
-  if (reads != Reads::chains) return;
-  app.add_option("--search", search,
-                 "Look here for a base that is not where its delta says; may be repeated")
-      ->option_text("FOLDER")
-      ->allow_extra_args(false)
-      ->group("Reading");
-  app.add_flag("--absolute-bases", absolute_bases,
-               "Open a base whose delta names it by an absolute path")
-      ->group("Reading");
+  const auto limit = [](std::uint64_t bytes) {
+    set_default_allocation_limit(std::max<std::uint64_t>(bytes, 1));
+  };
+  reading(
+      app.add_option_function<std::uint64_t>(
+             "--max-memory", limit,
+             "What a file may take at most, as 512MiB or 4GiB, where it says that it holds more "
+             "than fits its own size and this machine")
+          ->transform(CLI::AsSizeValue(false))
+          ->option_text("SIZE"));
+  if ((takes & kChains) != kChains) return;
+  reading(add_option(app, "--search FOLDER", search,
+                     "Look here for a base that is not where its delta says; may be repeated")
+              ->type_name(kFolder));
+  reading(app.add_flag("--absolute-bases", absolute_bases,
+                       "Open a base whose delta names it by an absolute path"));
 }
 
 }  // namespace thalia::cli

@@ -16,21 +16,27 @@ class App;
 
 namespace thalia::cli {
 
-/// What a command reads, which decides about the options of ReadArguments that it takes.
-enum class Reads {
-  nothing,  ///< that is named on the command line
-  files,
-  chains,  ///< files, and of a delta what it is based on
+/// Which of the options in CommonArguments a command takes: a sum of these.
+enum Takes : unsigned {
+  kNothing = 0,
+  kFiles = 1,            ///< it reads files that are named on the command line
+  kChains = 2 | kFiles,  ///< and of a delta what it is based on
+  kThreads = 4,
+  kWait = 8,  ///< it changes a file in place
+  kJson = 16,
 };
 
-/// Options that all commands that read files share. declare(Command) adds them, Session::options()
-/// puts them in force.
-struct ReadArguments {
+/// Options that many commands share. declare(Command) adds them, Session::options() puts them in
+/// force.
+struct CommonArguments {
   bool safe = false;
   std::vector<std::string> search;
   bool absolute_bases = false;
+  unsigned threads = 0;
+  bool wait = false;
+  bool json = false;
 
-  void declare(CLI::App& app, Reads reads);
+  void declare(CLI::App& app, unsigned takes);
 };
 
 /// Options of the library that lead to a stop token, by themselves or in a part of theirs.
@@ -51,10 +57,10 @@ concept Stoppable = requires(Options options) {
 struct Session {
   Output& out;
   std::stop_token stop;  ///< requested by SIGINT, SIGTERM and SIGHUP
-  ReadArguments reading{};
+  CommonArguments common{};
 
   /// Options of a call of the library: its defaults, that it ends when a signal comes, and what all
-  /// commands are told of reading. The only place where the program makes some, so that none
+  /// commands are told alike. The only place where the program makes some, so that none
   /// forgets a part; those that cannot be stopped do not compile.
   template <Stoppable Options>
   Options options() const {
@@ -68,12 +74,14 @@ struct Session {
   void fill(Options& made) const {
     if constexpr (requires { made.cancel; }) made.cancel = stop;
     if constexpr (requires { made.work.cancel; }) made.work.cancel = stop;
+    if constexpr (requires { made.work.threads; }) made.work.threads = common.threads;
+    if constexpr (requires { made.wait; }) made.wait = common.wait;
     if constexpr (requires { made.access; }) {
-      if (reading.safe) made.access = Access::copied;
+      if (common.safe) made.access = Access::copied;
     }
     if constexpr (requires { made.search; })
-      made.search.assign(reading.search.begin(), reading.search.end());
-    if constexpr (requires { made.bases; }) made.bases.absolute = reading.absolute_bases;
+      made.search.assign(common.search.begin(), common.search.end());
+    if constexpr (requires { made.bases; }) made.bases.absolute = common.absolute_bases;
     if constexpr (requires { made.read; }) fill(made.read);
     if constexpr (requires { made.save; }) fill(made.save);
   }

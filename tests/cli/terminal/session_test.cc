@@ -158,12 +158,17 @@ BOOST_AUTO_TEST_CASE(calls_do_their_work_where_none_is) {
 
 BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {
   Output out(-1);
-  const Session session{.out = out, .stop = {}, .reading = {.safe = true, .search = {"a", "b"}}};
+  const Session session{.out = out,
+                        .stop = {},
+                        .common = {.safe = true, .search = {"a", "b"}, .threads = 3, .wait = true}};
   BOOST_TEST((session.options<ReadOptions>().access == Access::copied));
   BOOST_TEST((session.options<VerifyOptions>().access == Access::copied));
   BOOST_TEST((session.options<ConvertOptions>().read.access == Access::copied));
   const auto chain = session.options<ChainOptions>();
   BOOST_TEST((chain.read.access == Access::copied));
+  BOOST_TEST(chain.read.work.threads == 3);
+  BOOST_TEST(session.options<ConvertOptions>().save.work.threads == 3);
+  BOOST_TEST(session.options<AppendOptions>().wait);
   BOOST_TEST((chain.search == std::vector<fs::path>{"a", "b"}));
 }
 

@@ -1,0 +1,32 @@
+// The options of every command that compresses: one list of codecs, one check of the level.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thalia/options.h"
+
+namespace thalia::cli {
+
+struct CompressionArguments {
+  struct Named {
+    std::optional<format::Codec> codec;  ///< nullopt: not named
+    bool automatic = false;              ///< it is to be chosen
+  };
+  Named named;
+  int level = 0;
+
+  /// `by_default` says in the help what counts where none is named.
+  void declare(CLI::App& app, std::span<const format::Codec> codecs, const std::string& by_default,
+               bool with_auto = false);
+  /// @throws UsageError where the codec has no such level. Where none is named, `otherwise` counts,
+  /// and of nullopt the library, which chooses, checks the level.
+  Compression compression(std::optional<format::Codec> otherwise) const;
+};
+
+/// All that a checkpoint's payloads can be stored in.
+std::span<const format::Codec> all_codecs();
+
+}  // namespace thalia::cli

@@ -1,0 +1,83 @@
+// How options are declared: one shape for all of them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "thalia/error.h"
+
+namespace thalia::cli {
+
+/// What the value of an option can be, as far as a shell can offer it: the option's type_name().
+/// That of a choice is its words with "|" between them; any other says nothing.
+inline constexpr const char* kFile = "file";
+inline constexpr const char* kFolder = "folder";
+inline constexpr const char* kRegion = "region";  ///< of the file that the command is given
+inline constexpr const char* kTensor = "tensor";  ///< of that file, too
+
+/// `usage` is its names, and what help shows in the place of its value: "-o,--output OUT". One that
+/// collects values may be repeated, and takes one each time.
+template <typename T>
+CLI::Option* add_option(CLI::App& app, std::string_view usage, T& value, std::string help) {
+  const std::size_t end = std::min(usage.find(' '), usage.size());
+  const std::string names(usage.substr(0, end));
+  CLI::Option* const option = [&] {
+    if constexpr (std::is_invocable_v<T, const std::string&>) {
+      return app.add_option_function<std::string>(names, value, std::move(help));
+    } else {
+      return app.add_option(names, value, std::move(help));
+    }
+  }();
+  if (end < usage.size()) option->option_text(std::string(usage.substr(end + 1)));
+  if (usage.starts_with('-')) option->allow_extra_args(false);
+  return option;
+}
+
+/// An argument that names a file, or several, and has to be there.
+template <typename T>
+CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string help) {
+  return app.add_option(name, value, std::move(help))->required()->type_name(kFile);
+}
+
+template <typename T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+/// The words of some choices, with `separator` between them.
+std::string choice_names(const auto& choices, std::string_view separator) {
+  std::string names;
+  for (const auto& choice : choices) {
+    if (!names.empty()) names += separator;
+    names += choice.name;
+  }
+  return names;
+}
+
+/// An option whose value is one of a few words. Another word is a UsageError that names the option,
+/// the word and all the words there are.
+template <typename T, typename Choices>
+CLI::Option* add_choice(CLI::App& app, std::string_view usage, T& value, const Choices& choices,
+                        std::string help) {
+  const std::string option(usage.substr(0, usage.find(' ')));
+  const auto choose = [&value, choices, option](const std::string& word) {
+    for (const auto& choice : choices) {
+      if (choice.name != word) continue;
+      value = choice.value;
+      return;
+    }
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = option,
+                      .value = fmt::format("'{}'", word),
+                      .bound = choice_names(choices, ", ")});
+  };
+  return add_option(app, usage, choose, std::move(help))->type_name(choice_names(choices, "|"));
+}
+
+}  // namespace thalia::cli
