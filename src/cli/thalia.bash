@@ -1,4 +1,123 @@
 # bash completion for thalia
+# shellcheck disable=SC2034
+
+# made by tools/documents.py {
+_thalia_commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+declare -gA _thalia_options=(
+  [info]='--help --json --safe --max-memory'
+  [ls]='--help --json --safe --max-memory'
+  [cat]='--help --slice --format --output --all --dense --safe --max-memory --search --absolute-bases'
+  [verify]='--help --quick --resolve --threads --json --safe --max-memory --search --absolute-bases'
+  [convert]='--help --from --to --regions --precision --codec --level --checksum --leaves --sha256 --max-header --threads --json --safe --max-memory --search --absolute-bases'
+  [migrate]='--help --to --json --safe --max-memory'
+  [extract]='--help --regions --codec --level --checksum --leaves --sha256 --max-header --threads --json --safe --max-memory --search --absolute-bases'
+  [merge]='--help --prefer --codec --level --checksum --leaves --sha256 --max-header --threads --json --safe --max-memory'
+  [diff]='--help --values --all --threads --json --safe --max-memory --search --absolute-bases'
+  [grow]='--help --neurons --source --population --init --sparsity --scale --seed --axes --reason --threads --wait --json --safe --max-memory'
+  [append]='--help --regions --threads --wait --json --safe --max-memory'
+  [compact]='--help --threads --wait --json --safe --max-memory'
+  [recover]='--help --threads --wait --json --safe --max-memory'
+  [compress]='--help --codec --level --threads --json --safe --max-memory'
+  [decompress]='--help --threads --json --safe --max-memory'
+  [delta]='--help --threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --codec --level --threads --json --safe --max-memory --search --absolute-bases'
+  [resolve]='--help --codec --level --threads --json --safe --max-memory --search --absolute-bases'
+  [quantize]='--help --bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations --codec --level --checksum --leaves --sha256 --max-header --threads --json --safe --max-memory'
+  [plot]='--help --output --safe --max-memory'
+  [bench]='--help --dir --size --rounds --threads --json'
+  [version]='--help --json'
+  [help]='--help --json'
+)
+declare -gA _thalia_offers=(
+  ['* --threads']=''
+  ['* --max-memory']=''
+  ['* --search']='@folder'
+  ['* --codec']='store zstd lz4 plane_entropy packed_exponents auto'
+  ['* --level']=''
+  ['* --checksum']='none sha256 crc32 block_tree'
+  ['* --leaves']='xxh3_128 sha256'
+  ['* --max-header']=''
+  ['info 1']='@file'
+  ['ls 1']='@file'
+  ['ls 2']='@region:1'
+  ['cat --slice']=''
+  ['cat --format']='text json npy raw'
+  ['cat -o']='@file'
+  ['cat --output']='@file'
+  ['cat 1']='@file'
+  ['cat 2']='@tensor:1'
+  ['verify +']='@file'
+  ['convert --from']='thalia safetensors thalia-0.1 mckp mst'
+  ['convert --to']='thalia safetensors thalia-0.1 mckp'
+  ['convert --regions']='auto none'
+  ['convert --precision']='keep fp32 fp16 bf16 mixed'
+  ['convert 1']='@file'
+  ['convert 2']='@file'
+  ['migrate --to']='0.1 1.0'
+  ['migrate 1']='@file'
+  ['migrate 2']='@file'
+  ['extract --regions']='@region:1'
+  ['extract 1']='@file'
+  ['extract 2']='@file'
+  ['merge --prefer']='first last @file'
+  ['merge +']='@file'
+  ['diff 1']='@file'
+  ['diff 2']='@file'
+  ['grow --neurons']=''
+  ['grow --source']=''
+  ['grow --population']=''
+  ['grow --init']='sparse_random xavier uniform'
+  ['grow --sparsity']=''
+  ['grow --scale']=''
+  ['grow --seed']=''
+  ['grow --axes']=''
+  ['grow --reason']=''
+  ['grow 1']='@file'
+  ['grow 2']='@region:1'
+  ['append --regions']='@region:2'
+  ['append 1']='@file'
+  ['append 2']='@file'
+  ['compact 1']='@file'
+  ['compact 2']='@file'
+  ['recover 1']='@file'
+  ['compress --codec']='zstd lz4'
+  ['compress --level']=''
+  ['compress 1']='@file'
+  ['compress 2']='@file'
+  ['decompress 1']='@file'
+  ['decompress 2']='@file'
+  ['delta --threshold']=''
+  ['delta --bits-per-element']=''
+  ['delta --max-rank']=''
+  ['delta --max-loss']=''
+  ['delta --exclude']=''
+  ['delta --codec']='store zstd lz4 plane_entropy packed_exponents'
+  ['delta --level']=''
+  ['delta 1']='@file'
+  ['delta 2']='@file'
+  ['delta 3']='@file'
+  ['resolve --codec']='store zstd lz4 plane_entropy packed_exponents'
+  ['resolve --level']=''
+  ['resolve 1']='@file'
+  ['resolve 2']='@file'
+  ['quantize --bits']=''
+  ['quantize --group-size']=''
+  ['quantize --sensitivity']='@file'
+  ['quantize --include']=''
+  ['quantize --exclude']=''
+  ['quantize --min-elements']=''
+  ['quantize --max-generations']=''
+  ['quantize 1']='@file'
+  ['quantize 2']='@file'
+  ['plot -o']='@file'
+  ['plot --output']='@file'
+  ['plot 1']='growth'
+  ['plot 2']='@file'
+  ['bench --dir']='@folder'
+  ['bench --size']='256MiB 1GiB 4GiB'
+  ['bench --rounds']=''
+  ['help 1']='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+)
+# } made by tools/documents.py
 
 # Offers those of the lines of $1 that begin with $2, quoted as they need it.
 _thalia_lines() {
@@ -6,10 +125,6 @@ _thalia_lines() {
   while IFS= read -r line; do
     [[ -n $line && $line == "$2"* ]] && COMPREPLY+=("$(printf '%q' "$line")")
   done <<<"$1"
-}
-
-_thalia_words() {
-  _thalia_lines "${1// /$'\n'}" "$2"
 }
 
 # The first column of what ls shows, up to a blank line; quietly nothing where it cannot.
@@ -30,100 +145,54 @@ _thalia_tensors() {
   done < <(_thalia_first_column "$1")
 }
 
+# What the value of option $2 of command $1 can be; @none where it is none that takes a value.
+_thalia_offers_of() {
+  printf '%s\n' "${_thalia_offers["$1 $2"]-${_thalia_offers["* $2"]-@none}}"
+}
+
+# Offers what the words of $1 are or stand for, where it begins with $2; $3 and on are the arguments.
+_thalia_offer() {
+  local offer place begun=$2 words=$1
+  shift 2
+  for offer in $words; do
+    place=${offer##*:} # of the argument that it is of
+    case $offer in
+      @file | @folder)
+        compopt -o filenames 2>/dev/null
+        local kind=-f
+        [[ $offer == @folder ]] && kind=-d
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$kind" -- "$begun")
+        ;;
+      @region:*) _thalia_lines "$(_thalia_first_column "${!place}")" "$begun" ;;
+      @tensor:*) _thalia_lines "$(_thalia_tensors "${!place}")" "$begun" ;;
+      *) _thalia_lines "$offer" "$begun" ;;
+    esac
+  done
+}
+
 _thalia() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
-  local read='--safe --max-memory' chain='--safe --max-memory --search --absolute-bases'
-  local save='--codec --level --checksum --leaves --sha256 --threads --max-header --json'
+  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} arguments=() option='' at
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    _thalia_words "$commands --help --version" "$word"
+    _thalia_offer "$_thalia_commands --help --version" "$word"
     return
   fi
-  case $before in
-    --format) _thalia_words 'text json npy raw' "$word"; return ;;
-    --prefer)
-      _thalia_words 'first last' "$word"
-      compopt -o filenames 2>/dev/null
-      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
-      return
-      ;;
-    --to)
-      if [[ $command == migrate ]]; then
-        _thalia_words '0.1 1.0' "$word"
-      else
-        _thalia_words 'thalia safetensors thalia-0.1 mckp' "$word"
-      fi
-      return
-      ;;
-    --from) _thalia_words 'thalia safetensors thalia-0.1 mckp mst' "$word"; return ;;
-    --codec)
-      case $command in
-        compress) _thalia_words 'zstd lz4' "$word" ;;
-        delta | resolve) _thalia_words 'store zstd lz4 plane_entropy packed_exponents' "$word" ;;
-        *) _thalia_words 'store zstd lz4 plane_entropy packed_exponents auto' "$word" ;;
-      esac
-      return
-      ;;
-    --precision) _thalia_words 'keep fp32 fp16 bf16 mixed' "$word"; return ;;
-    --init) _thalia_words 'sparse_random xavier uniform' "$word"; return ;;
-    --checksum) _thalia_words 'none sha256 crc32 block_tree' "$word"; return ;;
-    --leaves) _thalia_words 'xxh3_128 sha256' "$word"; return ;;
-    --neurons | --source | --population | --sparsity | --scale | --seed | --axes | --reason) return ;;
-    --slice | --level | --threads | --max-header | --rounds) return ;;
-    --size) _thalia_words '256MiB 1GiB 4GiB' "$word"; return ;;
-    --threshold | --bits-per-element | --max-rank | --max-loss | --bits | --group-size | --include | --exclude | --min-elements | --max-generations) return ;;
-    --dir | --search)
-      compopt -o filenames 2>/dev/null
-      mapfile -t COMPREPLY < <(compgen -d -- "$word")
-      return
-      ;;
-    --regions)
-      if [[ $command == convert ]]; then
-        _thalia_words 'auto none' "$word"
-      elif [[ $command == append ]]; then
-        _thalia_lines "$(_thalia_first_column "${COMP_WORDS[3]}")" "$word"
-      else
-        _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
-      fi
-      return
-      ;;
-  esac
-  if [[ $command == plot ]] && ((COMP_CWORD == 2)); then
-    _thalia_words growth "$word"
+  for ((at = 2; at < COMP_CWORD; ++at)); do
+    if [[ -n $option ]]; then
+      option='' # that was its value
+    elif [[ ${COMP_WORDS[at]} != -* ]]; then
+      arguments+=("${COMP_WORDS[at]}")
+    elif [[ $(_thalia_offers_of "$command" "${COMP_WORDS[at]}") != @none ]]; then
+      option=${COMP_WORDS[at]}
+    fi
+  done
+  local place=$((${#arguments[@]} + 1))
+  if [[ -n $option ]]; then
+    _thalia_offer "$(_thalia_offers_of "$command" "$option")" "$word" "${arguments[@]}"
   elif [[ $word == -* ]]; then
-    local options=
-    case $command in
-      version) options='--json' ;;
-      info | ls) options="--json $read" ;;
-      cat) options="--slice --format --output --all --dense $chain" ;;
-      verify) options="--quick --resolve --threads --json $chain" ;;
-      convert) options="--from --to --regions --precision $save $chain" ;;
-      migrate) options="--to --json $read" ;;
-      extract) options="--regions $save $chain" ;;
-      merge) options="--prefer $save $read" ;;
-      diff) options="--values --all --threads --json $chain" ;;
-      grow) options="--neurons --source --population --init --sparsity --scale --seed --axes --reason --wait --threads --json $read" ;;
-      append) options="--regions --wait --threads --json $read" ;;
-      compress) options="--codec --level --threads --json $read" ;;
-      decompress) options="--threads --json $read" ;;
-      delta) options="--threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --codec --level --threads --json $chain" ;;
-      resolve) options="--codec --level --threads --json $chain" ;;
-      quantize) options="--bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations $save $read" ;;
-      compact | recover) options="--wait --threads --json $read" ;;
-      plot) options="--output $read" ;;
-      bench) options='--dir --size --rounds --threads --json' ;;
-    esac
-    _thalia_words "$options --help" "$word"
-  elif [[ $command == help ]]; then
-    _thalia_words "$commands" "$word"
-  elif [[ $command == ls || $command == grow ]] && ((COMP_CWORD == 3)); then
-    _thalia_lines "$(_thalia_first_column "${COMP_WORDS[2]}")" "$word"
-  elif [[ $command == cat ]] && ((COMP_CWORD == 3)); then
-    _thalia_lines "$(_thalia_tensors "${COMP_WORDS[2]}")" "$word"
+    _thalia_offer "${_thalia_options[$command]}" "$word"
   else
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    _thalia_offer "${_thalia_offers["$command $place"]-${_thalia_offers["$command +"]}}" "$word" "${arguments[@]}"
   fi
 }
 

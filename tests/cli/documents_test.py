@@ -1,64 +1,112 @@
-"""Whether the manual page and the completion know the options that the program's help shows.
+"""Whether the manual page, the completion and the README are what the program's commands are.
 
-    documents_test.py THALIA SOURCE_ROOT
+    documents_test.py THALIA MAKE_FILES SOURCE_ROOT
 """
 
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
-THALIA, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+THALIA, MAKE_FILES, ROOT = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+sys.path.insert(0, str(ROOT / "tools"))
+import documents  # noqa: E402
+
+TREE = documents.command_tree(THALIA)
+# Loaded in a function, as the shell does when it is first needed.
 COMPLETE = """
-. "$1"
-COMP_WORDS=(thalia "$2" x -) COMP_CWORD=3
+load() { . "$1"; }
+load "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _thalia
-printf '%s\\n' "${COMPREPLY[@]}"
+[[ ${#COMPREPLY[@]} == 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def output_of(*words):
-    return subprocess.run(words, capture_output=True, check=True, text=True).stdout
-
-
-def commands():
-    return re.findall(r"^  (\w+) ", output_of(THALIA, "help"), re.MULTILINE)
-
-
-def options(command):
-    """As the help lists them: a line that begins with one, its name in each form."""
-    shown = re.findall(r"^  (-\S.*)$", output_of(THALIA, "help", command), re.MULTILINE)
-    return {name for line in shown for name in re.findall(r"--[a-z0-9-]+", line.split("  ")[0])}
+def offered(*words, folder=None):
+    """What the completion offers in the place of the last word."""
+    path = f"{THALIA.parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["bash", "-c", COMPLETE, "bash", ROOT / "src/cli/thalia.bash", "thalia", *words],
+        check=True, capture_output=True, text=True, cwd=folder, env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    return result.stdout.split("\n")[:-1]
 
 
 class Documents(unittest.TestCase):
-    def test_manual_page_has_every_option(self):
-        page = (ROOT / "docs/thalia.1").read_text(encoding="utf-8").replace("\\-", "-")
-        for command in commands():
-            self.assertRegex(page, rf"(?m)^\.BI {command} ", command)
-            for option in options(command):
-                self.assertIn(option, page, command)
+    def test_they_are_made_of_the_tree_of_commands(self):
+        for path in documents.PAGES:
+            self.assertEqual(
+                (ROOT / path).read_text(encoding="utf-8"),
+                documents.renewed(path, TREE),
+                "run tools/documents.py build/src/cli/thalia",
+            )
 
-    def test_manual_page_has_no_other_option(self):
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_manual_page_renders_without_warnings(self):
+        groff = ["groff", "-man", "-ww", "-Tutf8", "-rLL=100n", "-P-c", ROOT / "docs/thalia.1"]
+        rendered = subprocess.run(groff, check=True, capture_output=True, text=True)
+        self.assertEqual(rendered.stderr, "")
+        page = re.sub(".\b", "", rendered.stdout)
+        for command in TREE:
+            self.assertIn(f"thalia {command['name']} {command['usage']}".rstrip(), page)
+            for option in command["options"]:
+                if option["names"] != ["-h", "--help"]:
+                    shown = re.search(rf"(?m)^ +{', '.join(option['names'])}\b", page)
+                    self.assertTrue(shown, option["names"])
+
+    def test_manual_page_speaks_of_no_other_option(self):
         page = (ROOT / "docs/thalia.1").read_text(encoding="utf-8").replace("\\-", "-")
-        known = {option for command in commands() for option in options(command)} | {"--version"}
+        known = {name for command in TREE for option in command["options"] for name in option["names"]}
         self.assertEqual(set(re.findall(r"--[a-z0-9-]+", page)) - known, set())
 
-    def test_completion_offers_every_option(self):
-        for command in commands():
-            offered = output_of(
-                "bash", "-c", COMPLETE, "bash", ROOT / "src/cli/thalia.bash", command
-            )
-            self.assertEqual(set(offered.split()), options(command), command)
-
-    def test_completion_and_readme_know_every_command(self):
-        completion = (ROOT / "src/cli/thalia.bash").read_text(encoding="utf-8")
-        listed = re.search(r"commands='([^']*)'", completion)[1].split()
-        self.assertEqual(sorted(listed), sorted(commands()))
+    def test_readme_knows_every_command(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        for command in commands():
-            self.assertIn(f"`thalia {command}", readme)
+        for command in TREE:
+            self.assertIn(f"`thalia {command['name']}", readme)
+
+
+class Completion(unittest.TestCase):
+    def test_offers_every_command_and_option(self):
+        names = {command["name"] for command in TREE}
+        self.assertEqual(set(offered("")), names | {"--help", "--version"})
+        self.assertEqual(set(offered("help", "")), names)
+        for command in TREE:
+            known = {name for option in command["options"] for name in option["names"]}
+            options = {name for name in known if name.startswith("--")}
+            self.assertEqual(set(offered(command["name"], "x", "-")), options, command["name"])
+
+    def test_offers_the_words_of_every_choice(self):
+        for command in TREE:
+            for option in command["options"]:
+                if option["takes_value"] and not any(word[0] == "@" for word in option["offers"]):
+                    for name in option["names"]:
+                        found = offered(command["name"], name, "")
+                        self.assertEqual(found, option["offers"], (command["name"], name))
+
+    def test_offers_regions_tensors_and_files_of_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([MAKE_FILES, folder], check=True)
+            (pathlib.Path(folder) / "models").mkdir()
+            for words, expected in (
+                (("info", "bas"), ["basic.thalia"]),
+                (("verify", "basic.thalia", "--threads", "2", "large.t"), ["large.thalia"]),
+                (("convert", "basic.thalia", "--codec", "zstd", "mod"), ["model.safetensors", "models"]),
+                (("bench", "--dir", "mod"), ["models"]),
+                (("ls", "basic.thalia", "cor"), ["cortex"]),
+                (("ls", "--max-memory", "1GiB", "basic.thalia", "cor"), ["cortex"]),
+                (("cat", "--format", "npy", "basic.thalia", "cortex/w_r"), ["cortex/w_rec"]),
+                (("cat", "--dense", "model.safetensors", "ste"), ["steps"]),
+                (("extract", "basic.thalia", "--regions", "cor"), ["cortex"]),
+                (("append", "other.thalia", "basic.thalia", "--regions", "cor"), ["cortex"]),
+                (("ls", "not there", ""), []),
+            ):
+                self.assertEqual(sorted(offered(*words, folder=folder)), expected, words)
 
 
 if __name__ == "__main__":

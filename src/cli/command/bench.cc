@@ -310,10 +310,13 @@ Run declare_bench(CLI::App& app) {
       "and read from its disk past the page cache, and copied in memory. All by turns, some "
       "rounds; a ratio is the other's time by ours. The files are removed afterwards.");
   const auto arguments = std::make_shared<BenchArguments>();
-  add_option(app, "--dir D", arguments->folder,
-             "The folder to try, on the disk in question (default .)");
-  add_option(app, "--size N", arguments->size, "Bytes to save, as 512MiB or 4GiB (default 1GiB)")
-      ->transform(CLI::AsSizeValue(false));
+  offer(add_option(app, "--dir D", arguments->folder,
+                   "The folder to try, on the disk in question (default .)"),
+        kFolder);
+  offer(add_option(app, "--size N", arguments->size,
+                   "Bytes to save, as 512MiB or 4GiB (default 1GiB)")
+            ->transform(size_value()),
+        "256MiB|1GiB|4GiB");
   add_option(app, "--rounds N", arguments->rounds, "Runs of each (default 3)")
       ->check(CLI::Range(1U, 1000U));
   return [arguments](const Session& session) { return run_bench(*arguments, session); };

@@ -167,7 +167,7 @@ Run declare_cat(CLI::App& app) {
       "--slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
   const auto arguments = std::make_shared<CatArguments>();
   add_file(app, "FILE", arguments->file, "The file to read");
-  app.add_option("TENSOR", arguments->tensor, "The tensor")->required();
+  offer(app.add_option("TENSOR", arguments->tensor, "The tensor")->required(), kTensor);
   add_option(app, "--slice SLICE", arguments->slice, "The part to print, such as '0:4,:'");
   add_choice(app, "--format FORMAT", arguments->format, kFormats,
              "text (the default), json, npy or raw");

@@ -45,7 +45,8 @@ Run declare_compact(CLI::App& app) {
       "and puts it in the old one's place whole. Every byte is verified on the way.");
   const auto arguments = std::make_shared<CompactArguments>();
   add_file(app, "FILE", arguments->file, "The file to compact");
-  app.add_option("OUT", arguments->output, "Write to this file, and leave FILE as it is");
+  offer(app.add_option("OUT", arguments->output, "Write to this file, and leave FILE as it is"),
+        kFile);
   return [arguments](const Session& session) { return run_compact(*arguments, session); };
 }
 

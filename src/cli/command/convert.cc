@@ -91,12 +91,16 @@ Run declare_convert(CLI::App& app) {
   // The last one is read only.
   add_choice(app, "--to FORMAT", arguments->to, choices_of(std::span(kFileFormats).first<4>()),
              "Format of OUT: thalia, safetensors, thalia-0.1 or mckp");
-  add_option(app, "--regions HOW", arguments->regions,
-             "How tensors become regions: auto (the default: the name up to its first number), "
-             "none (one region) or DEPTH (that many parts of the name)");
-  add_option(app, "--precision POLICY", arguments->precision,
-             "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or "
-             "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16");
+  offer(
+      add_option(app, "--regions HOW", arguments->regions,
+                 "How tensors become regions: auto (the default: the name up to its first number), "
+                 "none (one region) or DEPTH (that many parts of the name)"),
+      "auto|none");
+  offer(
+      add_option(app, "--precision POLICY", arguments->precision,
+                 "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or "
+                 "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16"),
+      "keep|fp32|fp16|bf16|mixed");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_convert(*arguments, session); };
 }

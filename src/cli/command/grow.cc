@@ -155,7 +155,7 @@ Run declare_grow(CLI::App& app) {
       "and the growth history gets an event. A crash leaves the old state or the new one.");
   const auto arguments = std::make_shared<GrowArguments>();
   add_file(app, "FILE", arguments->file, "The file to change");
-  app.add_option("REGION", arguments->region, "The region that grows")->required();
+  offer(app.add_option("REGION", arguments->region, "The region that grows")->required(), kRegion);
   add_option(app, "--neurons N", arguments->neurons, "How many neurons more")->required();
   add_option(app, "--source NAME", arguments->source,
              "Add N inputs from this source instead: columns of its tensors only");

@@ -11,6 +11,7 @@
 #include "cli/command/command.h"
 #include "cli/command/nearest.h"
 #include "cli/print/wrap.h"
+#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/version.h"
 
@@ -39,7 +40,7 @@ constexpr std::array kCommands{
             kFiles | kWait | kThreads | kJson, declare_grow},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
             kFiles | kWait | kThreads | kJson, declare_append},
-    Command{"compact", "FILE", "without the bytes that appends left unused",
+    Command{"compact", "FILE [OUT]", "without the bytes that appends left unused",
             kFiles | kWait | kThreads | kJson, declare_compact},
     Command{"recover", "FILE", "a header that a crash damaged, from its copies",
             kFiles | kWait | kThreads | kJson, declare_recover},
@@ -58,7 +59,7 @@ constexpr std::array kCommands{
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
             kThreads | kJson, declare_bench},
     Command{"version", "", "versions of library and format, codecs", kJson, declare_version},
-    Command{"help", "[COMMAND]", "this list, or one command at length", kNothing, declare_help},
+    Command{"help", "[COMMAND]", "this list, or one command at length", kJson, declare_help},
 };
 
 constexpr std::size_t kWidth = 100, kColumn = 28;
@@ -91,6 +92,53 @@ class HelpFormatter : public CLI::Formatter {
  private:
   std::string usage_;
 };
+
+void add_option_json(JsonWriter& json, const CLI::Option& option) {
+  json.begin_object();
+  if (option.get_positional()) {
+    json.member("name", option.get_name());
+  } else {
+    json.key("names").begin_array();
+    for (const std::string& name : option.get_snames()) json.value("-" + name);
+    for (const std::string& name : option.get_lnames()) json.value("--" + name);
+    json.end_array();
+  }
+  json.member("value", option.get_option_text()).member("help", option.get_description());
+  json.member("group", option.get_group()).member("required", option.get_required());
+  json.member("takes_value", option.get_items_expected_max() > 0);
+  json.member("several", option.get_items_expected_max() > 1).key("offers").begin_array();
+  std::string words = offered(option);
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('|'), words.size());
+    json.value(words.substr(0, end));
+    words.erase(0, end + 1);
+  }
+  json.end_array().end_object();
+}
+
+// What each command does and takes, as the manual page and the completion want it.
+void print_tree(Output& out, std::span<const Command> shown) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_array();
+  for (const Command& command : shown) {
+    const Declared declared = declare(command);
+    const CLI::App& app = *declared.app;
+    json.begin_object().member("name", command.name).member("usage", command.arguments);
+    json.member("brief", command.brief).member("description", app.get_description());
+    json.member("notes", app.get_footer());
+    for (const bool positional : {true, false}) {
+      json.key(positional ? "arguments" : "options").begin_array();
+      for (const CLI::Option* option : app.get_options()) {
+        if (option->get_positional() == positional) add_option_json(json, *option);
+      }
+      json.end_array();
+    }
+    json.end_object();
+  }
+  json.end_array();
+  out.write(text + "\n");
+}
 
 }  // namespace
 
@@ -147,11 +195,23 @@ std::string overview() {
 }
 
 Run declare_help(CLI::App& app) {
-  app.description("Lists the commands, or shows what one of them does and takes.");
+  app.description(
+      "Lists the commands, or shows what one of them does and takes. With --json, for all of them "
+      "or "
+      "the one: the manual page and the completion are made of that.");
   const auto name = std::make_shared<std::string>();
-  app.add_option("COMMAND", *name, "The command to show");
+  std::string names;
+  for (const Command& command : kCommands)
+    names += fmt::format("{}{}", names.empty() ? "" : "|", command.name);
+  offer(app.add_option("COMMAND", *name, "The command to show"), names);
   return [name](const Session& session) -> int {
-    session.out.write(name->empty() ? overview() : declare(require_command(*name)).app->help());
+    const std::span<const Command> shown =
+        name->empty() ? kCommands : std::span(&require_command(*name), 1);
+    if (session.common.json) {
+      print_tree(session.out, shown);
+    } else {
+      session.out.write(name->empty() ? overview() : declare(shown.front()).app->help());
+    }
     return kDone;
   };
 }

@@ -286,7 +286,7 @@ Run declare_ls(CLI::App& app) {
       "payload.");
   const auto arguments = std::make_shared<LsArguments>();
   add_file(app, "FILE", arguments->file, "A .thalia or .safetensors file");
-  app.add_option("REGION", arguments->region, "List this region's tensors");
+  offer(app.add_option("REGION", arguments->region, "List this region's tensors"), kRegion);
   return [arguments](const Session& session) { return run_ls(*arguments, session); };
 }
 

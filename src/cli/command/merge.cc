@@ -60,12 +60,12 @@ Run declare_merge(CLI::App& app) {
       "--prefer says whose is taken. Metadata are the first file's and what others add; growth "
       "histories are joined.");
   const auto arguments = std::make_shared<MergeArguments>();
-  app.add_option("FILES", arguments->files, "The files to read, and last the one to write")
-      ->required()
+  add_file(app, "FILES", arguments->files, "The files to read, and last the one to write")
       ->expected(3, -1)
       ->option_text("A B... OUT");
-  add_option(app, "--prefer WHICH", arguments->prefer,
-             "Where files differ: first or last, of those that have it, or the name of one");
+  offer(add_option(app, "--prefer WHICH", arguments->prefer,
+                   "Where files differ: first or last, of those that have it, or the name of one"),
+        "first|last|@file");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_merge(*arguments, session); };
 }

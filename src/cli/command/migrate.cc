@@ -75,7 +75,8 @@ Run declare_migrate(CLI::App& app) {
   const auto arguments = std::make_shared<MigrateArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
-  add_option(app, "--to VERSION", arguments->to, "Version of OUT: 0.1 or 1.0")->required();
+  offer(add_option(app, "--to VERSION", arguments->to, "Version of OUT: 0.1 or 1.0")->required(),
+        "0.1|1.0");
   return [arguments](const Session& session) { return run_migrate(*arguments, session); };
 }
 

@@ -62,7 +62,7 @@ Run declare_plot(CLI::App& app) {
       "training steps, from the growth history and what regions have now, prunings marked. The "
       "picture appears when all of it is written.");
   const auto arguments = std::make_shared<PlotArguments>();
-  app.add_option("KIND", arguments->kind, "growth")->required();
+  offer(app.add_option("KIND", arguments->kind, "growth")->required(), "growth");
   add_file(app, "FILE", arguments->file, "The file to read");
   add_output(app, "OUT.svg", arguments->output)->required();
   return [arguments](const Session& session) { return run_plot(*arguments, session); };

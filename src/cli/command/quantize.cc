@@ -150,8 +150,9 @@ Run declare_quantize(CLI::App& app) {
              "Weights that share a minimum and a scale: a multiple of 8, default 128; 0: all");
   app.add_flag("--adaptive", arguments->options.adaptive,
                "Give each group the bits that take most error away");
-  add_option(app, "--sensitivity FILE", arguments->sensitivity,
-             "Weigh errors: a file with a tensor of the same name and size for each");
+  offer(add_option(app, "--sensitivity FILE", arguments->sensitivity,
+                   "Weigh errors: a file with a tensor of the same name and size for each"),
+        kFile);
   add_option(app, "--include PATTERN", arguments->options.include,
              "Only tensors that fit, whatever their role; may be repeated");
   add_option(app, "--exclude PATTERN", arguments->options.exclude,

@@ -6,11 +6,11 @@
 
 namespace thalia::cli {
 
-void add_region_names(CLI::App& app, std::string& list) {
-  add_option(app, "--regions A,B", list,
-             "Names of regions, separated by commas; a comma in a name is \\x2c")
-      ->required()
-      ->type_name(kRegion);
+void add_region_names(CLI::App& app, std::string& list, const char* offers) {
+  offer(add_option(app, "--regions A,B", list,
+                   "Names of regions, separated by commas; a comma in a name is \\x2c")
+            ->required(),
+        offers);
 }
 
 std::vector<std::string> region_names(std::string_view list, const std::string& path,

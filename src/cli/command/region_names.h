@@ -10,8 +10,8 @@
 
 namespace thalia::cli {
 
-/// Declares --regions A,B.
-void add_region_names(CLI::App& app, std::string& list);
+/// Declares --regions A,B; `offers` is kRegion, or which file else they are of.
+void add_region_names(CLI::App& app, std::string& list, const char* offers);
 
 /// The names in `list`, separated by commas, as the file at `path` has them: as they are typed
 /// where it has such a region, else with escapes undone. @throws what opening the file throws.

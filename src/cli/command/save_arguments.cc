@@ -41,6 +41,7 @@ void print_precision(Output& out, const ConvertResult& result) {
 }  // namespace
 
 void SaveArguments::declare(CLI::App& app) {
+  app.option_defaults()->group("Saving");
   compression.declare(app, all_codecs(), "store: readers map payloads in place", true);
   add_choice(app, "--checksum TYPE", checksum, kChecksums,
              "none, sha256, crc32 or block_tree (the default)");

@@ -13,12 +13,24 @@
 
 namespace thalia::cli {
 
-/// What the value of an option can be, as far as a shell can offer it: the option's type_name().
-/// That of a choice is its words with "|" between them; any other says nothing.
-inline constexpr const char* kFile = "file";
-inline constexpr const char* kFolder = "folder";
-inline constexpr const char* kRegion = "region";  ///< of the file that the command is given
-inline constexpr const char* kTensor = "tensor";  ///< of that file, too
+/// What stands for the value of an option, in words that offer() takes; the completion knows them.
+inline constexpr const char* kFile = "@file";
+inline constexpr const char* kFolder = "@folder";
+inline constexpr const char* kRegion = "@region:1";  ///< of the command's first argument, a file
+inline constexpr const char* kRegionOfSecond = "@region:2";
+inline constexpr const char* kTensor = "@tensor:1";
+
+/// Says what a shell can offer as the option's value: words, or what stands for some, with "|"
+/// between them.
+inline CLI::Option* offer(CLI::Option* option, const std::string& words) {
+  return option->type_name("|" + words);
+}
+
+/// What offer() was told, empty where nothing.
+inline std::string offered(const CLI::Option& option) {
+  const std::string name = option.get_type_name();
+  return name.starts_with('|') ? name.substr(1) : "";
+}
 
 /// `usage` is its names, and what help shows in the place of its value: "-o,--output OUT". One that
 /// collects values may be repeated, and takes one each time.
@@ -38,10 +50,16 @@ CLI::Option* add_option(CLI::App& app, std::string_view usage, T& value, std::st
   return option;
 }
 
+/// For transform(): a number of bytes, as 512MiB.
+inline CLI::Validator size_value() {
+  // Without what CLI11 would add to the type_name().
+  return CLI::Validator(CLI::AsSizeValue(false)).description("");
+}
+
 /// An argument that names a file, or several, and has to be there.
 template <typename T>
 CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string help) {
-  return app.add_option(name, value, std::move(help))->required()->type_name(kFile);
+  return offer(app.add_option(name, value, std::move(help))->required(), kFile);
 }
 
 template <typename T>
@@ -77,7 +95,7 @@ CLI::Option* add_choice(CLI::App& app, std::string_view usage, T& value, const C
                       .value = fmt::format("'{}'", word),
                       .bound = choice_names(choices, ", ")});
   };
-  return add_option(app, usage, choose, std::move(help))->type_name(choice_names(choices, "|"));
+  return offer(add_option(app, usage, choose, std::move(help)), choice_names(choices, "|"));
 }
 
 }  // namespace thalia::cli

@@ -42,9 +42,9 @@ void print_into_device(const std::filesystem::path& path,
 }  // namespace
 
 CLI::Option* add_output(CLI::App& app, const char* value, std::string& path) {
-  return add_option(app, fmt::format("-o,--output {}", value), path,
-                    "Write to this file, whole or not at all")
-      ->type_name(kFile);
+  return offer(add_option(app, fmt::format("-o,--output {}", value), path,
+                          "Write to this file, whole or not at all"),
+               kFile);
 }
 
 void print_into(const std::filesystem::path& path, const Session& session,

@@ -9,38 +9,37 @@
 namespace thalia::cli {
 
 void CommonArguments::declare(CLI::App& app, unsigned takes) {
-  if ((takes & kThreads) != 0) {
+  app.option_defaults()->group("Common");
+  if ((takes & kThreads) != 0)
     add_option(app, "--threads N", threads, "Threads that do the work; 0, the default: one a core");
-  }
   if ((takes & kWait) != 0) app.add_flag("--wait", wait, "Wait for whoever changes the file now");
   if ((takes & kJson) != 0) {
-    app.add_flag("--json", json,
-                 "Print a JSON value, always complete: sizes in bytes, times in seconds, names as "
-                 "they are");
+    app.add_flag(
+        "--json", json,
+        "Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are");
   }
-  if ((takes & kFiles) == 0) return;
-  const auto reading = [](CLI::Option* option) { option->group("Reading"); };
-  reading(
-      app.add_flag("--safe", safe,
-                   "Copy what is read, and map nothing: for files that others change meanwhile, "
-                   "and disks that fail"));
-  // In force for each file that the library opens from now on.
-  const auto limit = [](std::uint64_t bytes) {
-    set_default_allocation_limit(std::max<std::uint64_t>(bytes, 1));
-  };
-  reading(
-      app.add_option_function<std::uint64_t>(
-             "--max-memory", limit,
-             "What a file may take at most, as 512MiB or 4GiB, where it says that it holds more "
-             "than fits its own size and this machine")
-          ->transform(CLI::AsSizeValue(false))
-          ->option_text("SIZE"));
+  app.option_defaults()->group("Reading");
+  if ((takes & kFiles) != 0) {
+    app.add_flag("--safe", safe,
+                 "Copy what is read, and map nothing: for files that others change meanwhile, and "
+                 "disks that fail");
+    // In force for each file that the library opens from now on.
+    const auto limit = [](std::uint64_t bytes) {
+      set_default_allocation_limit(std::max<std::uint64_t>(bytes, 1));
+    };
+    app.add_option_function<std::uint64_t>(
+           "--max-memory", limit,
+           "What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than "
+           "fits its own size and this machine")
+        ->transform(size_value())
+        ->option_text("SIZE");
+  }
   if ((takes & kChains) != kChains) return;
-  reading(add_option(app, "--search FOLDER", search,
-                     "Look here for a base that is not where its delta says; may be repeated")
-              ->type_name(kFolder));
-  reading(app.add_flag("--absolute-bases", absolute_bases,
-                       "Open a base whose delta names it by an absolute path"));
+  offer(add_option(app, "--search FOLDER", search,
+                   "Look here for a base that is not where its delta says; may be repeated"),
+        kFolder);
+  app.add_flag("--absolute-bases", absolute_bases,
+               "Open a base whose delta names it by an absolute path");
 }
 
 }  // namespace thalia::cli

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Writes what docs/thalia.1 and src/cli/thalia.bash say of commands and options.
+
+    tools/documents.py build/src/cli/thalia
+
+It comes from the program's own tree of commands, `thalia help --json`, and stands between two
+marks in each file; the rest of them is written by hand. A test compares. Another shell takes a
+function beside bash(), and a row in PAGES.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BEGIN, END = "made by tools/documents.py {", "} made by tools/documents.py"
+ROFF = str.maketrans({"\\": "\\e", "'": "\\(aq", "-": "\\-", "^": "\\(ha", "~": "\\(ti"})
+OWN_GROUP = "Options"  # of one command; the other groups have several
+
+
+def command_tree(thalia):
+    printed = subprocess.run([thalia, "help", "--json"], check=True, capture_output=True, text=True)
+    return json.loads(printed.stdout)
+
+
+def own_options(command):
+    return [option for option in command["options"] if option["group"] == OWN_GROUP and "--help" not in option["names"]]
+
+
+def shared_options(tree):
+    """{group: {names: (option, the commands that take it)}}, in their order."""
+    groups = {}
+    for command in tree:
+        for option in command["options"]:
+            if option["group"] == OWN_GROUP:
+                continue
+            options = groups.setdefault(option["group"], {})
+            known, takers = options.setdefault(tuple(option["names"]), (option, []))
+            if known["help"] != option["help"]:
+                raise SystemExit(f"{command['name']}: {option['names']} has another help text than elsewhere")
+            takers.append(command["name"])
+    return groups
+
+
+def listed(words):
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def roff(text, values=()):
+    """A line of text: options bold, what stands for a value in italics."""
+    text = text.translate(ROFF)
+    text = re.sub(r"(?<![\w-])(?:\\-){1,2}[a-z](?:\w|\\-)*", r"\\fB\g<0>\\fR", text)
+    for value in sorted(filter(None, set(values)), key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.\\]){re.escape(value)}(?!\w)", r"\\fI\g<0>\\fR", text)
+    return "\\&" + text if text.startswith((".", "\\(aq")) else text
+
+
+def roff_options(options):
+    for option, takers in options:
+        value = option["value"]
+        yield ".TP"
+        yield roff(", ".join(option["names"]) + f" {value}", [value]).strip()
+        yield roff(option["help"], [value] if len(value) > 1 else []) + "."
+        if takers:
+            yield f"Of {listed(takers)}."
+
+
+def manual(tree):
+    """COMMANDS with the options of each, then those of several commands."""
+    yield ".SH COMMANDS"
+    for command in tree:
+        values = re.findall(r"[A-Z]+", command["usage"])
+        usage = roff(f"thalia {command['name']} {command['usage']}".rstrip(), values)
+        yield f'.SS "{usage}"'
+        values = [word for word in values if len(word) > 1]
+        yield from (roff(line, values) for line in command["description"].split("\n"))
+        optional = [one | {"names": [], "value": one["name"]} for one in command["arguments"] if not one["required"]]
+        yield from roff_options((option, None) for option in optional + own_options(command))
+        if groups := [group.upper() for group in shared_options([command])]:
+            yield ".PP"
+            yield f"Also takes options of {listed(groups)} below."
+    for group, options in shared_options(tree).items():
+        everyone = {taker for _, takers in options.values() for taker in takers}
+        yield f'.SH "{group.upper()} OPTIONS"'
+        for option, takers in options.values():
+            yield from roff_options([(option, None if set(takers) == everyone else takers)])
+
+
+def bash(tree):
+    """Options of each command; what can follow each option that takes a value, and each argument."""
+    shared = [option for group in shared_options(tree).values() for option, _ in group.values()]
+    taken = [(f"* {word}", option) for option in shared for word in option["names"]]
+    for command in tree:
+        name = command["name"]
+        taken += [(f"{name} {word}", option) for option in own_options(command) for word in option["names"]]
+        places = enumerate(command["arguments"], 1)
+        taken += [(f"{name} {'+' if argument['several'] else place}", argument) for place, argument in places]
+    yield f"_thalia_commands='{' '.join(command['name'] for command in tree)}'"
+    yield "declare -gA _thalia_options=("
+    for command in tree:
+        names = [name for option in command["options"] for name in option["names"] if name.startswith("--")]
+        yield f"  [{command['name']}]='{' '.join(names)}'"
+    yield ")"
+    yield "declare -gA _thalia_offers=("
+    yield from (f"  ['{key}']='{' '.join(one['offers'])}'" for key, one in taken if one["takes_value"])
+    yield ")"
+
+
+PAGES = {"docs/thalia.1": manual, "src/cli/thalia.bash": bash}
+
+
+def renewed(path, tree):
+    """The file's text, with what stands between the marks made anew."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN + "\n")
+    mark = rest[: rest.index(END)].rpartition("\n")[2]
+    return before + BEGIN + "\n" + "\n".join(PAGES[path](tree)) + "\n" + mark + END + rest.partition(END)[2]
+
+
+def main():
+    tree = command_tree(sys.argv[1])
+    for path in PAGES:
+        (ROOT / path).write_text(renewed(path, tree), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
