@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/async_save.h"
@@ -30,7 +30,7 @@ enum class Memory {
 class Training {
  public:
   Training(const Settings& settings, std::uint64_t bytes, std::uint64_t tensor_bytes)
-      : weights_(normal_f32(bytes)),
+      : weights_(measure::normal_f32(bytes)),
         tensor_bytes_(tensor_bytes),
         parent_(settings.disk),
         folder_(parent_) {
@@ -77,14 +77,14 @@ class Training {
     finish();
     std::filesystem::remove(folder_ / "a.thalia");
     if (is_in_memory(parent_)) return;
-    settle(parent_);
-    touch_free_memory(parent_, payload().size());
+    measure::settle(parent_);
+    measure::touch_free_memory(parent_, payload().size());
   }
 
  private:
   Writer writer() const {
     Writer writer(folder_ / "a.thalia");
-    add_tensors(writer, payload(), DType::f32, tensor_bytes_);
+    measure::add_tensors(writer, payload(), DType::f32, tensor_bytes_);
     return writer;
   }
 
@@ -106,7 +106,7 @@ void add_stall(PairedSuite& suite, const Settings& settings, const std::string& 
           .floor = {floor,
                     [=] {
                       threads == 1 ? copy(training->payload(), *target)
-                                   : copy_all(training->payload(), *target, threads);
+                                   : measure::copy_all(training->payload(), *target, threads);
                     }},
           .bytes = bytes,
           .prepare = [=] {
@@ -123,7 +123,7 @@ void add_loop(PairedSuite& suite, const Settings& settings, const std::string& w
               std::uint64_t bytes) {
   const auto add = [&](const std::string& floor, auto save) {
     suite.add("training, " + std::to_string(kSteps) + " steps, " + what + ", beside " + floor, [=] {
-      const auto training = std::make_shared<Training>(settings, bytes, kTensorBytes);
+      const auto training = std::make_shared<Training>(settings, bytes, measure::kTensorBytes);
       return Comparison{.ours = {std::to_string(kSteps / kStepsPerSave) + " saves in background",
                                  [=] { training->train([&] { training->save_in_background(); }); }},
                         .floor = {floor, [=] { training->train([&] { save(*training); }); }},
@@ -141,10 +141,10 @@ const bool kMeasuresAlone = false;
 void add_subject(const Settings& settings, PairedSuite& suite) {
   const std::uint64_t bytes = settings.bytes();
   const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
-  add_stall(suite, settings, size, bytes, kTensorBytes, Memory::used);
-  add_stall(suite, settings, size + ", first save, reserved", bytes, kTensorBytes,
+  add_stall(suite, settings, size, bytes, measure::kTensorBytes, Memory::used);
+  add_stall(suite, settings, size + ", first save, reserved", bytes, measure::kTensorBytes,
             Memory::reserved);
-  add_stall(suite, settings, size + ", first save, not reserved", bytes, kTensorBytes,
+  add_stall(suite, settings, size + ", first save, not reserved", bytes, measure::kTensorBytes,
             Memory::fresh);
   const std::uint64_t count = settings.at_most(100'000, 100);
   add_stall(suite, settings, std::to_string(count) + " tensors of 4 KiB", count * 4096, 4096,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/brain_checkpoint.h"
@@ -24,9 +24,9 @@ constexpr std::uint32_t kRecurrentSynapses = 40;  // of a neuron, sparse
 struct Brain {
   explicit Brain(std::uint64_t neurons) {
     const auto n = static_cast<std::uint32_t>(neurons / kRegions);
-    weights = normal_f32(std::uint64_t{n} * kInputs * sizeof(float));
-    values = normal_f32(std::uint64_t{n} * kRecurrentSynapses * sizeof(float));
-    vector = normal_f32(std::uint64_t{n} * sizeof(float));
+    weights = measure::normal_f32(std::uint64_t{n} * kInputs * sizeof(float));
+    values = measure::normal_f32(std::uint64_t{n} * kRecurrentSynapses * sizeof(float));
+    vector = measure::normal_f32(std::uint64_t{n} * sizeof(float));
     const std::uint32_t synapses = std::min(kRecurrentSynapses, n);
     for (std::uint32_t row = 0; row <= n; ++row) row_pointers.push_back(row * synapses);
     for (std::uint32_t row = 0; row < n; ++row) {
@@ -74,7 +74,7 @@ struct Saved {
       : folder(settings.disk), path(folder / "brain.thalia"), brain(neurons_of(settings)) {
     bytes = BrainCheckpoint::save(brain.state, path, {.save = {.durability = Durability::none}})
                 .file_bytes;
-    settle(settings.disk);
+    measure::settle(settings.disk);
     target.resize(bytes);
   }
   ScratchFolder folder;
@@ -92,15 +92,15 @@ Comparison of_save(const Settings& settings, const std::string& name, BrainSaveO
   options.save.durability = Durability::none;
   const std::uint64_t bytes = BrainCheckpoint::save(brain->state, path, options).payload_bytes;
   options.save.durability = Durability::full;
-  const auto same = std::make_shared<PageAligned>(bytes / 4096 * 4096);
-  copy_all(as_byte_span(normal_f32(same->bytes().size())), same->bytes(), 0);
+  const auto same = std::make_shared<measure::PageMemory>(bytes / 4096 * 4096);
+  measure::copy_all(as_byte_span(measure::normal_f32(same->bytes().size())), same->bytes(), 0);
   return {
       .ours = {"save, synced", [=] { BrainCheckpoint::save(brain->state, path, options); }},
       .floor = {"direct writes of as many bytes, fsync", [=] { write_file_direct(raw, *same); }},
       .prepare = [=, keep = folder] {
         std::filesystem::remove(path);
         std::filesystem::remove(raw);
-        settle(settings.disk);
+        measure::settle(settings.disk);
       }};
 }
 

@@ -5,14 +5,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "samples.h"
+#include "measure/samples.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
 
 namespace {
 
 using namespace thalia;
-using thalia::bench::normal_f32;
+using thalia::measure::normal_f32;
 
 constexpr std::uint32_t kInputs = 400;
 constexpr std::uint64_t kPruned = 20;  // one weight in so many is left

@@ -9,7 +9,7 @@
 #include "codec/float/conversion.h"
 #include "codec_peers.h"
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "subject.h"
 #include "thalia/safetensors.h"
 
@@ -25,7 +25,7 @@ struct Weights {
 };
 
 std::vector<std::byte> normal(DType dtype, std::uint64_t bytes) {
-  const auto weights = normal_f32(bytes * 4 / (dtype_bits(dtype) / 8));
+  const auto weights = measure::normal_f32(bytes * 4 / (dtype_bits(dtype) / 8));
   std::vector<std::byte> out(bytes);
   codec::convert_elements(DType::f32, dtype, as_byte_span(weights), out);
   return out;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/checkpoint_compressor.h"
@@ -37,7 +37,7 @@ std::shared_ptr<const Weights> normal_weights(DType dtype, std::uint64_t size) {
     const ByteSpan bytes = as_byte_span(values);
     out->bytes.assign(bytes.begin(), bytes.end());
   };
-  dtype == DType::f32 ? take(normal_f32(size)) : take(normal_bf16(size));
+  dtype == DType::f32 ? take(measure::normal_f32(size)) : take(measure::normal_bf16(size));
   return out;
 }
 
@@ -56,7 +56,7 @@ class Files {
       return static_cast<double>(std::filesystem::file_size(path(c)));
     };
     ratio_ = size(Codec::store) / size(codec_);
-    settle(parent_);
+    measure::settle(parent_);
   }
 
   Side save(Codec codec, Durability durability) const {
@@ -83,8 +83,8 @@ class Files {
     std::filesystem::remove(path(Codec::store));
     std::filesystem::remove(path(codec_));
     if (is_in_memory(parent_)) return;
-    settle(parent_);
-    touch_free_memory(parent_, bytes());
+    measure::settle(parent_);
+    measure::touch_free_memory(parent_, bytes());
   }
   void drop() const {
     drop_from_cache(path(Codec::store));
@@ -103,7 +103,7 @@ class Files {
     return text.str();
   }
   void save_as(Codec codec, Durability durability) const {
-    bench::save(path(codec), weights_->bytes, weights_->dtype, kTensorBytes,
+    bench::save(path(codec), weights_->bytes, weights_->dtype, measure::kTensorBytes,
                 {.compression = {.codec = codec, .level = codec == Codec::zstd ? 1 : 0},
                  .durability = durability});
   }
@@ -155,7 +155,7 @@ Checkpoint checkpoint_of(const Weights& weights) {
   Checkpoint checkpoint;
   const std::uint64_t width = dtype_bits(weights.dtype) / 8;
   for (ByteSpan left = weights.bytes; !left.empty();) {
-    const ByteSpan part = left.first(std::min<std::size_t>(left.size(), kTensorBytes));
+    const ByteSpan part = left.first(std::min<std::size_t>(left.size(), measure::kTensorBytes));
     left = left.subspan(part.size());
     checkpoint.tensors["tensor_" + std::to_string(checkpoint.tensors.size())] =
         Tensor::borrow(weights.dtype, {part.size() / width}, part);

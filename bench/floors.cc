@@ -9,22 +9,23 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <new>
+#include <string>
 #include <system_error>
 
-#include "base/parallel.h"
 #include "integrity/content_hash.h"
 #include "io/unique_fd.h"
 #include "io/uring.h"
 #include "paired.h"
+#include "thalia/error.h"
 
 namespace thalia::bench {
 namespace {
 
+using measure::for_each_run;
+using measure::kPageBytes;
+
 constexpr std::size_t kCallBytes = 1 << 20;
-constexpr std::size_t kCopyBytes = 4 << 20;
 constexpr std::size_t kEarlyBytes = 8 << 20;
-constexpr std::size_t kPageBytes = 4096;
 constexpr unsigned kDirectCalls = 16;
 
 [[noreturn]] void fail(const char* call, const std::filesystem::path& path) {
@@ -37,9 +38,24 @@ io::UniqueFd open_file(const std::filesystem::path& path, int flags) {
   return fd;
 }
 
+Skipped no_direct(const std::filesystem::path& path) {
+  return Skipped(path.string() + ": the file system has no O_DIRECT");
+}
+
+// Says it as a comparison that the machine cannot run where that is why `run` fails.
+template <typename Run>
+void skipping_denied(const std::filesystem::path& path, Run run) {
+  try {
+    run();
+  } catch (const IoError& error) {
+    if (error.errno_value() == EINVAL) throw no_direct(path);
+    throw;
+  }
+}
+
 io::UniqueFd open_direct(const std::filesystem::path& path, int flags) {
   io::UniqueFd fd(::open(path.c_str(), flags | O_DIRECT | O_CLOEXEC, 0666));
-  if (!fd && errno == EINVAL) throw Skipped(path.string() + ": the file system has no O_DIRECT");
+  if (!fd && errno == EINVAL) throw no_direct(path);
   if (!fd) fail("open", path);
   return fd;
 }
@@ -56,13 +72,6 @@ void read_at(int fd, std::size_t offset, MutableByteSpan out, const std::filesys
     fail("pread", path);
 }
 
-// Calls job(begin, length) for each run of `step` bytes of `size`.
-template <typename Job>
-void for_each_run(std::size_t size, std::size_t step, unsigned threads, Job job) {
-  parallel_for((size + step - 1) / step, threads,
-               [&](std::size_t i) { job(i * step, std::min(step, size - i * step)); });
-}
-
 // The compiler must believe that somebody looks.
 template <typename T>
 void keep(const T& value) {
@@ -74,12 +83,6 @@ void keep(const T& value) {
 void copy(ByteSpan from, MutableByteSpan to) {
   std::memcpy(to.data(), from.data(), from.size());
   keep(to.data());
-}
-
-void copy_all(ByteSpan from, MutableByteSpan to, unsigned threads) {
-  for_each_run(from.size(), kCopyBytes, threads, [&](std::size_t begin, std::size_t length) {
-    copy(from.subspan(begin, length), to.subspan(begin, length));
-  });
 }
 
 void read_all(ByteSpan bytes, unsigned threads) {
@@ -130,39 +133,12 @@ void read_file(const std::filesystem::path& path, MutableByteSpan out, unsigned 
   });
 }
 
-PageAligned::PageAligned(std::size_t size)
-    : memory_(static_cast<std::byte*>(
-          std::aligned_alloc(kPageBytes, (size + kPageBytes - 1) / kPageBytes * kPageBytes))),
-      size_(size) {
-  if (!memory_) throw std::bad_alloc();
-  std::memset(memory_.get(), 0, size);
+void write_file_direct(const std::filesystem::path& path, const measure::PageMemory& memory) {
+  skipping_denied(path, [&] { measure::write_raw(path, memory.bytes(), true); });
 }
 
-PageAligned::PageAligned(ByteSpan contents) : PageAligned(contents.size()) {
-  copy(contents, bytes());
-}
-
-void write_file_direct(const std::filesystem::path& path, const PageAligned& memory) {
-  const io::UniqueFd fd = open_direct(path, O_WRONLY | O_CREAT | O_TRUNC);
-  const ByteSpan bytes = memory.bytes();
-  // Into reserved space, so that the writes need not wait for each other.
-  if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes.size()));
-      error != 0) {
-    errno = error;
-    fail("posix_fallocate", path);
-  }
-  for_each_run(bytes.size(), kCallBytes, kDirectCalls, [&](std::size_t begin, std::size_t length) {
-    write_at(fd.get(), begin, bytes.subspan(begin, length), path);
-  });
-  if (::fsync(fd.get()) != 0) fail("fsync", path);
-}
-
-void read_file_direct(const std::filesystem::path& path, const PageAligned& memory) {
-  const io::UniqueFd fd = open_direct(path, O_RDONLY);
-  const MutableByteSpan out = memory.bytes();
-  for_each_run(out.size(), kCallBytes, kDirectCalls, [&](std::size_t begin, std::size_t length) {
-    read_at(fd.get(), begin, out.subspan(begin, length), path);
-  });
+void read_file_direct(const std::filesystem::path& path, const measure::PageMemory& memory) {
+  skipping_denied(path, [&] { measure::read_raw(path, memory.bytes(), true); });
 }
 
 void read_file_ring(const std::filesystem::path& path, MutableByteSpan out) {
@@ -197,36 +173,10 @@ RawMapping::~RawMapping() {
 }
 
 void drop_from_cache(const std::filesystem::path& path) {
-  {
-    const io::UniqueFd fd = open_file(path, O_RDWR);
-    if (::fsync(fd.get()) != 0) fail("fsync", path);
-    if (const int error = ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED); error != 0) {
-      errno = error;
-      fail("posix_fadvise", path);
-    }
-  }
-  const RawMapping mapping(path);
-  std::vector<unsigned char> resident((mapping.bytes().size() + kPageBytes - 1) / kPageBytes);
-  if (::mincore(const_cast<std::byte*>(mapping.bytes().data()), mapping.bytes().size(),
-                resident.data()) != 0)
-    fail("mincore", path);
-  const auto left = std::count_if(resident.begin(), resident.end(),
-                                  [](unsigned char page) { return (page & 1) != 0; });
-  if (left != 0)
-    throw Skipped(std::to_string(left) + " of " + std::to_string(resident.size()) +
+  if (const std::size_t left = measure::drop_from_cache(path); left != 0) {
+    throw Skipped(std::to_string(left) +
                   " pages stay in the cache: this folder cannot be read cold");
-}
-
-void touch_free_memory(const std::filesystem::path& folder, std::uint64_t bytes) {
-  const io::UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-  if (!fd) fail("open", folder);
-  const std::vector<std::byte> zeros(kCallBytes);
-  for (std::uint64_t at = 0; at < bytes; at += kCallBytes) write_at(fd.get(), at, zeros, folder);
-}
-
-void settle(const std::filesystem::path& folder) {
-  const io::UniqueFd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
-  if (::syncfs(fd.get()) != 0) fail("syncfs", folder);
+  }
 }
 
 }  // namespace thalia::bench

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/reader.h"
@@ -14,9 +14,9 @@ namespace {
 struct File {
   File(const std::filesystem::path& parent, std::uint64_t bytes)
       : folder(parent), path(folder / "load.thalia"), target(bytes) {
-    const auto weights = normal_bf16(bytes);
+    const auto weights = measure::normal_bf16(bytes);
     save(path, as_byte_span(weights), DType::bf16);
-    settle(parent);
+    measure::settle(parent);
   }
 
   Side views(const char* name, Verification verification, void (*use)(ByteSpan)) const {
@@ -46,7 +46,7 @@ struct File {
     return {name, [=, this] { read_file(path, target, threads); }};
   }
   Side direct_read() {
-    const auto memory = std::make_shared<PageAligned>(target.size());
+    const auto memory = std::make_shared<measure::PageMemory>(target.size());
     return {"O_DIRECT pread, 16 at a time", [=, this] { read_file_direct(path, *memory); }};
   }
   Side memory_copy() {

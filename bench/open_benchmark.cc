@@ -35,7 +35,7 @@ class Files {
     const RegionId model = one.add_region({.name = "model"});
     RegionId group{};
     for (std::uint64_t i = 0; i < count; ++i) {
-      const TensorSpec spec{.name = tensor_name(i), .shape = {kTensorElements}};
+      const TensorSpec spec{.name = measure::tensor_name(i), .shape = {kTensorElements}};
       if (i % kTensorsOfRegion == 0) group = many.add_region({.name = region_name(i)});
       one.add_tensor(model, spec, payload);
       many.add_tensor(group, spec, payload);
@@ -44,11 +44,11 @@ class Files {
     one.commit();
     many.commit();
     save_safetensors(safetensors(), std::move(tensors), std::nullopt, Durability::none);
-    settle(settings.disk);
+    measure::settle(settings.disk);
     // All over the file, in an order that no cache foresees.
     for (std::uint64_t i = 0; i < wanted_.size(); ++i) {
       const std::uint64_t tensor = (i * 2654435761u + 1) % count;
-      wanted_[i] = {region_name(tensor), tensor_name(tensor)};
+      wanted_[i] = {region_name(tensor), measure::tensor_name(tensor)};
     }
   }
 

@@ -11,9 +11,13 @@
 
 #include "base/stopwatch.h"
 #include "json/writer.h"
+#include "measure/spread.h"
 
 namespace thalia::bench {
 namespace {
+
+using measure::Spread;
+using measure::spread_of;
 
 // A sample shorter than this is repeated, where nothing has to be prepared between two runs.
 constexpr double kShortestSample = 0.02;
@@ -50,12 +54,6 @@ Sample sample_of(const Side& side, std::uint64_t runs) {
   const double taken = watch.seconds();
   const auto count = static_cast<double>(runs);
   return {taken / count, (cpu_seconds() - cpu_start) / count};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 template <typename Of>
@@ -123,14 +121,15 @@ void print(const Outcome& outcome) {
   if (!outcome.skipped.empty()) {
     std::printf("    SKIPPED: %s\n", outcome.skipped.c_str());
   } else {
-    const auto ratios = each(outcome, ratio_of);
-    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-    const double ours = median(each(outcome, [](const Pair& pair) { return pair.ours.seconds; }));
-    const double floor = median(each(outcome, [](const Pair& pair) { return pair.floor.seconds; }));
+    const Spread ratios = spread_of(each(outcome, ratio_of));
+    const double ours =
+        spread_of(each(outcome, [](const Pair& pair) { return pair.ours.seconds; })).median;
+    const double floor =
+        spread_of(each(outcome, [](const Pair& pair) { return pair.floor.seconds; })).median;
     std::printf("    %-38s %12s\n", outcome.ours.c_str(), rate(ours, outcome.bytes).c_str());
     std::printf("    %-38s %12s   ratio %.3g (%.3g to %.3g), of CPU time %.3g\n",
-                outcome.floor.c_str(), rate(floor, outcome.bytes).c_str(), median(ratios), *least,
-                *most, median(each(outcome, cpu_ratio_of)));
+                outcome.floor.c_str(), rate(floor, outcome.bytes).c_str(), ratios.median,
+                ratios.least, ratios.most, spread_of(each(outcome, cpu_ratio_of)).median);
   }
   std::fflush(stdout);
 }
@@ -147,15 +146,14 @@ void write_json(const std::string& path, const Facts& facts, const std::vector<O
       json.member("skipped", outcome.skipped).end_object();
       continue;
     }
-    const auto ratios = each(outcome, ratio_of);
-    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+    const Spread ratios = spread_of(each(outcome, ratio_of));
     json.member("ours", outcome.ours)
         .member("floor", outcome.floor)
         .member("bytes", outcome.bytes)
-        .member("median", median(ratios))
-        .member("min", *least)
-        .member("max", *most)
-        .member("cpu_median", median(each(outcome, cpu_ratio_of)))
+        .member("median", ratios.median)
+        .member("min", ratios.least)
+        .member("max", ratios.most)
+        .member("cpu_median", spread_of(each(outcome, cpu_ratio_of)).median)
         .key("pairs")
         .begin_array();
     for (const Pair& pair : outcome.pairs)

@@ -154,13 +154,13 @@ class PeerSide {
     return 0;
   }
   double settle(Words& words) {
-    bench::settle(word(words));
+    measure::settle(word(words));
     return 0;
   }
 
   double touch(Words& words) {
     const std::string folder = word(words);
-    touch_free_memory(folder, number(words));
+    measure::touch_free_memory(folder, number(words));
     return 0;
   }
 

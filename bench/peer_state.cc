@@ -7,7 +7,7 @@
 
 #include "base/stopwatch.h"
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -21,7 +21,7 @@ void make_files_of(ByteSpan payload, DType dtype, std::uint64_t tensor_bytes,
   if (!thalia.empty()) bench::save(thalia, payload, dtype, tensor_bytes);
   std::vector<SafetensorsTensor> tensors;
   for (std::uint64_t at = 0; at < payload.size(); at += tensor_bytes) {
-    tensors.push_back({.name = tensor_name(at / tensor_bytes),
+    tensors.push_back({.name = measure::tensor_name(at / tensor_bytes),
                        .dtype = dtype,
                        .shape = {tensor_bytes * 8 / dtype_bits(dtype)},
                        .bytes = payload.subspan(at, tensor_bytes)});
@@ -34,10 +34,10 @@ void make_files_of(ByteSpan payload, DType dtype, std::uint64_t tensor_bytes,
 void make_files(DType dtype, std::uint64_t count, std::uint64_t tensor_bytes,
                 const std::filesystem::path& safetensors, const std::filesystem::path& thalia) {
   if (dtype == DType::f32) {
-    const auto weights = normal_f32(count * tensor_bytes);
+    const auto weights = measure::normal_f32(count * tensor_bytes);
     make_files_of(as_byte_span(weights), dtype, tensor_bytes, safetensors, thalia);
   } else {
-    const auto weights = normal_bf16(count * tensor_bytes);
+    const auto weights = measure::normal_bf16(count * tensor_bytes);
     make_files_of(as_byte_span(weights), dtype, tensor_bytes, safetensors, thalia);
   }
 }

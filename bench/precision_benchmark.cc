@@ -9,7 +9,7 @@
 #include "codec/float/conversion.h"
 #include "codec/float/loss.h"
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "subject.h"
 
 namespace thalia::bench {
@@ -30,7 +30,7 @@ std::string_view set_name(InstructionSet set) {
 
 struct Arrays {
   Arrays(Pair types, std::uint64_t bytes) : pair(types), in(bytes), copied(bytes) {
-    const auto weights = normal_f32(bytes * 4 / element_bytes(pair.from));
+    const auto weights = measure::normal_f32(bytes * 4 / element_bytes(pair.from));
     codec::convert_elements(DType::f32, pair.from, as_byte_span(weights), in);
     out.resize(bytes / element_bytes(pair.from) * element_bytes(pair.to));
   }

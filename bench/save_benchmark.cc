@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 
@@ -30,8 +30,9 @@ struct Work {
 
   ByteSpan payload() const { return as_byte_span(*weights); }
 
-  Side ours(Hashing hashing, Durability durability, std::uint64_t tensor_bytes = kTensorBytes,
-            const std::string& what = "save", IoMode io = IoMode::automatic) const {
+  Side ours(Hashing hashing, Durability durability,
+            std::uint64_t tensor_bytes = measure::kTensorBytes, const std::string& what = "save",
+            IoMode io = IoMode::automatic) const {
     const SaveOptions options{
         .checksum = hashing.checksum, .leaves = hashing.leaves, .durability = durability, .io = io};
     return {what + ", " + hashing.name,
@@ -41,7 +42,7 @@ struct Work {
     return {name, [=, this] { write_file(folder / "b.raw", payload(), sync, threads); }};
   }
   Side direct_write() const {
-    const auto memory = std::make_shared<PageAligned>(payload());
+    const auto memory = std::make_shared<measure::PageMemory>(payload());
     return {"O_DIRECT pwrite, 16 at a time, fsync",
             [=, this] { write_file_direct(folder / "b.raw", *memory); }};
   }
@@ -56,8 +57,8 @@ struct Work {
     std::filesystem::remove(folder / "a.thalia");
     std::filesystem::remove(folder / "b.raw");
     if (is_in_memory(parent)) return;
-    settle(parent);
-    touch_free_memory(parent, payload().size());
+    measure::settle(parent);
+    measure::touch_free_memory(parent, payload().size());
   }
 
   ScratchFolder folder;
@@ -110,8 +111,8 @@ void add_on_disk(PairedSuite& suite, const std::string& size,
       [](const Work& w) { return std::pair(w.ours(kXxh3, Durability::full), w.direct_write()); });
   add(suite, "on disk, synced, " + size + ", direct beside buffered", work, [](const Work& w) {
     return std::pair(w.ours(kXxh3, Durability::full),
-                     w.ours(kXxh3, Durability::full, kTensorBytes, "save through the page cache",
-                            IoMode::buffered));
+                     w.ours(kXxh3, Durability::full, measure::kTensorBytes,
+                            "save through the page cache", IoMode::buffered));
   });
 }
 
@@ -119,7 +120,8 @@ void add_on_disk(PairedSuite& suite, const std::string& size,
 void add_small_tensors(PairedSuite& suite, const Settings& settings) {
   constexpr std::uint64_t kSmallBytes = 4096;
   const std::uint64_t count = settings.at_most(100'000, 100);
-  const auto weights = std::make_shared<std::vector<float>>(normal_f32(count * kSmallBytes));
+  const auto weights =
+      std::make_shared<std::vector<float>>(measure::normal_f32(count * kSmallBytes));
   const auto work = std::make_shared<const Work>(settings.memory, weights);
   const std::string name = "in memory, " + std::to_string(count) + " tensors of 4 KiB, ";
   add(suite, name + "beside one large", work, [=](const Work& w) {
@@ -136,7 +138,7 @@ void add_small_tensors(PairedSuite& suite, const Settings& settings) {
 const bool kMeasuresAlone = false;
 
 void add_subject(const Settings& settings, PairedSuite& suite) {
-  const auto weights = std::make_shared<std::vector<float>>(normal_f32(settings.bytes()));
+  const auto weights = std::make_shared<std::vector<float>>(measure::normal_f32(settings.bytes()));
   const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
   add_in_memory(suite, size, std::make_shared<const Work>(settings.memory, weights));
   add_small_tensors(suite, settings);

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/reader.h"
@@ -18,10 +18,10 @@ constexpr Verification kOn = Verification::on_first_touch;
 struct File {
   File(const Settings& settings, const SaveOptions& options)
       : folder(settings.disk), path(folder / "stream.thalia"), target(settings.bytes() + kSlack) {
-    const auto weights = normal_bf16(settings.bytes());
+    const auto weights = measure::normal_bf16(settings.bytes());
     payload_bytes = as_byte_span(weights).size();
-    save(path, as_byte_span(weights), DType::bf16, kTensorBytes, options);
-    settle(settings.disk);
+    save(path, as_byte_span(weights), DType::bf16, measure::kTensorBytes, options);
+    measure::settle(settings.disk);
   }
 
   // Tensors one behind the other from `shift` on.
@@ -81,7 +81,7 @@ struct File {
 
   ScratchFolder folder;
   std::filesystem::path path;
-  PageAligned target;
+  measure::PageMemory target;
   std::size_t payload_bytes = 0;
 };
 

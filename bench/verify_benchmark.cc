@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/reader.h"
@@ -16,9 +16,9 @@ namespace {
 struct File {
   File(const Settings& settings, std::uint64_t bytes, const SaveOptions& options)
       : folder(settings.disk), path(folder / "verify.thalia") {
-    const auto weights = normal_f32(bytes);
-    save(path, as_byte_span(weights), DType::f32, kTensorBytes, options);
-    settle(settings.disk);
+    const auto weights = measure::normal_f32(bytes);
+    save(path, as_byte_span(weights), DType::f32, measure::kTensorBytes, options);
+    measure::settle(settings.disk);
     raw.emplace(path);
     touch_pages(raw->bytes());
   }

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "floors.h"
-#include "samples.h"
+#include "measure/samples.h"
 #include "scratch.h"
 #include "subject.h"
 #include "thalia/reader.h"
@@ -43,15 +43,16 @@ class File {
  public:
   File(const Settings& settings, Verification verification) : folder_(settings.disk) {
     const std::uint64_t rows = settings.at_most(4096, 64);
-    const auto large = normal_f32(rows * kColumns * sizeof(float));
+    const auto large = measure::normal_f32(rows * kColumns * sizeof(float));
     const std::vector<float> small(16);
     Writer writer(path(), {.durability = Durability::none});
     const RegionId region = writer.add_region({.name = "model"});
     writer.add_tensor(region, {.name = "large", .shape = {rows, kColumns}}, as_byte_span(large));
     for (std::uint64_t i = 0; i < settings.at_most(1'000, 100); ++i)
-      writer.add_tensor(region, {.name = tensor_name(i), .shape = {16}}, as_byte_span(small));
+      writer.add_tensor(region, {.name = measure::tensor_name(i), .shape = {16}},
+                        as_byte_span(small));
     writer.commit();
-    settle(settings.disk);
+    measure::settle(settings.disk);
     reader.emplace(Reader::open(path(), {.verification = verification}));
     tensor.emplace(reader->region("model").at("large"));
     touch_pages(tensor->bytes());

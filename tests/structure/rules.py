@@ -86,10 +86,11 @@ PUBLIC_PLACES = {
     "thalia.h": "interop",
 }
 
-# Folders that see the public headers and their own files only; the program also writes JSON as the
-# library does.
-USERS_OF_THE_LIBRARY = ("src/cli", "examples")
-LENT_TO_THE_PROGRAM = ("json/writer.h",)
+# Folders that see the public headers and their own files only, beside what is lent to them. What the
+# program and bench/ measure with, src/measure, is open to both.
+USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "examples")
+SEEN_BY_USERS = {"src/cli": {"cli", "measure"}, "src/measure": {"measure"}, "examples": set()}
+LENT = {"src/cli": ("json/writer.h",), "src/measure": ("base/parallel.h",)}
 EXAMPLE_FOLDERS = ("spiking", "demo")
 
 # Where a library's headers may appear: the beginnings of paths. No other library is known.
@@ -116,13 +117,13 @@ OPERATING_SYSTEM = re.compile(
     r"(sys|linux|asm)/\w+\.h"
     r"|(dirent|dlfcn|errno|fcntl|malloc|poll|pthread|sched|signal|spawn|stdlib|termios|unistd)\.h"
 )
-OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "examples/", "tests/", "bench/")
+OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "src/measure/", "examples/", "tests/", "bench/")
 
 # What one place does for all: (pattern, beginnings of the paths that may, what others do instead).
 CALLS = (
     (
         r"(?:std::filesystem|\bfs)::(?!path\b)\w+",
-        ("src/io/", "src/cli/command/bench_device."),
+        ("src/io/", "src/measure/"),
         "thalia/paths.h asks the file system, and its errors are IoErrors",
     ),
     (
@@ -132,7 +133,7 @@ CALLS = (
     ),
     (
         r"\bO_CREAT\b|std::ofstream|\bfopen\(|::rename(?:at2?)?\(|std::rename",
-        ("src/io/", "src/cli/command/bench_device."),
+        ("src/io/", "src/measure/"),
         "thalia/output_file.h writes files",
     ),
     (
@@ -193,11 +194,9 @@ def _check_quoted(path, name):
     if path.startswith("include/") and not is_public:
         return "a public header includes public headers only, as thalia/NAME.h"
     if path.startswith(USERS_OF_THE_LIBRARY):
-        if path.startswith("src/cli") and name in LENT_TO_THE_PROGRAM:
-            return None
-        folder = name.split("/")[0]
-        is_private = folder in LAYERS or (folder == "cli" and path.startswith("examples/"))
-        if is_public or not is_private:
+        user = next(user for user in USERS_OF_THE_LIBRARY if path.startswith(user))
+        private = (set(LAYERS) | {"cli", "measure"}) - SEEN_BY_USERS[user]
+        if is_public or name in LENT.get(user, ()) or name.split("/")[0] not in private:
             return None
         return "the program and the examples include public headers and their own files only"
     layer = _layer_of(path)

@@ -97,6 +97,12 @@ class BrokenTrees(unittest.TestCase):
             self.refuses(user, '"base/fail.h"')
             self.accepts(user, '"thalia/thalia.h"')
         self.accepts("src/cli/ls.cc", '"cli/print.h"')
+        self.accepts("src/cli/bench.cc", '"measure/disk.h"')
+        self.refuses("src/cli/bench.cc", '"base/parallel.h"')
+        self.accepts("src/measure/memory.cc", '"base/parallel.h"')
+        self.refuses("src/measure/memory.cc", '"cli/print.h"')
+        self.refuses("src/io/file.cc", '"measure/disk.h"')
+        self.refuses("examples/spiking/main.cc", '"measure/disk.h"')
         self.accepts("examples/demo/main.cc", '"spiking/network.h"')
         self.refuses("examples/demo/main.cc", '"cli/print.h"')
 

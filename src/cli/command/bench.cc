@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/command/bench_device.h"
 #include "cli/command/command.h"
 #include "cli/print/bench_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
+#include "measure/disk.h"
+#include "measure/memory.h"
+#include "measure/payload.h"
+#include "measure/samples.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
@@ -26,7 +29,6 @@
 namespace thalia::cli {
 namespace {
 
-constexpr std::uint64_t kTensorBytes = 16 << 20;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
 constexpr const char* kMemoryCopy = "memory copy";
 constexpr const char* kRawWrite = "raw write, fsync";
@@ -78,7 +80,9 @@ class Bench {
         target_(bytes_),
         saver_({.snapshot_threads = session_.common.threads}),
         bar_("bench") {
-    fill_with_weights(weights_.bytes(), session_.common.threads);
+    const MutableByteSpan weights = weights_.bytes();
+    measure::fill_normal({reinterpret_cast<float*>(weights.data()), weights.size() / sizeof(float)},
+                         session_.common.threads);
     saver_.reserve(bytes_);
     declare();
     saver_.wait_until_reserved();
@@ -122,13 +126,13 @@ class Bench {
   };
 
   void declare() {
-    const bool direct = folder_.allows_direct();
+    const bool direct = measure::allows_direct(folder_.path());
     const std::string denied = direct ? "" : "through the page cache: O_DIRECT is denied here";
     writes_ = {
         {{kMemoryCopy, "", ""},
-         [this] { copy_memory(weights_.bytes(), target_.bytes(), session_.common.threads); }},
+         [this] { measure::copy_all(weights_.bytes(), target_.bytes(), session_.common.threads); }},
         {{kRawWrite, "", denied},
-         [this, direct] { write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
+         [this, direct] { measure::write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
         {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
         {{"save, durable, lz4", kRawWrite, ""},
          [this] {
@@ -158,7 +162,7 @@ class Bench {
     };
     reads_ = {
         {{kRawRead, "", denied},
-         [this, direct] { read_raw(file(), target_.bytes(), direct, stop_); },
+         [this, direct] { measure::read_raw(file(), target_.bytes(), direct, stop_); },
          Cache::cold},
         {{"load, cold, stream, verified", kRawRead, ""}, [this] { stream(); }, Cache::cold},
         {{"load, cold, verified", kRawRead, ""}, [this] { load(); }, Cache::cold},
@@ -169,7 +173,7 @@ class Bench {
 
   void run_group(std::vector<Step>& group, bool backwards) {
     const auto measured = [&](Step& step) {
-      throw_if_stopped(stop_);
+      measure::throw_if_stopped(stop_);
       prepare(step);
       if (step.row.note == kPagesStay) return;
       const auto start = std::chrono::steady_clock::now();
@@ -196,13 +200,13 @@ class Bench {
     if (writes) {
       remove_file(folder_ / "raw");
       remove_file(file());
-      folder_.settle();
+      measure::settle(folder_.path());
     } else if (step.cache == Cache::cold) {
-      if (!drop_from_cache(file())) step.row.note = kPagesStay;
+      if (measure::drop_from_cache(file()) != 0) step.row.note = kPagesStay;
     } else {
-      read_raw(file(), target_.bytes(), false, stop_);
+      measure::read_raw(file(), target_.bytes(), false, stop_);
     }
-    folder_.touch_free_memory(bytes_);
+    measure::touch_free_memory(folder_.path(), bytes_);
   }
 
   // What the reads read, whatever was written last.
@@ -210,7 +214,7 @@ class Bench {
     remove_file(folder_ / "raw");
     remove_file(file());
     save({.durability = Durability::full});
-    folder_.settle();
+    measure::settle(folder_.path());
   }
 
   void save(const SaveOptions& options) { writer(options).commit(); }
@@ -219,16 +223,7 @@ class Bench {
     options.work.threads = session_.common.threads;
     options.work.cancel = stop_;
     Writer writer(file(), options);
-    const RegionId region = writer.add_region({.name = "model"});
-    const ByteSpan weights = weights_.bytes();
-    for (std::uint64_t at = 0; at < bytes_; at += kTensorBytes) {
-      const ByteSpan part = weights.subspan(at, std::min(kTensorBytes, bytes_ - at));
-      writer.add_tensor(region,
-                        {.name = fmt::format("layers.{}", at / kTensorBytes),
-                         .dtype = DType::f32,
-                         .shape = {part.size() / sizeof(float)}},
-                        part);
-    }
+    measure::add_tensors(writer, weights_.bytes(), DType::f32);
     return writer;
   }
 
@@ -239,7 +234,7 @@ class Bench {
     const RegionView region = reader.region("model");
     MutableByteSpan out = target_.bytes();
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-      throw_if_stopped(stop_);
+      measure::throw_if_stopped(stop_);
       const TensorView tensor = region.tensor(i);
       tensor.read(out.first(tensor.logical_bytes()));
       out = out.subspan(tensor.logical_bytes());
@@ -277,10 +272,10 @@ class Bench {
   BenchArguments arguments_;
   Session session_;
   std::stop_token stop_;
-  BenchFolder folder_;
+  measure::ScratchFolder folder_;
   std::uint64_t bytes_;  ///< of the state: whole pages
-  PageMemory weights_;
-  PageMemory target_;
+  measure::PageMemory weights_;
+  measure::PageMemory target_;
   AsyncSaver saver_;
   std::optional<SaveHandle> background_;
   ProgressBar bar_;

@@ -7,9 +7,13 @@
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
 #include "json/writer.h"
+#include "measure/spread.h"
 
 namespace thalia::cli {
 namespace {
+
+using measure::Spread;
+using measure::spread_of;
 
 Spread rates(const BenchReport& report, const BenchRow& row) {
   std::vector<double> values;
@@ -38,14 +42,6 @@ void add_json(JsonWriter& json, std::string_view name, const Spread& spread) {
 }
 
 }  // namespace
-
-Spread spread_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {median, values.front(), values.back()};
-}
 
 void print_text(Output& out, const BenchReport& report) {
   out.print("{} of f32 weights in {}, {}, {}; medians and ranges\n\n", human_bytes(report.bytes),

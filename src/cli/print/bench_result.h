@@ -25,12 +25,6 @@ struct BenchReport {
   std::vector<BenchRow> rows;
 };
 
-struct Spread {
-  double median = 0, least = 0, most = 0;
-};
-/// values is not empty.
-Spread spread_of(std::vector<double> values);
-
 void print_text(Output& out, const BenchReport& report);
 std::string as_json(const BenchReport& report);
 

@@ -1,4 +1,4 @@
-#include "samples.h"
+#include "measure/samples.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 
-namespace thalia::bench {
+namespace thalia::measure {
 namespace {
 
 constexpr std::size_t kSeededElements = 1 << 18;
@@ -38,31 +38,41 @@ void fill(std::span<float> out, std::uint64_t seed) {
   }
 }
 
-template <typename Element, typename Convert>
-std::vector<Element> normal(std::uint64_t bytes, Convert convert) {
-  std::vector<Element> out(bytes / sizeof(Element));
-  const std::size_t runs = (out.size() + kSeededElements - 1) / kSeededElements;
-  parallel_for(runs, 0, [&](std::size_t run) {
-    const auto part = std::span(out).subspan(
-        run * kSeededElements, std::min(kSeededElements, out.size() - run * kSeededElements));
-    std::vector<float> values(part.size());
-    fill(values, 20 + run);
-    std::transform(values.begin(), values.end(), part.begin(), convert);
-  });
-  return out;
+std::size_t runs_of(std::size_t elements) {
+  return (elements + kSeededElements - 1) / kSeededElements;
+}
+
+template <typename Element>
+std::span<Element> run_of(std::span<Element> all, std::size_t run) {
+  const std::size_t begin = run * kSeededElements;
+  return all.subspan(begin, std::min(kSeededElements, all.size() - begin));
 }
 
 }  // namespace
 
+void fill_normal(std::span<float> out, unsigned threads) {
+  parallel_for(runs_of(out.size()), threads,
+               [&](std::size_t run) { fill(run_of(out, run), 20 + run); });
+}
+
 std::vector<float> normal_f32(std::uint64_t bytes) {
-  return normal<float>(bytes, [](float value) { return value; });
+  std::vector<float> out(bytes / sizeof(float));
+  fill_normal(out, 0);
+  return out;
 }
 
 std::vector<BFloat16> normal_bf16(std::uint64_t bytes) {
-  return normal<BFloat16>(bytes, [](float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    return BFloat16{static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+  std::vector<BFloat16> out(bytes / sizeof(BFloat16));
+  parallel_for(runs_of(out.size()), 0, [&](std::size_t run) {
+    const std::span<BFloat16> part = run_of(std::span(out), run);
+    std::vector<float> values(part.size());
+    fill(values, 20 + run);
+    std::transform(values.begin(), values.end(), part.begin(), [](float value) {
+      const auto bits = std::bit_cast<std::uint32_t>(value);
+      return BFloat16{static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+    });
   });
+  return out;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::measure
