@@ -11,12 +11,11 @@
 #include "container/file/closing_checksum.h"
 #include "container/file/dead_bytes.h"
 #include "container/write/borrowed_indices.h"
-#include "container/write/directory_builder.h"
+#include "container/write/draft_image.h"
 #include "container/write/file_image.h"
 #include "container/write/header_builder.h"
 #include "container/write/layout.h"
 #include "container/write/payload_digest.h"
-#include "container/write/section_image.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
@@ -79,17 +78,10 @@ class AppendWriter {
   bool tree() const { return header_.checksum_type == format::ChecksumType::block_tree; }
 
   void write_behind_end() {
-    SectionImage sections(draft_, layout_);
-    sections.add_to(image_);
-    std::vector<format::TensorHeader> payload_headers(draft_.tensors.size());
-    for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
-      if (!draft_.tensors[i].in_place) add_payload(draft_.tensors[i], payload_headers[i]);
-    }
-    const Directory directory = build_directory(draft_);
-    complete_header(directory.bytes.size());
-    image_.add(header_.directory_offset, directory.bytes);
-    image_.add(header_.region_index_offset, std::as_bytes(sections.region_index()));
-    image_.add(header_.integrity_offset - sizeof header_, struct_bytes(header_));
+    DraftImage sections(draft_, layout_);
+    sections.add_sections(image_, true);
+    complete_header(sections.build_directory());
+    sections.add_tables(image_, header_);
     add_old_bytes();
     image_.sort();
 
@@ -121,12 +113,6 @@ class AppendWriter {
         compressed_.push_back(compress_tensor(tensor, options_));
     }
     place_tensors(draft_, layout_);
-  }
-
-  void add_payload(const DraftTensor& tensor, format::TensorHeader& header) {
-    header = payload_header(tensor);
-    image_.add(tensor.stored_offset - sizeof header, struct_bytes(header));
-    image_.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
   }
 
   void complete_header(std::uint64_t directory_length) {

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "container/read/chunk_reader.h"
+#include "container/read/stored_connection.h"
 #include "container/read/tensor_reading.h"
 #include "integrity/crc32.h"
 #include "thalia/format/constants.h"
@@ -168,6 +169,33 @@ void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> 
   };
   draft.connections.back().weights = add(std::move(weights), "weights");
   if (delays) draft.connections.back().delays = add(*std::move(delays), "delays");
+}
+
+Draft copied_file(const detail::OpenFile& file,
+                  const std::function<void(const RegionView&, DraftTensor&)>& change) {
+  const format::Header& header = file.header();
+  check_can_be_rewritten(header);
+  Draft draft;
+  if (header.metadata_length != 0)
+    draft.metadata = file.json({header.metadata_offset, header.metadata_length}, "metadata");
+  draft.training_steps = header.training_steps;
+  for (std::uint32_t r = 0; r < file.region_count(); ++r) {
+    const RegionView region = file.region_view(r);
+    std::vector<DraftTensor> tensors = region_to_copy(file, region);
+    if (change) {
+      for (DraftTensor& tensor : tensors) change(region, tensor);
+    }
+    add_copied(draft, draft.add_region(region_spec(region)), std::move(tensors));
+  }
+  const std::uint32_t matrices = file.region_count();
+  for (std::uint32_t i = 0; i < file.connection_count(); ++i) {
+    const StoredConnection stored = stored_connection(file, i);
+    draft.connections.push_back({.source = stored.source, .target = stored.target});
+    std::optional<DraftTensor> delays;
+    if (stored.delays) delays = tensor_to_copy(file, matrices, *stored.delays);
+    set_matrices(draft, tensor_to_copy(file, matrices, stored.weights), std::move(delays));
+  }
+  return draft;
 }
 
 }  // namespace thalia::container

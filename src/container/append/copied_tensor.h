@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,12 @@ DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
 
 /// A region's headers and texts; an empty object where it has no config.
 RegionSpec region_spec(const RegionView& region);
+
+/// Everything that is alive in a file, with payloads borrowed from its mapping. @param change may
+/// put another tensor in the place of a region's. @throws as check_can_be_rewritten() and
+/// tensor_to_copy().
+Draft copied_file(const detail::OpenFile& file,
+                  const std::function<void(const RegionView&, DraftTensor&)>& change = {});
 
 /// The tensors of a region, and what adds them to one of a draft. To be read first, as reading may
 /// fail.

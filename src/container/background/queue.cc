@@ -90,30 +90,29 @@ void SaveQueue::require_room(std::uint64_t bytes) const {
 }
 
 SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
-  container::Draft& draft = container::WriterAccess::settle(writer);
-  const SaveOptions& options = container::WriterAccess::options(writer);
+  container::FileSave& file = container::WriterAccess::settle(writer);
   std::optional<container::SnapshotPlan> plan;
-  if (snapshot == Snapshot::copy) plan.emplace(draft);
+  if (snapshot == Snapshot::copy) plan.emplace(file.draft());
   const std::uint64_t bytes = plan ? plan->bytes() : 0;
   require_room(bytes);
   if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
   std::unique_ptr<Job> job = admit(bytes);
   const std::shared_ptr<SaveState> state = job->state;
   try {
-    Work work = options.work;
+    Work work = file.options().work;
     if (work.threads == 0) work.threads = options_.background_threads;
-    work.progress = [state = state.get(), caller = options.work.progress](std::uint64_t done,
-                                                                          std::uint64_t total) {
+    work.progress = [state = state.get(), caller = work.progress](std::uint64_t done,
+                                                                  std::uint64_t total) {
       state->advance(done, total);
       if (caller) caller(done, total);
     };
     work.cancel = state->stop().get_token();
-    job->link.emplace(options.work.cancel, RequestStop{state->stop()});
+    job->link.emplace(file.options().work.cancel, RequestStop{state->stop()});
     const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
     if (plan) plan->copy(memory, options_.snapshot_threads);
     // Nothing fails from here on.
-    if (plan) plan->adopt(draft, memory);
-    container::WriterAccess::set_work(writer, std::move(work));
+    if (plan) plan->adopt(file.draft(), memory);
+    file.set_work(std::move(work));
     job->writer.emplace(std::move(writer));
   } catch (...) {
     retract(*job);

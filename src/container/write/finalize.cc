@@ -5,14 +5,13 @@
 
 #include "base/fail.h"
 #include "container/file/closing_checksum.h"
-#include "container/write/directory_builder.h"
+#include "container/write/draft_image.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_digest.h"
 #include "container/write/file_image.h"
 #include "container/write/header_builder.h"
 #include "container/write/image_writer.h"
 #include "container/write/payload_digest.h"
-#include "container/write/section_image.h"
 #include "format/overlay.h"
 
 namespace thalia::container {
@@ -22,7 +21,6 @@ using format::struct_bytes;
 
 class Finalizer {
  public:
-  /// @param file null where it has no name.
   Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options)
       : file_(file),
         draft_(draft),
@@ -35,9 +33,10 @@ class Finalizer {
         header_(draft_header(draft, layout_)) {}
 
   SaveResult run() {
-    add_sections();
-    add_tables();
+    image_.add(0, struct_bytes(written_header_));
+    sections_.add_sections(image_, raw());  // other payloads lie in the file, or the store has them
     complete_header();
+    sections_.add_tables(image_, header_);
     image_.set_length(header_.file_length);
     image_.sort();
     extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
@@ -101,45 +100,19 @@ class Finalizer {
     return out;
   }
 
-  static std::uint64_t header_offset(const DraftTensor& tensor) {
-    return tensor.stored_offset - sizeof(format::TensorHeader);
-  }
-
   LateBytes late_bytes() {
     LateBytes late{
-        .header_offset = [this](std::uint32_t i) { return header_offset(draft_.tensors[i]); },
-        .complete_header =
-            [this](std::uint32_t i) { payload_headers_[i] = payload_header(draft_.tensors[i]); },
+        .header_offset = [this](std::uint32_t tensor) { return sections_.header_offset(tensor); },
+        .complete_header = [this](std::uint32_t tensor) { sections_.complete_header(tensor); },
         .tables_offset = header_.directory_offset,
-        .complete_tables = [this] { directory_.set_digests(draft_); }};
+        .complete_tables = [this] { sections_.complete_directory(); }};
     if (digest_) late.written = [this](std::uint64_t e) { digest_->extent_is_final(e); };
     return late;
   }
 
-  void add_payload(std::uint32_t i) {
-    const DraftTensor& tensor = draft_.tensors[i];
-    payload_headers_[i] = payload_header(tensor);
-    image_.add(header_offset(tensor), struct_bytes(payload_headers_[i]));
-    if (tensor.streamed || !raw()) return;  // the store has them
-    image_.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
-  }
-
-  void add_sections() {
-    image_.add(0, struct_bytes(written_header_));
-    sections_.add_to(image_);
-    payload_headers_.resize(draft_.tensors.size());
-    for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) add_payload(i);
-  }
-
-  void add_tables() {
-    directory_ = build_directory(draft_);
-    place_tables(header_, layout_.end(), directory_.bytes.size(), options_.checksum,
-                 options_.leaves, options_.block_log2);
-    image_.add(header_.directory_offset, directory_.bytes);
-    image_.add(header_.region_index_offset, std::as_bytes(sections_.region_index()));
-  }
-
   void complete_header() {
+    place_tables(header_, layout_.end(), sections_.build_directory(), options_.checksum,
+                 options_.leaves, options_.block_log2);
     set_timestamp(header_, options_.timestamp);
     if (options_.file_uuid) {
       header_.file_uuid = *options_.file_uuid;
@@ -147,8 +120,6 @@ class Finalizer {
       set_random_uuid(header_);
     }
     set_header_crc(header_);
-    image_.add(header_.integrity_offset - sizeof header_,
-               struct_bytes(header_));  // the commit record
   }
 
   io::AtomicFile* file_;
@@ -158,25 +129,19 @@ class Finalizer {
   FileImage& image_;
   ExtentWriter& extents_;
   SaveProgress& progress_;
-  SectionImage sections_;
+  DraftImage sections_;
   format::Header header_;
   // What the image borrows besides.
   format::Header written_header_{};  ///< zero until everything else is written
   Digest256 checksum_{};
-  std::vector<format::TensorHeader> payload_headers_;
-  Directory directory_;
   std::optional<FileDigest> digest_;  ///< destroyed first: its thread reads the rest
 };
 
 }  // namespace
 
-SaveResult finalize_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
-                         const SaveOptions& options) {
-  return Finalizer(&file, draft, store, options).run();
-}
-
-SaveResult finalize_unnamed(Draft& draft, PayloadStore& store, const SaveOptions& options) {
-  return Finalizer(nullptr, draft, store, options).run();
+SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+                    const SaveOptions& options) {
+  return Finalizer(file, draft, store, options).run();
 }
 
 }  // namespace thalia::container

@@ -12,11 +12,9 @@ namespace thalia::container {
 
 /// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
 /// file yet, the header last, syncs, and gives the file its name.
+/// @param file null where it has no name: then it is neither synced nor put anywhere.
 /// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
-SaveResult finalize_file(io::AtomicFile& file, Draft& draft, PayloadStore& store,
-                         const SaveOptions& options);
-
-/// The same of a file that has no name: it is neither synced nor put anywhere.
-SaveResult finalize_unnamed(Draft& draft, PayloadStore& store, const SaveOptions& options);
+SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+                    const SaveOptions& options);
 
 }  // namespace thalia::container

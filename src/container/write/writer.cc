@@ -7,98 +7,71 @@
 #include "base/steps.h"
 #include "base/stopwatch.h"
 #include "container/write/borrowed_indices.h"
-#include "container/write/check_options.h"
-#include "container/write/compression_probe.h"
-#include "container/write/draft.h"
-#include "container/write/file_digest.h"
-#include "container/write/finalize.h"
-#include "container/write/payload_store.h"
+#include "container/write/file_save.h"
 #include "container/write/sparse_pieces.h"
 #include "container/write/writer_access.h"
-#include "io/atomic_file.h"
 
 namespace thalia {
 class Writer::Impl {
  public:
   Impl(const std::filesystem::path& path, const SaveOptions& options)
-      : options_(options),
-        file_(path, {.durability = options.durability, .cancel = options.work.cancel}),
-        steps_("the save", file_.path().string(), [this] { file_.discard(); }) {
-    if (options.sha256) container::check_sha256_name(file_.path());
-  }
+      : save_(path, options),
+        steps_("the save", save_.path().string(), [this] { save_.discard(); }) {}
 
   /// @param call takes the draft, which changes nothing where it throws UsageError.
   template <typename Call>
   auto declare(const char* what, Call call) {
     return steps_.check_and_run([&] {
-      if (store_) {
+      if (save_.has_begun()) {
         throw UsageError(ErrorCode::wrong_state,
                          fmt::format("{} after a payload was streamed", what),
-                         {.path = file_.path().string()});
+                         {.path = save_.path().string()});
       }
-      return call(draft_);
+      return call(save_.draft());
     });
   }
 
   void write(std::uint32_t tensor, ByteSpan piece) {
     steps_.run([&] {
-      end_declarations();
-      store_->write(tensor, piece);
+      if (!started_) started_.emplace();
+      save_.store().write(tensor, piece);
     });
   }
 
   SaveResult commit() {
     return steps_.finish([&] {
-      stop_if_cancelled(options_.work.cancel);
+      stop_if_cancelled(save_.options().work.cancel);
       const Stopwatch watch = started_.value_or(Stopwatch());
-      end_declarations();
-      container::check_borrowed_indices(draft_, options_.work.threads);
-      store_->finish();
-      SaveResult result = container::finalize_file(file_, draft_, *store_, options_);
-      if (result.sha256)
-        container::write_sha256_file(file_.path(), *result.sha256, options_.durability);
+      save_.store();
+      container::check_borrowed_indices(save_.draft(), save_.options().work.threads);
+      SaveResult result = save_.commit();
       result.seconds = watch.seconds();
       return result;
     });
   }
 
-  container::Draft& settle() {
+  container::FileSave& settle() {
     try {
       steps_.check_and_run([&] {  // what is missing the caller may still give
-        draft_.check_complete();
-        if (store_) store_->check_complete();
+        save_.draft().check_complete();
+        if (save_.has_begun()) save_.store().check_complete();
       });
     } catch (Error& error) {
-      error.add_path(file_.path().string());
+      error.add_path(save_.path().string());
       throw;
     }
-    if (store_) steps_.run([&] { store_->settle(); });
-    return draft_;
+    if (save_.has_begun()) steps_.run([&] { save_.store().settle(); });
+    return save_;
   }
-  const container::Draft& draft() const { return draft_; }
-  const SaveOptions& options() const { return options_; }
-
-  void set_work(Work work) noexcept { options_.work = std::move(work); }
+  const container::Draft& draft() const { return save_.draft(); }
 
  private:
-  void end_declarations() {
-    if (store_) return;
-    started_.emplace();
-    draft_.check_complete();
-    container::settle_compression(options_, draft_, file_.fd(), file_.path());
-    store_ = std::make_unique<container::PayloadStore>(draft_, file_.fd(), file_.path(), options_);
-  }
-
-  SaveOptions options_;
-  io::AtomicFile file_;
-  container::Draft draft_;
-  std::unique_ptr<container::PayloadStore> store_;  ///< from the end of the declarations on
-  std::optional<Stopwatch> started_;
+  container::FileSave save_;
+  std::optional<Stopwatch> started_;  ///< with the first streamed payload
   Steps steps_;
 };
 
 Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
-  container::check_options(options);
   impl_ = std::make_unique<Impl>(path, options);
 }
 Writer::~Writer() = default;
@@ -197,20 +170,12 @@ Writer::Impl& WriterAccess::impl(const Writer& writer) {
   return *writer.impl_;
 }
 
-Draft& WriterAccess::settle(Writer& writer) {
+FileSave& WriterAccess::settle(Writer& writer) {
   return impl(writer).settle();
 }
 
 const Draft& WriterAccess::declared(const Writer& writer) {
   return impl(writer).draft();
-}
-
-const SaveOptions& WriterAccess::options(const Writer& writer) {
-  return writer.impl_->options();
-}
-
-void WriterAccess::set_work(Writer& writer, Work work) noexcept {
-  writer.impl_->set_work(std::move(work));
 }
 
 }  // namespace container

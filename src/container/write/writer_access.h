@@ -1,8 +1,7 @@
 // What a save in the background does with a writer besides committing it.
 #pragma once
 
-#include "container/write/draft.h"
-#include "thalia/options.h"
+#include "container/write/file_save.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {
@@ -12,17 +11,14 @@ struct WriterAccess {
   static TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
                                 const format::QuantizedTensor& side, ByteSpan payload);
   /// Ends what is on its way of streamed payloads, so that commit() can be left to another thread
-  /// and the draft may be made to borrow other memory.
+  /// and the draft may be made to borrow other memory. The save stays where it is when the writer
+  /// is moved.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
   /// from; UsageError for one that is incomplete, which it leaves as it is; IoError.
-  static Draft& settle(Writer& writer);
+  static FileSave& settle(Writer& writer);
   /// What a writer has been told so far. @throws UsageError (wrong_state) for one that was moved
   /// from.
   static const Draft& declared(const Writer& writer);
-  /// Of a writer that settle() accepted.
-  static const SaveOptions& options(const Writer& writer);
-  /// In place of what its options say.
-  static void set_work(Writer& writer, Work work) noexcept;
 
  private:
   static Writer::Impl& impl(const Writer& writer);

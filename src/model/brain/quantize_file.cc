@@ -8,12 +8,7 @@
 #include "base/stopwatch.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/open_file.h"
-#include "container/read/stored_connection.h"
-#include "container/write/check_options.h"
-#include "container/write/compression_probe.h"
-#include "container/write/finalize.h"
-#include "container/write/payload_store.h"
-#include "io/atomic_file.h"
+#include "container/write/file_save.h"
 #include "model/brain/stored_brain.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/brain_region.h"
@@ -46,18 +41,20 @@ class FileQuantization {
         save_(file_options.save),
         limits_(file_options.limits),
         metadata_(metadata_of(file, limits_)),
-        quantizer_(options, generation_of(file, metadata_), save_.work.threads) {
-    container::check_can_be_rewritten(file.header());
-    container::check_options(save_);
-  }
+        quantizer_(options, generation_of(file, metadata_), save_.work.threads) {}
 
   QuantizeFileResult run(const std::filesystem::path& output) {
-    declare();
-    io::AtomicFile target(output, {.durability = save_.durability, .cancel = save_.work.cancel});
-    container::settle_compression(save_, draft_, target.fd(), target.path());
-    container::PayloadStore store(draft_, target.fd(), target.path(), save_);
-    store.finish();
-    const SaveResult saved = container::finalize_file(target, draft_, store, save_);
+    container::FileSave file(output, save_);
+    file.draft() = container::copied_file(
+        file_, [&](const RegionView& region, container::DraftTensor& tensor) {
+          stop_if_cancelled(save_.work.cancel);
+          replace(region, tensor);
+        });
+    if (!quantizer_.reports().empty()) {
+      model::set_lossy_generation(metadata_, quantizer_.generation());
+      file.draft().metadata = model::metadata_text(metadata_);
+    }
+    const SaveResult saved = file.commit();
     QuantizeFileResult result{.input_bytes = file_.mapping().bytes().size(),
                               .output_bytes = saved.file_bytes,
                               .tensors = saved.tensors,
@@ -76,35 +73,6 @@ class FileQuantization {
     if (header.metadata_length == 0) return Value::object();
     return model::read_metadata(
         file.json({header.metadata_offset, header.metadata_length}, "metadata"), limits);
-  }
-
-  void declare() {
-    for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
-      const RegionView region = file_.region_view(r);
-      const std::uint32_t id = draft_.add_region(container::region_spec(region));
-      std::vector<container::DraftTensor> tensors = container::region_to_copy(file_, region);
-      for (container::DraftTensor& tensor : tensors) {
-        stop_if_cancelled(save_.work.cancel);
-        replace(region, tensor);
-      }
-      container::add_copied(draft_, id, std::move(tensors));
-    }
-    const std::uint32_t matrices = file_.region_count();
-    for (std::uint32_t i = 0; i < file_.connection_count(); ++i) {
-      const container::StoredConnection stored = container::stored_connection(file_, i);
-      draft_.connections.push_back({.source = stored.source, .target = stored.target});
-      std::optional<container::DraftTensor> delays;
-      if (stored.delays) delays = container::tensor_to_copy(file_, matrices, *stored.delays);
-      container::set_matrices(draft_, container::tensor_to_copy(file_, matrices, stored.weights),
-                              std::move(delays));
-    }
-    draft_.training_steps = file_.header().training_steps;
-    if (!quantizer_.reports().empty()) {
-      model::set_lossy_generation(metadata_, quantizer_.generation());
-      draft_.metadata = model::metadata_text(metadata_);
-    } else if (const format::Header& header = file_.header(); header.metadata_length != 0) {
-      draft_.metadata = file_.json({header.metadata_offset, header.metadata_length}, "metadata");
-    }
   }
 
   // A dense tensor that is chosen becomes a quantized one.
@@ -132,12 +100,11 @@ class FileQuantization {
   }
 
   const detail::OpenFile& file_;
-  SaveOptions save_;
-  ReadLimits limits_;
+  const SaveOptions& save_;
+  const ReadLimits& limits_;
   Value metadata_;
   model::Quantizer quantizer_;
   std::list<model::QuantizedPayload> payloads_;  ///< that the draft borrows
-  container::Draft draft_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "container/file/open_file.h"
 #include "io/open_descriptor.h"
 #include "io/unnamed_file.h"
-#include "model/delta/squash.h"
+#include "model/delta/save_state.h"
 #include "thalia/delta.h"
 
 namespace thalia {
@@ -13,9 +13,9 @@ std::shared_ptr<const detail::OpenFile> resolved(const ChainReader& chain,
   // Known by the delta's name in every message.
   const std::filesystem::path& name = chain.reader().path();
   io::UniqueFd fd = io::create_unnamed_file(folder);
-  model::squash(delta_state(chain), fd.get(), name,
-                {.durability = Durability::none,
-                 .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
+  model::save_state(delta_state(chain), fd.get(), name,
+                    {.durability = Durability::none,
+                     .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
   return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, Access::mapped), read);
 }
 

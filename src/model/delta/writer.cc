@@ -8,9 +8,7 @@
 #include "base/utf8.h"
 #include "container/file/delta_prefix.h"
 #include "container/write/check_options.h"
-#include "container/write/finalize.h"
-#include "container/write/payload_store.h"
-#include "io/atomic_file.h"
+#include "container/write/file_save.h"
 #include "io/base_file.h"
 #include "io/posix_file.h"
 #include "model/delta/base_state.h"
@@ -44,8 +42,8 @@ SaveOptions save_options(const DeltaOptions& options) {
   save.durability = options.durability;
   save.io = IoMode::buffered;  // what is written is small beside what is read
   save.work = options.work;
-  save.work.progress = {};  // it is of the state's bytes, not of those that are written
-  container::check_options(save);
+  save.work.progress = {};         // it is of the state's bytes, not of those that are written
+  container::check_options(save);  // before the base is looked at
   if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
     fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
                   "0 or more, and finite");
@@ -88,21 +86,19 @@ class DeltaWriter {
 
   DeltaResult run(const fs::path& target) {
     const Stopwatch watch;
-    io::AtomicFile file(target,
-                        {.durability = options_.durability, .cancel = options_.work.cancel});
-    const std::vector<std::byte> prefix = build_prefix(file.path());
-    draft_.delta = {.container_offset = prefix.size(),
-                    .base_checksum = identity_.closing_checksum,
-                    .base_step = identity_.training_steps};
+    container::FileSave file(target, save_, std::move(draft_));
+    container::Draft& draft = file.draft();
+    const std::vector<std::byte> prefix = build_prefix(file.path(), draft.training_steps);
+    draft.delta = {.container_offset = prefix.size(),
+                   .base_checksum = identity_.closing_checksum,
+                   .base_step = identity_.training_steps};
     io::pwrite_all(file.fd(), 0, prefix, file.path());
-    container::PayloadStore store(draft_, file.fd(), file.path(), save_);
-    model::DeltaTensorWriter tensors(draft_, store, base_, options_, generation_, result_);
-    for (const std::uint32_t id : store.layout().file_order()) {
+    model::DeltaTensorWriter tensors(draft, file.store(), base_, options_, generation_, result_);
+    for (const std::uint32_t id : file.store().layout().file_order()) {
       stop_if_cancelled(options_.work.cancel);
-      store_tensor(tensors, id);
+      store_tensor(tensors, id, draft.tensors[id].logical_length);
     }
-    store.finish();
-    SaveResult saved = container::finalize_file(file, draft_, store, save_);
+    SaveResult saved = file.commit();
     result_.file_bytes = prefix.size() + saved.file_bytes;
     result_.regions = saved.regions;
     result_.tensors = saved.tensors;
@@ -110,13 +106,13 @@ class DeltaWriter {
     result_.identity = saved.identity;
     result_.identity.depth = result_.depth;
     result_.digests = std::move(saved.digests);
-    model::note_changed_regions(draft_, base_.names(), tensors.changed(), result_);
+    model::note_changed_regions(draft, base_.names(), tensors.changed(), result_);
     result_.seconds = watch.seconds();
     return std::move(result_);
   }
 
  private:
-  std::vector<std::byte> build_prefix(const fs::path& target) const {
+  std::vector<std::byte> build_prefix(const fs::path& target, std::uint64_t steps) const {
     const std::string path = io::base_name(base_.path(), target);
     if (path.empty() || path.size() > format::kMaxNameLength) {
       fail_argument(ErrorCode::bad_argument, "base", fmt::format("a path of {} bytes", path.size()),
@@ -125,7 +121,7 @@ class DeltaWriter {
     format::DeltaHeader header{};
     header.base_checkpoint_hash = identity_.closing_checksum;
     header.base_step = identity_.training_steps;
-    header.current_step = draft_.training_steps;
+    header.current_step = steps;
     format::DeltaReference reference{};
     reference.base_length = identity_.file_length;
     reference.base_generation = identity_.generation;
@@ -134,9 +130,8 @@ class DeltaWriter {
     return container::build_delta_prefix(header, reference, path);
   }
 
-  void store_tensor(model::DeltaTensorWriter& tensors, std::uint32_t id) {
+  void store_tensor(model::DeltaTensorWriter& tensors, std::uint32_t id, std::uint64_t length) {
     const model::DeltaSource& source = sources_[id];
-    const std::uint64_t length = draft_.tensors[id].logical_length;
     try {
       tensors.store(id, source);
     } catch (Error& error) {

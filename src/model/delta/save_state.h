@@ -9,11 +9,11 @@
 namespace thalia::model {
 
 /// Puts it in place as every save does. @throws as Writer; what the state's sources throw.
-SaveResult squash(const DeltaState& state, const std::filesystem::path& target,
-                  const SaveOptions& save);
+SaveResult save_state(const DeltaState& state, const std::filesystem::path& target,
+                      const SaveOptions& save);
 
 /// Into an empty file that is open for writing, and is not synced. `name` is for messages.
-SaveResult squash(const DeltaState& state, int fd, const std::filesystem::path& name,
-                  const SaveOptions& save);
+SaveResult save_state(const DeltaState& state, int fd, const std::filesystem::path& name,
+                      const SaveOptions& save);
 
 }  // namespace thalia::model

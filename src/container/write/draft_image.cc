@@ -1,4 +1,4 @@
-#include "container/write/section_image.h"
+#include "container/write/draft_image.h"
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@ namespace thalia::container {
 
 using format::struct_bytes;
 
-SectionImage::SectionImage(const Draft& draft, const Layout& layout)
-    : draft_(draft), layout_(layout) {
+DraftImage::DraftImage(const Draft& draft, const Layout& layout)
+    : draft_(draft), layout_(layout), payload_headers_(draft.tensors.size()) {
   for (std::size_t r = 0; r < draft_.regions.size(); ++r) {
     const ShortName name = short_name(draft_.regions[r].spec.name);
     format::RegionIndexEntry& entry = index_.emplace_back();
@@ -21,15 +21,46 @@ SectionImage::SectionImage(const Draft& draft, const Layout& layout)
   }
 }
 
-void SectionImage::add_to(FileImage& image) {
+void DraftImage::add_sections(FileImage& image, bool payloads) {
   if (!draft_.base.metadata) image.add(layout_.metadata().offset, as_byte_span(draft_.metadata));
   for (std::uint32_t r = 0; r < draft_.regions.size(); ++r) {
     if (!draft_.regions[r].kept) add_region(r, image);
   }
   if (!draft_.connections.empty() && !draft_.base.connectivity) add_connectivity(image);
+  for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
+    const DraftTensor& tensor = draft_.tensors[i];
+    if (tensor.in_place) continue;
+    complete_header(i);
+    image.add(header_offset(i), struct_bytes(payload_headers_[i]));
+    if (payloads && !tensor.streamed)
+      image.add(tensor.stored_offset, std::span<const ByteSpan>(tensor.pieces));
+  }
 }
 
-void SectionImage::add_region(std::uint32_t r, FileImage& image) {
+std::uint64_t DraftImage::build_directory() {
+  directory_ = container::build_directory(draft_);
+  return directory_.bytes.size();
+}
+
+void DraftImage::add_tables(FileImage& image, const format::Header& header) {
+  image.add(header.directory_offset, directory_.bytes);
+  image.add(header.region_index_offset, std::as_bytes(std::span(index_)));
+  image.add(header.integrity_offset - sizeof header, struct_bytes(header));  // the commit record
+}
+
+std::uint64_t DraftImage::header_offset(std::uint32_t tensor) const noexcept {
+  return draft_.tensors[tensor].stored_offset - sizeof(format::TensorHeader);
+}
+
+void DraftImage::complete_header(std::uint32_t tensor) {
+  payload_headers_[tensor] = payload_header(draft_.tensors[tensor]);
+}
+
+void DraftImage::complete_directory() {
+  directory_.set_digests(draft_);
+}
+
+void DraftImage::add_region(std::uint32_t r, FileImage& image) {
   const RegionSpec& spec = draft_.regions[r].spec;
   const RegionPlace& place = layout_.regions()[r];
   const std::uint64_t start = place.extent.offset;
@@ -47,7 +78,7 @@ void SectionImage::add_region(std::uint32_t r, FileImage& image) {
   image.add(start + place.extension.region_metadata_offset, as_byte_span(spec.metadata_json));
 }
 
-void SectionImage::add_connectivity(FileImage& image) {
+void DraftImage::add_connectivity(FileImage& image) {
   const std::uint64_t start = layout_.connectivity().offset;
   connectivity_header_.num_connections = static_cast<std::uint32_t>(draft_.connections.size());
   image.add(start, struct_bytes(connectivity_header_));

@@ -1,0 +1,58 @@
+// A draft as runs of a file's image, in front of the integrity table: metadata, regions,
+// connectivity, payloads, and the tables behind them. What is kept in place, and the header, are no
+// part of it. docs/format.md, "File".
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "container/write/directory_builder.h"
+#include "container/write/draft.h"
+#include "container/write/file_image.h"
+#include "container/write/layout.h"
+#include "thalia/format/connectivity.h"
+#include "thalia/format/header.h"
+#include "thalia/format/region.h"
+#include "thalia/format/state.h"
+
+namespace thalia::container {
+
+/// Of a draft whose tensors are placed; both are borrowed. Lives as long as the image it was added
+/// to. Where digests are not known yet, the image may be added before them, and its payload headers
+/// and its directory are completed before they are written.
+class DraftImage {
+ public:
+  DraftImage(const Draft& draft, const Layout& layout);
+  DraftImage(const DraftImage&) = delete;
+  DraftImage& operator=(const DraftImage&) = delete;
+
+  /// What lies in front of the tables. @param payloads whether that are the borrowed payloads too:
+  /// else only what stands in front of each.
+  void add_sections(FileImage& image, bool payloads);
+  /// @return its bytes, as place_tables() asks for them. @throws as build_directory().
+  std::uint64_t build_directory();
+  /// Directory, region index and commit record, where the header says. @param header borrowed.
+  void add_tables(FileImage& image, const format::Header& header);
+
+  /// Where the header in front of a tensor's payload stands.
+  std::uint64_t header_offset(std::uint32_t tensor) const noexcept;
+  void complete_header(std::uint32_t tensor);
+  void complete_directory();
+
+ private:
+  void add_region(std::uint32_t region, FileImage& image);
+  void add_connectivity(FileImage& image);
+
+  const Draft& draft_;
+  const Layout& layout_;
+  std::vector<format::RegionIndexEntry> index_;  ///< one entry a region, kept ones among them
+  std::vector<format::TensorHeader> payload_headers_;
+  Directory directory_;
+  // What the image borrows; a deque, so that growing moves nothing.
+  std::deque<format::HomeostaticHeader> homeostatic_headers_;
+  format::ConnectivityHeader connectivity_header_{};
+  std::vector<format::ConnectionEntry> connection_entries_;
+};
+
+}  // namespace thalia::container

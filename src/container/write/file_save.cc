@@ -1,0 +1,55 @@
+#include "container/write/file_save.h"
+
+#include <utility>
+
+#include "container/write/check_options.h"
+#include "container/write/compression_probe.h"
+#include "container/write/file_digest.h"
+#include "container/write/finalize.h"
+
+namespace thalia::container {
+namespace {
+
+SaveOptions checked(SaveOptions options) {
+  check_options(options);
+  return options;
+}
+
+}  // namespace
+
+FileSave::FileSave(const std::filesystem::path& target, SaveOptions options, Draft draft)
+    : options_(checked(std::move(options))),
+      target_(
+          std::in_place, target,
+          io::AtomicFileOptions{.durability = options_.durability, .cancel = options_.work.cancel}),
+      draft_(std::move(draft)) {
+  if (options_.sha256) check_sha256_name(path());
+}
+
+FileSave::FileSave(int fd, std::filesystem::path name, SaveOptions options, Draft draft)
+    : options_(checked(std::move(options))),
+      fd_(fd),
+      name_(std::move(name)),
+      draft_(std::move(draft)) {}
+
+PayloadStore& FileSave::store() {
+  if (!store_) {
+    draft_.check_complete();
+    settle_compression(options_, draft_, fd(), path());
+    store_.emplace(draft_, fd(), path(), options_);
+  }
+  return *store_;
+}
+
+SaveResult FileSave::commit() {
+  store().finish();
+  SaveResult result = finalize(target_ ? &*target_ : nullptr, draft_, *store_, options_);
+  if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.durability);
+  return result;
+}
+
+void FileSave::discard() noexcept {
+  if (target_) target_->discard();
+}
+
+}  // namespace thalia::container

@@ -1,0 +1,56 @@
+// One file from its draft to its name: the way of every save that makes a whole file.
+// docs/writing.md, "Commit".
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "container/write/draft.h"
+#include "container/write/payload_store.h"
+#include "io/atomic_file.h"
+#include "thalia/options.h"
+#include "thalia/writer.h"
+
+namespace thalia::container {
+
+/// First the draft is filled; from the first call of store() on it is settled, and its streamed
+/// payloads are written; commit() stores the borrowed ones, and all that stands around them. A
+/// reader sees the file whole or not at all. Destroyed before, it leaves nothing. Externally
+/// synchronised.
+class FileSave {
+ public:
+  /// @throws UsageError (bad_argument) for options; as io::AtomicFile; IoError (ENAMETOOLONG) where
+  /// a SHA-256 is asked for and its file cannot have its name.
+  FileSave(const std::filesystem::path& target, SaveOptions options, Draft draft = {});
+  /// Into an empty file that is open for writing, is not synced, and gets no name. `name` is for
+  /// messages.
+  FileSave(int fd, std::filesystem::path name, SaveOptions options, Draft draft = {});
+  FileSave(const FileSave&) = delete;
+  FileSave& operator=(const FileSave&) = delete;
+
+  int fd() const noexcept { return target_ ? target_->fd() : fd_; }
+  const std::filesystem::path& path() const noexcept { return target_ ? target_->path() : name_; }
+  Draft& draft() noexcept { return draft_; }
+  const Draft& draft() const noexcept { return draft_; }
+  const SaveOptions& options() const noexcept { return options_; }
+  void set_work(Work work) noexcept { options_.work = std::move(work); }
+
+  bool has_begun() const noexcept { return store_.has_value(); }
+  /// Ends the declarations, and settles the codec. @throws UsageError for a draft that is not
+  /// complete; IoError.
+  PayloadStore& store();
+  /// @return what SaveResult says, but for `seconds`. @throws UsageError for what was not streamed;
+  /// IoError; CancelledError.
+  SaveResult commit();
+  void discard() noexcept;
+
+ private:
+  SaveOptions options_;
+  std::optional<io::AtomicFile> target_;  ///< where the file gets a name
+  int fd_ = -1;
+  std::filesystem::path name_;
+  Draft draft_;
+  std::optional<PayloadStore> store_;  ///< borrows the draft and the options
+};
+
+}  // namespace thalia::container
