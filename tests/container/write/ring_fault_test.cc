@@ -97,8 +97,10 @@ BOOST_AUTO_TEST_CASE(a_save_without_memory_for_its_last_write_ends_through_the_p
     options.work.memory_bytes = 256 << 20;
     options.work.progress = [](std::uint64_t done, std::uint64_t total) {
       if (done != total) return;
-      // The queue that is there is given back before the last write asks for one like it.
-      const std::uint64_t most = data_bytes() - (1 << 20);
+      // The queue that is there is given back before the last write asks for one like it: of its 64
+      // MiB only half may come back, and what else is freed meanwhile, as a thread's stack, is
+      // less.
+      const std::uint64_t most = data_bytes() - (32 << 20);
       const rlimit limit{most, most};
       if (::setrlimit(RLIMIT_DATA, &limit) != 0) throw std::runtime_error("no limit");
     };
