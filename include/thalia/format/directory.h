@@ -1,4 +1,4 @@
-// The directory: everything needed to find a tensor, in one stretch near the end of the file.
+// The directory: everything needed to find a tensor, in one place near the end of the file.
 // docs/format.md, "Directory".
 #pragma once
 

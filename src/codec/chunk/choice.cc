@@ -18,21 +18,21 @@ using format::Codec;
 using format::Filter;
 
 // Of a chunk: a thirtieth where it has 1 MiB. Stretches are whole elements.
-constexpr std::size_t kStretches = 4;
-constexpr std::size_t kStretch = 8 << 10;
-constexpr std::size_t kSample = kStretches * kStretch;
+constexpr std::size_t kPieces = 4;
+constexpr std::size_t kPieceBytes = 8 << 10;
+constexpr std::size_t kSample = kPieces * kPieceBytes;
 // Stretches of a shorter look, and how many times smaller what repeats becomes.
 constexpr std::size_t kGlance = 1 << 10;
 constexpr std::size_t kRepeats = 2;
 // Filters compare at the fastest level as they do at others.
 constexpr int kProbeLevel = 1;
 
-// Evenly from the chunk, the first stretch from its beginning and the last near its end.
-ByteSpan sample(ByteSpan raw, std::size_t stretch, MutableByteSpan out) {
-  if (raw.size() <= kStretches * stretch) return raw;
-  const std::size_t step = (raw.size() - stretch) / (kStretches - 1) / 8 * 8;
-  for (std::size_t i = 0; i < kStretches; ++i)
-    std::memcpy(out.data() + i * stretch, raw.data() + i * step, stretch);
+// Evenly from the chunk, the first piece from its beginning and the last near its end.
+ByteSpan sample(ByteSpan raw, std::size_t piece_bytes, MutableByteSpan out) {
+  if (raw.size() <= kPieces * piece_bytes) return raw;
+  const std::size_t step = (raw.size() - piece_bytes) / (kPieces - 1) / 8 * 8;
+  for (std::size_t i = 0; i < kPieces; ++i)
+    std::memcpy(out.data() + i * piece_bytes, raw.data() + i * step, piece_bytes);
   return out;
 }
 
@@ -51,7 +51,7 @@ FilterTrial smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
   const std::span<const Filter> filters = filters_for(layout);
   thread_local Scratch scratch;
   const Scratch::Lease memory = scratch.take(2 * kSample);
-  const ByteSpan bytes = sample(raw, kStretch, memory.bytes().first(kSample));
+  const ByteSpan bytes = sample(raw, kPieceBytes, memory.bytes().first(kSample));
   const MutableByteSpan filtered = memory.bytes().subspan(kSample, bytes.size());
   FilterTrial best{.filter = filters.front(), .size = encoded_size(codec, bytes)};
   for (const Filter filter : filters.subspan(1)) {
@@ -75,13 +75,13 @@ Filter filter_for(Codec codec, ElementLayout layout, ByteSpan raw) {
 std::size_t entropy_coded_size(ElementLayout layout, ByteSpan raw) {
   std::array<std::byte, kSample> bytes;
   std::vector<std::byte> coded;
-  plane_entropy_encode(layout, sample(raw, kStretch, bytes), coded);
+  plane_entropy_encode(layout, sample(raw, kPieceBytes, bytes), coded);
   return coded.size();
 }
 
 // A glance at a few KiB: codes for single bytes make nothing of what repeats, or is zero.
 bool repeats(ByteSpan raw) {
-  std::array<std::byte, kStretches * kGlance> bytes;
+  std::array<std::byte, kPieces * kGlance> bytes;
   const ByteSpan seen = sample(raw, kGlance, bytes);
   return kRepeats * encoded_size(Codec::lz4, seen) < seen.size();
 }

@@ -136,7 +136,7 @@ void AppendPlan::move_region(std::uint32_t added, Draft& out) {
   }
 }
 
-// The section is one stretch: where it changes at all it is written anew.
+// The section is one extent: where it changes at all it is written anew.
 void AppendPlan::compose_connections(Draft& out) {
   const bool stays = added_.connections.empty() &&
                      std::all_of(connections_.begin(), connections_.end(),

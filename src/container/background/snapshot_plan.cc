@@ -16,14 +16,14 @@ constexpr std::uint64_t kCopyBytes = 4 << 20;
 }  // namespace
 
 SnapshotPlan::SnapshotPlan(const Draft& draft) {
-  runs_.reserve(draft.tensors.size());
+  pieces_.reserve(draft.tensors.size());
   offsets_.reserve(draft.tensors.size());
   for (const DraftTensor& tensor : draft.tensors) {
     if (!tensor.pieces.empty())
       bytes_ = format::align_up(bytes_, format::payload_alignment(tensor.logical_length));
     offsets_.push_back(bytes_);
     for (const ByteSpan piece : tensor.pieces) {
-      runs_.push_back({piece.data(), bytes_, piece.size()});
+      pieces_.push_back({piece.data(), bytes_, piece.size()});
       bytes_ += piece.size();
     }
   }
@@ -37,13 +37,13 @@ void SnapshotPlan::copy(MutableByteSpan memory, unsigned threads) const {
 
 void SnapshotPlan::copy_range(MutableByteSpan memory, std::uint64_t begin,
                               std::uint64_t end) const noexcept {
-  auto run = std::partition_point(runs_.begin(), runs_.end(), [&](const Run& candidate) {
+  auto piece = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& candidate) {
     return candidate.offset + candidate.length <= begin;
   });
-  for (; run != runs_.end() && run->offset < end; ++run) {
-    const std::uint64_t from = std::max(begin, run->offset);
-    const std::uint64_t to = std::min(end, run->offset + run->length);
-    stream_copy({run->bytes + (from - run->offset), to - from}, memory.data() + from);
+  for (; piece != pieces_.end() && piece->offset < end; ++piece) {
+    const std::uint64_t from = std::max(begin, piece->offset);
+    const std::uint64_t to = std::min(end, piece->offset + piece->length);
+    stream_copy({piece->bytes + (from - piece->offset), to - from}, memory.data() + from);
   }
   settle_stream_copies();
 }

@@ -26,14 +26,14 @@ class SnapshotPlan {
   void adopt(Draft& draft, ByteSpan memory) const noexcept;
 
  private:
-  struct Run {
+  struct Piece {
     const std::byte* bytes;
     std::uint64_t offset;  ///< in the snapshot
     std::uint64_t length;
   };
   void copy_range(MutableByteSpan memory, std::uint64_t begin, std::uint64_t end) const noexcept;
 
-  std::vector<Run> runs_;               ///< by offset
+  std::vector<Piece> pieces_;           ///< by offset
   std::vector<std::uint64_t> offsets_;  ///< by tensor
   std::uint64_t bytes_ = 0;
 };

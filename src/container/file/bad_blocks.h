@@ -1,4 +1,4 @@
-// Blocks whose leaves differ, and the stretches of a file that reach into them.
+// Blocks whose leaves differ, and the extents of a file that reach into them.
 #pragma once
 
 #include <cstddef>

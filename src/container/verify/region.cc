@@ -29,13 +29,13 @@ class RegionCheck {
     place.equal(AT(RegionHeader, config_offset), header.config_offset,
                 header.config_length != 0 ? end_ : 0);
     end_ += header.config_length;
-    const Stretch& weights = facts_.of(Role::weights);
+    const RoleExtent& weights = facts_.of(Role::weights);
     place.equal(AT(RegionHeader, weights_offset), header.weights_offset, relative(weights.begin));
     place.equal(AT(RegionHeader, weights_length), header.weights_length,
                 length(weights, weights.begin));
     place.equal(AT(RegionHeader, encoding_type), header.encoding_type, facts_.first_weights_csr);
 
-    const Stretch& homeostatic = facts_.of(Role::homeostatic);
+    const RoleExtent& homeostatic = facts_.of(Role::homeostatic);
     const std::uint64_t homeostatic_at = own_place(header.homeostatic_offset, homeostatic);
     place.equal(AT(RegionHeader, homeostatic_offset), header.homeostatic_offset,
                 relative(homeostatic_at));
@@ -43,7 +43,7 @@ class RegionCheck {
                 length(homeostatic, homeostatic_at));
     if (!homeostatic.empty()) check_homeostatic(homeostatic_at);
 
-    Stretch dynamic;
+    RoleExtent dynamic;
     for (const Role role : kDynamicRoles) dynamic.add(facts_.of(role));
     const std::uint64_t dynamic_at = own_place(extension.dynamic_state_offset, dynamic);
     extended.equal(AT(RegionExtension, dynamic_state_offset), extension.dynamic_state_offset,
@@ -56,7 +56,7 @@ class RegionCheck {
                    relative(facts_.of(Role::neuromodulator).begin));
     if (!dynamic.empty()) check_dynamic_state(dynamic_at, dynamic);
 
-    Stretch other;
+    RoleExtent other;
     for (const Role role : {Role::optimizer, Role::buffer, Role::other}) other.add(facts_.of(role));
     extended.equal(AT(RegionExtension, other_offset), extension.other_offset,
                    relative(other.begin));
@@ -80,15 +80,15 @@ class RegionCheck {
 
   // As headers store an absolute address; 0 for what is not there.
   std::uint64_t relative(std::uint64_t absolute) const {
-    return absolute == Stretch::kNowhere ? 0 : absolute - start_;
+    return absolute == RoleExtent::kNowhere ? 0 : absolute - start_;
   }
 
   // A piece with a header of its own starts where the region says; check_… hold that to its rules.
-  std::uint64_t own_place(std::uint64_t stored_offset, const Stretch& tensors) const {
-    return tensors.empty() ? Stretch::kNowhere : start_ + stored_offset;
+  std::uint64_t own_place(std::uint64_t stored_offset, const RoleExtent& tensors) const {
+    return tensors.empty() ? RoleExtent::kNowhere : start_ + stored_offset;
   }
 
-  std::uint64_t length(const Stretch& tensors, std::uint64_t begin) {
+  std::uint64_t length(const RoleExtent& tensors, std::uint64_t begin) {
     if (tensors.empty()) return 0;
     end_ = std::max(end_, tensors.end - start_);
     return tensors.end - begin;
@@ -97,7 +97,7 @@ class RegionCheck {
   // The header of a piece, in front of its first tensor.
   template <typename T>
   const T& piece_header(const char* field, std::uint64_t at, std::uint64_t remainder,
-                        const Stretch& tensors) const {
+                        const RoleExtent& tensors) const {
     if (at % format::kAlignment != remainder || at + sizeof(T) > tensors.begin) {
       Place("region", start_)
           .fail(field, 0, std::to_string(at - start_),
@@ -115,7 +115,7 @@ class RegionCheck {
     place.equal(AT(HomeostaticHeader, flags), state.flags, 0);
   }
 
-  void check_dynamic_state(std::uint64_t at, const Stretch& tensors) const {
+  void check_dynamic_state(std::uint64_t at, const RoleExtent& tensors) const {
     const auto& state =
         piece_header<format::DynamicStateHeader>("dynamic_state_offset", at, 0, tensors);
     const Place place("region", at);
@@ -134,14 +134,14 @@ class RegionCheck {
                 relative(facts_.of(Role::learning_state).begin));
     std::uint64_t behind = 0;
     for (const Role role : kDynamicRoles) {
-      const Stretch& stretch = facts_.of(role);
-      if (stretch.empty()) continue;
-      if (stretch.begin < behind) {
+      const RoleExtent& extent = facts_.of(role);
+      if (extent.empty()) continue;
+      if (extent.begin < behind) {
         place.fail("dynamic_state_offset", 0,
-                   fmt::format("{} at {}", role_name(role), stretch.begin),
+                   fmt::format("{} at {}", role_name(role), extent.begin),
                    fmt::format("behind the role before it, which ends at {}", behind));
       }
-      behind = stretch.end;
+      behind = extent.end;
     }
   }
 

@@ -17,13 +17,13 @@
 namespace thalia::container {
 
 /// Where the tensors of a role lie, from the first one's payload header to the last payload's end.
-struct Stretch {
+struct RoleExtent {
   static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t begin = kNowhere;
   std::uint64_t end = 0;
 
   bool empty() const { return begin == kNowhere; }
-  void add(const Stretch& other) {
+  void add(const RoleExtent& other) {
     begin = std::min(begin, other.begin);
     end = std::max(end, other.end);
   }
@@ -31,7 +31,7 @@ struct Stretch {
 
 /// Summed up from entries that are sound.
 struct RegionFacts {
-  std::array<Stretch, format::kRoleCount> roles;
+  std::array<RoleExtent, format::kRoleCount> roles;
   bool first_weights_csr = false;
   std::uint64_t tensors = 0;
   std::uint64_t logical_bytes = 0;
@@ -41,9 +41,9 @@ struct RegionFacts {
   /// @param encoding and elements that count as stored: those of the entry, or of what a delta's
   /// tensor becomes.
   void add(const format::TensorEntry& entry, Encoding encoding, std::uint64_t elements) {
-    const Stretch own{entry.stored_offset - sizeof(format::TensorHeader),
-                      entry.stored_offset + entry.stored_length};
-    Stretch& role = roles[format::code_of(entry.role)];
+    const RoleExtent own{entry.stored_offset - sizeof(format::TensorHeader),
+                         entry.stored_offset + entry.stored_length};
+    RoleExtent& role = roles[format::code_of(entry.role)];
     if (entry.role == Role::weights) {
       if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
       synapses += elements;
@@ -53,7 +53,7 @@ struct RegionFacts {
     logical_bytes += entry.logical_length;
     stored_bytes += entry.stored_length;
   }
-  const Stretch& of(Role role) const { return roles[format::code_of(role)]; }
+  const RoleExtent& of(Role role) const { return roles[format::code_of(role)]; }
 
   static std::uint64_t stored_elements(const format::TensorEntry& entry) {
     const Encoding encoding = entry.encoding;

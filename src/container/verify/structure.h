@@ -11,7 +11,7 @@
 
 namespace thalia::container {
 
-/// A stretch of the file that something accounts for.
+/// An extent of the file that something accounts for.
 struct Covered {
   format::Extent extent;
   const char* section;
@@ -26,7 +26,7 @@ struct SoundTensor {
 
 struct Structure {
   std::vector<Covered> covered;      ///< by offset
-  std::vector<Covered> sections;     ///< what the covered stretches lie in; by offset
+  std::vector<Covered> sections;     ///< what the covered extents lie in; by offset
   std::vector<SoundTensor> tensors;  ///< in the order of the directory
 };
 
@@ -34,7 +34,7 @@ struct Structure {
 Structure verify_structure(const detail::OpenFile& file, Findings& findings);
 
 /// Bytes that nothing accounts for must be zero, but between the sections of a file that was
-/// appended to, where older generations lie; and no two stretches may overlap. @param read_padding
+/// appended to, where older generations lie; and no two extents may overlap. @param read_padding
 /// false: only the overlaps, and the directory.
 void verify_padding(const detail::OpenFile& file, const Structure& structure, bool read_padding,
                     Findings& findings);

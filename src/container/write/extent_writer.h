@@ -24,7 +24,7 @@ using WriteQueue = std::unique_ptr<io::DirectWriter>;
 /// own.
 class ExtentWriter {
  public:
-  /// The image and the options are borrowed. The bytes of the image's runs may change where their
+  /// The image and the options are borrowed. The bytes of the image's pieces may change where their
   /// extent is not written yet, and in the first 256 until finish(). @param expected_bytes about as
   /// long as the file will be.
   ExtentWriter(const FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);

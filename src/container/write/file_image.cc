@@ -15,7 +15,7 @@ constexpr std::uint64_t kReadBackBytes = 256 * 1024;
 }  // namespace
 
 void FileImage::add(std::uint64_t offset, ByteSpan bytes) {
-  if (!bytes.empty()) runs_.push_back({offset, bytes.size(), bytes.data()});
+  if (!bytes.empty()) pieces_.push_back({offset, bytes.size(), bytes.data()});
 }
 
 void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
@@ -26,33 +26,34 @@ void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
 }
 
 void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
-  if (length != 0) runs_.push_back({offset, length, nullptr});
+  if (length != 0) pieces_.push_back({offset, length, nullptr});
 }
 
 void FileImage::sort() {
-  std::sort(runs_.begin(), runs_.end(),
-            [](const Run& a, const Run& b) { return a.offset < b.offset; });
+  std::sort(pieces_.begin(), pieces_.end(),
+            [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
 }
 
-std::vector<FileImage::Run>::const_iterator FileImage::first_run(std::uint64_t offset) const {
-  return std::partition_point(runs_.begin(), runs_.end(),
-                              [&](const Run& run) { return run.offset + run.length <= offset; });
+std::vector<FileImage::Piece>::const_iterator FileImage::first_piece(std::uint64_t offset) const {
+  return std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return piece.offset + piece.length <= offset;
+  });
 }
 
 template <typename Visit>
 void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
-  auto run = first_run(begin);
+  auto piece = first_piece(begin);
   std::uint64_t at = begin;
   while (at < end) {
-    const bool in_run = run != runs_.end() && run->offset <= at;
-    if (in_run) {
-      const std::uint64_t skip = at - run->offset;
-      const std::uint64_t length = std::min(run->length - skip, end - at);
-      visit(at, ByteSpan(run->bytes == nullptr ? nullptr : run->bytes + skip, length));
+    const bool in_piece = piece != pieces_.end() && piece->offset <= at;
+    if (in_piece) {
+      const std::uint64_t skip = at - piece->offset;
+      const std::uint64_t length = std::min(piece->length - skip, end - at);
+      visit(at, ByteSpan(piece->bytes == nullptr ? nullptr : piece->bytes + skip, length));
       at += length;
-      ++run;
+      ++piece;
     } else {
-      const std::uint64_t gap_end = run == runs_.end() ? end : std::min(end, run->offset);
+      const std::uint64_t gap_end = piece == pieces_.end() ? end : std::min(end, piece->offset);
       const std::uint64_t length = std::min<std::uint64_t>(gap_end - at, zero_bytes().size());
       visit(at, zero_bytes().first(length));
       at += length;
@@ -84,16 +85,16 @@ void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out
 }
 
 ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
-  const auto run = first_run(begin);
-  if (run == runs_.end() || run->bytes == nullptr || run->offset > begin ||
-      run->offset + run->length < end)
+  const auto piece = first_piece(begin);
+  if (piece == pieces_.end() || piece->bytes == nullptr || piece->offset > begin ||
+      piece->offset + piece->length < end)
     return {};
-  return {run->bytes + (begin - run->offset), end - begin};
+  return {piece->bytes + (begin - piece->offset), end - begin};
 }
 
 bool FileImage::has_written(std::uint64_t begin, std::uint64_t end) const {
-  for (auto run = first_run(begin); run != runs_.end() && run->offset < end; ++run) {
-    if (run->bytes == nullptr) return true;
+  for (auto piece = first_piece(begin); piece != pieces_.end() && piece->offset < end; ++piece) {
+    if (piece->bytes == nullptr) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// A file as a list of byte runs in memory, with zeros between them: how a save hands out its blocks
+// A file as a list of pieces in memory, with zeros between them: how a save hands out its blocks
 // to be hashed and written in one pass, by several threads, without copying.
 #pragma once
 
@@ -22,20 +22,21 @@ class FileImage {
   void add(std::uint64_t offset, ByteSpan bytes);
   /// One behind the other.
   void add(std::uint64_t offset, std::span<const ByteSpan> pieces);
-  /// A run that is in the file already.
+  /// A piece that is in the file already.
   void add_written(std::uint64_t offset, std::uint64_t length);
-  /// Before the calls below, and after the last run was added; runs behind all others may follow.
+  /// Before the calls below, and after the last piece was added; pieces behind all others may
+  /// follow.
   void sort();
 
-  /// Calls `visit` with the bytes of [begin, end) in order, zeros where no run is; runs in the file
-  /// are read back.
+  /// Calls `visit` with the bytes of [begin, end) in order, zeros where no piece is; pieces in the
+  /// file are read back.
   void for_each(std::uint64_t begin, std::uint64_t end,
                 const std::function<void(ByteSpan)>& visit) const;
 
   /// The same into `out`.
   void copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
 
-  /// The bytes of [begin, end) where they lie in one run in memory; else an empty span.
+  /// The bytes of [begin, end) where they lie in one piece in memory; else an empty span.
   ByteSpan contiguous(std::uint64_t begin, std::uint64_t end) const;
   /// True where a part of [begin, end) is in the file already.
   bool has_written(std::uint64_t begin, std::uint64_t end) const;
@@ -52,21 +53,21 @@ class FileImage {
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  struct Run {
+  struct Piece {
     std::uint64_t offset;
     std::uint64_t length;
     const std::byte* bytes;  ///< null: in the file
   };
-  // First run that ends behind `offset`.
-  std::vector<Run>::const_iterator first_run(std::uint64_t offset) const;
-  // Calls visit(offset, bytes), with a null pointer for a run in the file.
+  // First piece that ends behind `offset`.
+  std::vector<Piece>::const_iterator first_piece(std::uint64_t offset) const;
+  // Calls visit(offset, bytes), with a null pointer for a piece in the file.
   template <typename Visit>
   void walk(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
   int fd_;
   std::filesystem::path path_;
   std::uint64_t begin_;
-  std::vector<Run> runs_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace thalia::container

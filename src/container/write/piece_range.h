@@ -1,4 +1,4 @@
-// A payload that is borrowed in pieces, seen as one stretch of bytes.
+// A payload that is borrowed in pieces, seen as one range of bytes.
 #pragma once
 
 #include <algorithm>

@@ -12,9 +12,9 @@ namespace {
 
 // Of the base that is read at once, what lies between the rows included.
 constexpr std::uint64_t kSpan = 2 << 20;
-constexpr std::uint64_t kRunAlignment = 16;
+constexpr std::uint64_t kPieceAlignment = 16;
 
-// Where the row (a run of the last dimension) begins in the base, in elements; -1 where the base
+// Where the row (a piece of the last dimension) begins in the base, in elements; -1 where the base
 // does not have it.
 std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) {
   std::uint64_t place = 0;
@@ -31,44 +31,45 @@ std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) 
 
 }  // namespace
 
-struct FittedBase::Run {
+struct FittedBase::Piece {
   std::uint64_t from;  ///< in the base
   std::uint64_t to;    ///< in what is asked for
   std::uint64_t length;
 };
 
-// Neighbouring runs are read together, as a base that is compressed gives a chunk at a time.
+// Neighbouring pieces are read together, as a base that is compressed gives a chunk at a time.
 class FittedBase::Gather {
  public:
   Gather(const ByteSource& base, MutableByteSpan out) : base_(base), out_(out) {}
 
-  void add(Run run) {
-    if (!runs_.empty()) {
-      Run& last = runs_.back();
-      if (last.from + last.length == run.from && last.to + last.length == run.to) {
-        last.length += run.length;
+  void add(Piece piece) {
+    if (!pieces_.empty()) {
+      Piece& last = pieces_.back();
+      if (last.from + last.length == piece.from && last.to + last.length == piece.to) {
+        last.length += piece.length;
         return;
       }
-      if (run.from + run.length - runs_.front().from > kSpan) flush();
+      if (piece.from + piece.length - pieces_.front().from > kSpan) flush();
     }
-    runs_.push_back(run);
+    pieces_.push_back(piece);
   }
 
   void flush() {
-    if (runs_.empty()) return;
-    const std::uint64_t begin = runs_.front().from / kRunAlignment * kRunAlignment;
-    const std::uint64_t end = std::min(
-        format::align_up(runs_.back().from + runs_.back().length, kRunAlignment), base_.size());
+    if (pieces_.empty()) return;
+    const std::uint64_t begin = pieces_.front().from / kPieceAlignment * kPieceAlignment;
+    const std::uint64_t end =
+        std::min(format::align_up(pieces_.back().from + pieces_.back().length, kPieceAlignment),
+                 base_.size());
     const ByteSpan found = base_.part(begin, end - begin, buffer_);
-    for (const Run& run : runs_)
-      std::memcpy(out_.data() + run.to, found.data() + (run.from - begin), run.length);
-    runs_.clear();
+    for (const Piece& piece : pieces_)
+      std::memcpy(out_.data() + piece.to, found.data() + (piece.from - begin), piece.length);
+    pieces_.clear();
   }
 
  private:
   const ByteSource& base_;
   MutableByteSpan out_;
-  std::vector<Run> runs_;
+  std::vector<Piece> pieces_;
   std::vector<std::byte> buffer_;
 };
 

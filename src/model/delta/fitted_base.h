@@ -22,7 +22,7 @@ class FittedBase final : public ByteSource {
   void read(std::uint64_t begin, MutableByteSpan out) const override;
 
  private:
-  struct Run;
+  struct Piece;
   class Gather;
 
   std::shared_ptr<const ByteSource> base_;
