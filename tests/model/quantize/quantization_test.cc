@@ -4,6 +4,7 @@
 
 #include "boost_test.h"
 #include "integrity/content_hash.h"
+#include "integrity/sha256.h"
 #include "model/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -11,6 +12,7 @@
 #include "thalia/compact.h"
 #include "thalia/convert.h"
 #include "thalia/safetensors.h"
+#include "thalia/text.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
@@ -309,7 +311,10 @@ BOOST_AUTO_TEST_CASE(lives_in_chunks_and_through_compact_and_append) {
   QuantizeFileOptions options = kQuiet;
   options.save.compression.codec = format::Codec::zstd;
   options.save.compression.chunk_bytes = 4096;
+  options.save.sha256 = true;
   quantize_file(folder / "in", folder / "out", {.bits = 5}, options);
+  BOOST_TEST(read_file(folder / "out.sha256") ==
+             hex(integrity::sha256(bytes_of(read_file(folder / "out"))).bytes) + "  out\n");
   const TensorView view = layer_tensor(folder / "out", "w");
   BOOST_TEST(view.chunk_count() > 1u);
   BOOST_TEST(verify(folder / "out").ok());
