@@ -13,6 +13,7 @@
 #include "cli/command/command.h"
 #include "cli/print/complaint.h"
 #include "cli/print/error_json.h"
+#include "cli/print/json_result.h"
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 
@@ -33,12 +34,10 @@ void occupy_standard_descriptors() {
 // In the place of what the command would have printed, unless part of that is out already.
 void print_error_json(Output& out, const std::exception& error) {
   if (!out.retract()) return;
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().key("error");
-  add_error(json, error);
-  json.end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.key("error");
+    add_error(json, error);
+  });
   out.flush();
 }
 

@@ -6,10 +6,10 @@
 
 #include "cli/command/command.h"
 #include "cli/command/region_names.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
@@ -39,13 +39,11 @@ int run_append(const AppendArguments& arguments, const Session& session) {
                       result.generation, result.seconds);
     return kDone;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(arguments.file)).member("regions", result.regions);
-  json.member("tensors", result.tensors).member("file_bytes", result.file_bytes);
-  json.member("appended_bytes", result.appended_bytes).member("dead_bytes", result.dead_bytes);
-  json.member("generation", result.generation).member("seconds", result.seconds).end_object();
-  session.out.write(text + "\n");
+  print_object(session.out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(arguments.file)).member("regions", result.regions);
+    json.member("tensors", result.tensors);
+    add_append(json, result);
+  });
   return kDone;
 }
 

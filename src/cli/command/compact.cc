@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cli/command/command.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
@@ -28,12 +28,11 @@ int run_compact(const CompactArguments& arguments, const Session& session) {
                       result.seconds);
     return kDone;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(output)).member("regions", result.regions);
-  json.member("tensors", result.tensors).member("input_bytes", result.input_bytes);
-  json.member("output_bytes", result.output_bytes).member("seconds", result.seconds).end_object();
-  session.out.write(text + "\n");
+  print_object(session.out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(output)).member("regions", result.regions);
+    json.member("tensors", result.tensors);
+    add_sizes_and_time(json, result);
+  });
   return kDone;
 }
 

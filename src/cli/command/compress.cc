@@ -7,10 +7,10 @@
 
 #include "cli/command/command.h"
 #include "cli/command/compression_arguments.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/tensor.h"
 #include "thalia/wrap.h"
 
@@ -35,12 +35,11 @@ void print_result(const Session& session, const CompressArguments& arguments,
               counted(result.frames, "frame", "frames"), codec, result.seconds);
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output)).member("codec", codec);
-  json.member("frames", result.frames).member("input_bytes", result.input_bytes);
-  json.member("output_bytes", result.output_bytes).member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(arguments.output)).member("codec", codec);
+    json.member("frames", result.frames);
+    add_sizes_and_time(json, result);
+  });
 }
 
 int run_compress(const CompressArguments& arguments, const Session& session) {

@@ -1,5 +1,4 @@
 // thalia convert
-#include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
+#include "cli/tensor/file_format.h"
 #include "thalia/convert.h"
 
 namespace thalia::cli {
@@ -25,9 +25,6 @@ struct ConvertArguments {
   std::string precision = "keep";
   SaveArguments save;
 };
-
-constexpr std::array kFileFormats{FileFormat::thalia, FileFormat::safetensors,
-                                  FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst};
 
 std::vector<Choice<FileFormat>> choices_of(std::span<const FileFormat> formats) {
   std::vector<Choice<FileFormat>> choices;
@@ -86,10 +83,10 @@ Run declare_convert(CLI::App& app) {
   const auto arguments = std::make_shared<ConvertArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
-  add_choice(app, "--from FORMAT", arguments->from, choices_of(kFileFormats),
+  add_choice(app, "--from FORMAT", arguments->from, choices_of(all_file_formats()),
              "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst");
   // The last one is read only.
-  add_choice(app, "--to FORMAT", arguments->to, choices_of(std::span(kFileFormats).first<4>()),
+  add_choice(app, "--to FORMAT", arguments->to, choices_of(all_file_formats().first<4>()),
              "Format of OUT: thalia, safetensors, thalia-0.1 or mckp");
   offer(
       add_option(app, "--regions HOW", arguments->regions,

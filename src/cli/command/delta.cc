@@ -7,10 +7,10 @@
 
 #include "cli/command/command.h"
 #include "cli/command/compression_arguments.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
@@ -24,12 +24,6 @@ struct DeltaArguments {
   LowRankOptions low_rank_options;
   CompressionArguments compression;
 };
-
-void add_names(JsonWriter& json, const char* key, const std::vector<std::string>& names) {
-  json.key(key).begin_array();
-  for (const std::string& name : names) json.value(as_utf8(name));
-  json.end_array();
-}
 
 void print_low_rank(Output& out, const std::vector<LowRankReport>& reports) {
   using enum Table::Align;
@@ -90,20 +84,19 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
     }
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output)).member("depth", result.depth);
-  json.member("regions", result.regions).member("tensors", result.tensors);
-  json.member("unchanged", result.same).member("differences", result.differences);
-  json.member("lists", result.lists).member("listed_elements", result.listed_elements);
-  json.member("whole", result.whole).member("unlike", result.unlike);
-  json.member("converted", result.converted);
-  if (arguments.low_rank) add_low_rank(json, result.low_rank);
-  add_names(json, "changed_regions", result.changed_regions);
-  add_names(json, "removed_regions", result.removed_regions);
-  json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
-  json.member("ratio", result.ratio()).member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(arguments.output)).member("depth", result.depth);
+    json.member("regions", result.regions).member("tensors", result.tensors);
+    json.member("unchanged", result.same).member("differences", result.differences);
+    json.member("lists", result.lists).member("listed_elements", result.listed_elements);
+    json.member("whole", result.whole).member("unlike", result.unlike);
+    json.member("converted", result.converted);
+    if (arguments.low_rank) add_low_rank(json, result.low_rank);
+    add_list(json, "changed_regions", result.changed_regions);
+    add_list(json, "removed_regions", result.removed_regions);
+    json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
+    json.member("ratio", result.ratio()).member("seconds", result.seconds);
+  });
 }
 
 int run_delta(const DeltaArguments& arguments, const Session& session) {
@@ -137,13 +130,11 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
                       counted(result.depth + 1, "file", "files"), result.seconds);
     return kDone;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output)).member("depth", result.depth);
-  json.member("regions", result.regions).member("tensors", result.tensors);
-  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
-  json.member("seconds", result.seconds).end_object();
-  session.out.write(text + "\n");
+  print_object(session.out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(arguments.output)).member("depth", result.depth);
+    json.member("regions", result.regions).member("tensors", result.tensors);
+    add_sizes_and_time(json, result);
+  });
   return kDone;
 }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/grow_file.h"
 
 namespace thalia::cli {
@@ -74,30 +74,23 @@ void print_shape(JsonWriter& json, std::string_view key, const Shape& shape) {
 
 void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
   const GrowthResult& growth = result.growth;
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(arguments.file));
-  json.member("region", as_utf8(arguments.region));
-  json.member("neurons_added", growth.neurons_added).member("inputs_added", growth.inputs_added);
-  json.member("neurons", growth.n_neurons).member("synapses_added", growth.synapses_added);
-  json.key("tensors").begin_array();
-  for (const GrownTensor& tensor : growth.tensors) {
-    json.begin_object().member("region", as_utf8(tensor.region));
-    json.member("tensor", as_utf8(tensor.path));
-    print_shape(json, "old_shape", tensor.old_shape);
-    print_shape(json, "new_shape", tensor.new_shape);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("targets_left").begin_array();
-  for (const std::string& target : growth.targets_left) json.value(as_utf8(target));
-  json.end_array();
-  json.member("file_bytes", result.append.file_bytes);
-  json.member("appended_bytes", result.append.appended_bytes);
-  json.member("dead_bytes", result.append.dead_bytes);
-  json.member("generation", result.append.generation);
-  json.member("seconds", result.append.seconds).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(arguments.file));
+    json.member("region", as_utf8(arguments.region));
+    json.member("neurons_added", growth.neurons_added).member("inputs_added", growth.inputs_added);
+    json.member("neurons", growth.n_neurons).member("synapses_added", growth.synapses_added);
+    json.key("tensors").begin_array();
+    for (const GrownTensor& tensor : growth.tensors) {
+      json.begin_object().member("region", as_utf8(tensor.region));
+      json.member("tensor", as_utf8(tensor.path));
+      print_shape(json, "old_shape", tensor.old_shape);
+      print_shape(json, "new_shape", tensor.new_shape);
+      json.end_object();
+    }
+    json.end_array();
+    add_list(json, "targets_left", growth.targets_left);
+    add_append(json, result.append);
+  });
 }
 
 void print_text(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {

@@ -14,13 +14,13 @@
 #include "cli/print/dtype_totals.h"
 #include "cli/print/file_facts.h"
 #include "cli/print/growth_text.h"
+#include "cli/print/json_result.h"
 #include "cli/print/json_text.h"
 #include "cli/print/original.h"
 #include "cli/print/print.h"
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/packed_file.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/growth_history.h"
 #include "thalia/metadata_file.h"
@@ -42,12 +42,6 @@ struct InfoArguments {
 
 std::string list(const std::vector<std::string_view>& words) {
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
-}
-
-void json_list(JsonWriter& json, std::string_view key, const std::vector<std::string_view>& words) {
-  json.key(key).begin_array();
-  for (const std::string_view word : words) json.value(word);
-  json.end_array();
 }
 
 std::string codec_text(const FileTotals& totals) {
@@ -95,7 +89,7 @@ void print_growth(Output& out, std::string_view metadata) {
 }
 
 std::string wrapper_text(const WrapperInfo& wrapper) {
-  const char* const codec = wrapper.codec == format::Codec::zstd ? "zstd" : "lz4";
+  const std::string_view codec = codec_name(wrapper.codec);
   if (!wrapper.has_seek_table) return fmt::format("{} frames without a seek table", codec);
   return fmt::format("{} of {}, with a seek table", counted(wrapper.frames, "frame", "frames"),
                      codec);
@@ -108,7 +102,7 @@ void json_wrapper(JsonWriter& json, const std::optional<WrapperInfo>& wrapper) {
     return;
   }
   json.begin_object();
-  json.member("codec", wrapper->codec == format::Codec::zstd ? "zstd" : "lz4");
+  json.member("codec", codec_name(wrapper->codec));
   json.member("seek_table", wrapper->has_seek_table).key("frames");
   if (wrapper->has_seek_table) {
     json.value(wrapper->frames);
@@ -172,51 +166,50 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
   const Header& header = reader.header();
   const FileTotals totals = total(reader);
   const std::string_view metadata = reader.metadata_json();
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(reader.path().string()));
-  json.member("format", "thalia").member("version", version_text(header));
-  json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
-  json.member("side_file", is_metadata_file(reader.path()));
-  json_wrapper(json, read_wrapper(reader.path()));
-  json.member("dead_bytes", reader.dead_bytes()).member("debris_bytes", reader.debris_bytes());
-  json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
-  json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
-  json.member("connections", reader.connection_count()).key("dtypes");
-  totals.dtypes.add_json(json);
-  json.member("total_neurons", std::uint64_t{header.total_neurons});
-  json.member("total_synapses", std::uint64_t{header.total_synapses});
-  json.member("training_steps", std::uint64_t{header.training_steps});
-  json.member("timestamp", std::uint64_t{header.timestamp});
-  json.member("generation", std::uint64_t{header.generation});
-  json.member("file_uuid", uuid_text(header.file_uuid));
-  json_list(json, "flags", flag_names(header.flags));
-  json_list(json, "codecs", codec_names(totals));
-  json.key("checksum").begin_object().member("type", checksum_name(header));
-  if (has_tree(header)) {
-    json.member("leaves", leaf_name(header));
-    json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
-  }
-  json.member("digest", hex(reader.closing_checksum().bytes)).end_object();
-  if (totals.quantized != 0) {
-    json.key("lossy").begin_object().member("quantized_tensors", totals.quantized);
-    json.member("lossy_generation", totals.lossy_generation);
-    json.member("max_lossy_generations", totals.max_lossy_generations).end_object();
-  }
-  json.key("delta_base");
-  if (has_base(header)) {
-    json.begin_object().member("checksum", hex(header.base_checksum.bytes));
-    json.member("step", std::uint64_t{header.base_step});
-    if (const auto base = reader.delta_base())
-      json.member("path", as_utf8(base->path)).member("depth", base->depth);
-    json.end_object();
-  } else {
-    json.null();
-  }
-  const auto events = growth_events(metadata);
-  json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
-  json.key("metadata").raw(metadata.empty() ? "null" : metadata).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(reader.path().string()));
+    json.member("format", "thalia").member("version", version_text(header));
+    json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
+    json.member("side_file", is_metadata_file(reader.path()));
+    json_wrapper(json, read_wrapper(reader.path()));
+    json.member("dead_bytes", reader.dead_bytes()).member("debris_bytes", reader.debris_bytes());
+    json.member("memory_bytes", totals.logical_bytes).member("stored_bytes", totals.stored_bytes);
+    json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
+    json.member("connections", reader.connection_count()).key("dtypes");
+    totals.dtypes.add_json(json);
+    json.member("total_neurons", std::uint64_t{header.total_neurons});
+    json.member("total_synapses", std::uint64_t{header.total_synapses});
+    json.member("training_steps", std::uint64_t{header.training_steps});
+    json.member("timestamp", std::uint64_t{header.timestamp});
+    json.member("generation", std::uint64_t{header.generation});
+    json.member("file_uuid", uuid_text(header.file_uuid));
+    add_list(json, "flags", flag_names(header.flags));
+    add_list(json, "codecs", codec_names(totals));
+    json.key("checksum").begin_object().member("type", checksum_name(header));
+    if (has_tree(header)) {
+      json.member("leaves", leaf_name(header));
+      json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
+    }
+    json.member("digest", hex(reader.closing_checksum().bytes)).end_object();
+    if (totals.quantized != 0) {
+      json.key("lossy").begin_object().member("quantized_tensors", totals.quantized);
+      json.member("lossy_generation", totals.lossy_generation);
+      json.member("max_lossy_generations", totals.max_lossy_generations).end_object();
+    }
+    json.key("delta_base");
+    if (has_base(header)) {
+      json.begin_object().member("checksum", hex(header.base_checksum.bytes));
+      json.member("step", std::uint64_t{header.base_step});
+      if (const auto base = reader.delta_base())
+        json.member("path", as_utf8(base->path)).member("depth", base->depth);
+      json.end_object();
+    } else {
+      json.null();
+    }
+    const auto events = growth_events(metadata);
+    json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
+    json.key("metadata").raw(metadata.empty() ? "null" : metadata);
+  });
 }
 
 void print_safetensors(Output& out, const SafetensorsFile& file, const std::string& path,
@@ -244,14 +237,13 @@ void print_safetensors(Output& out, const SafetensorsFile& file, const std::stri
     print_metadata(out, file.metadata().empty() ? "" : metadata);
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(path)).member("format", "safetensors");
-  json.member("disk_bytes", file.file_bytes()).member("file_bytes", file.file_bytes());
-  json.member("memory_bytes", bytes).member("tensors", file.tensors().size()).key("dtypes");
-  dtypes.add_json(json);
-  json.key("metadata").raw(file.metadata().empty() ? "null" : metadata).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(path)).member("format", "safetensors");
+    json.member("disk_bytes", file.file_bytes()).member("file_bytes", file.file_bytes());
+    json.member("memory_bytes", bytes).member("tensors", file.tensors().size()).key("dtypes");
+    dtypes.add_json(json);
+    json.key("metadata").raw(file.metadata().empty() ? "null" : metadata);
+  });
 }
 
 int run_info(const InfoArguments& arguments, const Session& session) {

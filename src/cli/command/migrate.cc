@@ -3,10 +3,10 @@
 #include <string>
 
 #include "cli/command/command.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/migrate.h"
 
@@ -31,18 +31,14 @@ void print_result(const Session& session, const MigrateArguments& arguments,
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output));
-  json.member("from", result.from.to_string()).member("to", result.to.to_string());
-  json.member("tensors", result.tensors).member("input_bytes", result.input_bytes);
-  json.member("output_bytes", result.output_bytes).member("seconds", result.seconds);
-  json.key("warnings").begin_array();
-  for (const std::string& warning : result.warnings) json.value(as_utf8(warning));
-  json.end_array().key("losses").begin_array();
-  for (const std::string& loss : result.losses) json.value(as_utf8(loss));
-  json.end_array().end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(arguments.output));
+    json.member("from", result.from.to_string()).member("to", result.to.to_string());
+    json.member("tensors", result.tensors);
+    add_sizes_and_time(json, result);
+    add_list(json, "warnings", result.warnings);
+    add_list(json, "losses", result.losses);
+  });
 }
 
 int run_migrate(const MigrateArguments& arguments, const Session& session) {

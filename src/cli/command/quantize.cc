@@ -9,11 +9,11 @@
 
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/tensor/file_format.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -90,25 +90,23 @@ void print_text(Output& out, const QuantizeArguments& arguments, const QuantizeF
 }
 
 void print_json(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(arguments.output)).member("tensors", result.tensors);
-  json.key("quantized").begin_array();
-  for (const QuantizedTensorReport& one : result.quantized) {
-    json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
-    json.member("dtype", dtype_name(one.dtype)).member("elements", one.elements);
-    json.member("bits", one.bits).member("dense_bytes", one.dense_bytes);
-    json.member("quantized_bytes", one.quantized_bytes).member("max_error", one.max_error);
-    json.member("rms_error", one.rms_error).member("relative_error", one.relative_error);
-    json.end_object();
-  }
-  json.end_array().key("not_finite").begin_array();
-  for (const std::string& path : result.not_finite) json.value(as_utf8(path));
-  json.end_array().member("lossy_generation", result.lossy_generation);
-  json.member("max_lossy_generations", result.max_lossy_generations);
-  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
-  json.member("seconds", result.seconds).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(arguments.output)).member("tensors", result.tensors);
+    json.key("quantized").begin_array();
+    for (const QuantizedTensorReport& one : result.quantized) {
+      json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
+      json.member("dtype", dtype_name(one.dtype)).member("elements", one.elements);
+      json.member("bits", one.bits).member("dense_bytes", one.dense_bytes);
+      json.member("quantized_bytes", one.quantized_bytes).member("max_error", one.max_error);
+      json.member("rms_error", one.rms_error).member("relative_error", one.relative_error);
+      json.end_object();
+    }
+    json.end_array();
+    add_list(json, "not_finite", result.not_finite);
+    json.member("lossy_generation", result.lossy_generation);
+    json.member("max_lossy_generations", result.max_lossy_generations);
+    add_sizes_and_time(json, result);
+  });
 }
 
 int run_quantize(const QuantizeArguments& arguments, const Session& session) {

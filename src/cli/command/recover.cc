@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cli/command/command.h"
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
@@ -34,14 +34,13 @@ void print_text(Output& out, const std::string& file, const RecoverResult& resul
 }
 
 void print_json(Output& out, const std::string& file, const RecoverResult& result) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(file)).member("restored", result.restored);
-  json.member("fault", as_utf8(result.fault)).member("generation", result.generation);
-  json.member("file_bytes", result.file_bytes).member("record_offset", result.record_offset);
-  json.member("records", result.records).member("damaged_blocks", result.damaged_blocks);
-  json.member("debris_bytes", result.debris_bytes).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(file)).member("restored", result.restored);
+    json.member("fault", as_utf8(result.fault)).member("generation", result.generation);
+    json.member("file_bytes", result.file_bytes).member("record_offset", result.record_offset);
+    json.member("records", result.records).member("damaged_blocks", result.damaged_blocks);
+    json.member("debris_bytes", result.debris_bytes);
+  });
 }
 
 int run_recover(const RecoverArguments& arguments, const Session& session) {

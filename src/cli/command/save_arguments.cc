@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
@@ -74,19 +74,17 @@ void print_result(const Session& session, const ConvertResult& result, const std
     print_precision(out, result);
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("output", as_utf8(output)).member("tensors", result.tensors);
-  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
-  json.member("seconds", result.seconds).key("losses").begin_array();
-  for (const std::string& loss : result.losses) json.value(as_utf8(loss));
-  json.end_array().key("precision").begin_object();
-  json.member("converted_tensors", result.converted_tensors);
-  json.member("overflowed", result.overflowed);
-  json.member("largest_rounding_error", result.largest_rounding_error).key("types");
-  json.raw(result.precision.to_json());
-  json.end_object().end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("output", as_utf8(output)).member("tensors", result.tensors);
+    add_sizes_and_time(json, result);
+    add_list(json, "losses", result.losses);
+    json.key("precision").begin_object();
+    json.member("converted_tensors", result.converted_tensors);
+    json.member("overflowed", result.overflowed);
+    json.member("largest_rounding_error", result.largest_rounding_error).key("types");
+    json.raw(result.precision.to_json());
+    json.end_object();
+  });
 }
 
 }  // namespace thalia::cli

@@ -1,13 +1,12 @@
 // thalia version
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/command/command.h"
 #include "cli/command/compression_arguments.h"
-#include "json/writer.h"
-#include "thalia/convert.h"
+#include "cli/print/json_result.h"
+#include "cli/tensor/file_format.h"
 #include "thalia/format/constants.h"
 #include "thalia/tensor.h"
 #include "thalia/version.h"
@@ -20,24 +19,18 @@ void print_version(Output& out, bool as_json) {
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
   std::vector<std::string_view> codecs;
   for (const format::Codec codec : all_codecs()) codecs.push_back(codec_name(codec));
-  const std::array formats{file_format_name(FileFormat::thalia),
-                           file_format_name(FileFormat::safetensors),
-                           file_format_name(FileFormat::thalia_0_1),
-                           file_format_name(FileFormat::mckp), file_format_name(FileFormat::mst)};
+  std::vector<std::string_view> formats;
+  for (const FileFormat one : all_file_formats()) formats.push_back(file_format_name(one));
   if (!as_json) {
     out.print("thalia {}\nformat  {}\nfiles   {}\ncodecs  {}\n", library_version(), format,
               fmt::join(formats, ", "), fmt::join(codecs, ", "));
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("library", library_version()).member("format", format);
-  json.key("formats").begin_array();
-  for (const std::string_view name : formats) json.value(name);
-  json.end_array().key("codecs").begin_array();
-  for (const std::string_view name : codecs) json.value(name);
-  json.end_array().end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("library", library_version()).member("format", format);
+    add_list(json, "formats", formats);
+    add_list(json, "codecs", codecs);
+  });
 }
 
 }  // namespace

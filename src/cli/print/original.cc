@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cli/print/dtype_totals.h"
+#include "cli/print/json_result.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
@@ -107,16 +107,14 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
     if (info.metadata) print_metadata(out, json_of(*info.metadata));
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(path.string())).member("format", "thalia-0.1");
-  json.member("delta", true).member("disk_bytes", file_bytes(path));
-  json.member("wrapper", v01_wrapper_name(info.wrapper));
-  json.member("base_hash", hex(info.base_hash.bytes)).member("base_step", info.base_step);
-  json.member("current_step", info.current_step).key("metadata");
-  add_json(json, info.metadata.value_or(Value()));
-  json.end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(path.string())).member("format", "thalia-0.1");
+    json.member("delta", true).member("disk_bytes", file_bytes(path));
+    json.member("wrapper", v01_wrapper_name(info.wrapper));
+    json.member("base_hash", hex(info.base_hash.bytes)).member("base_step", info.base_step);
+    json.member("current_step", info.current_step).key("metadata");
+    add_json(json, info.metadata.value_or(Value()));
+  });
 }
 
 const Value& region_named(const V01Document& document, const std::filesystem::path& path,
@@ -185,25 +183,22 @@ void print_original(Output& out, const std::filesystem::path& path, const ReadOp
     print_metadata(out, json_of(document.metadata));
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(path.string())).member("format", "thalia-0.1");
-  json.member("version", version_of(document.header)).member("delta", false);
-  json.member("disk_bytes", file.file_bytes).member("wrapper", v01_wrapper_name(file.wrapper));
-  json.member("checksum_inside", file.checksum_inside).member("memory_bytes", totals.bytes);
-  json.member("regions", document.entries.size()).member("tensors", totals.tensors);
-  json.key("dtypes");
-  totals.dtypes.add_json(json);
-  json.member("total_neurons", std::uint64_t{document.header.total_neurons});
-  json.member("total_synapses", std::uint64_t{document.header.total_synapses});
-  json.member("training_steps", std::uint64_t{document.header.training_steps});
-  json.member("timestamp", std::uint64_t{document.header.timestamp});
-  json.key("warnings").begin_array();
-  for (const std::string& warning : file.warnings) json.value(as_utf8(warning));
-  json.end_array().key("metadata");
-  add_json(json, document.metadata);
-  json.end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(path.string())).member("format", "thalia-0.1");
+    json.member("version", version_of(document.header)).member("delta", false);
+    json.member("disk_bytes", file.file_bytes).member("wrapper", v01_wrapper_name(file.wrapper));
+    json.member("checksum_inside", file.checksum_inside).member("memory_bytes", totals.bytes);
+    json.member("regions", document.entries.size()).member("tensors", totals.tensors);
+    json.key("dtypes");
+    totals.dtypes.add_json(json);
+    json.member("total_neurons", std::uint64_t{document.header.total_neurons});
+    json.member("total_synapses", std::uint64_t{document.header.total_synapses});
+    json.member("training_steps", std::uint64_t{document.header.training_steps});
+    json.member("timestamp", std::uint64_t{document.header.timestamp});
+    add_list(json, "warnings", file.warnings);
+    json.key("metadata");
+    add_json(json, document.metadata);
+  });
 }
 
 void list_original(Output& out, const std::filesystem::path& path, const std::string& region,

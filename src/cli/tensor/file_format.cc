@@ -1,6 +1,14 @@
 #include "cli/tensor/file_format.h"
 
+#include <array>
+
 namespace thalia::cli {
+
+std::span<const FileFormat> all_file_formats() {
+  static constexpr std::array kFormats{FileFormat::thalia, FileFormat::safetensors,
+                                       FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst};
+  return kFormats;
+}
 
 FileFormat format_of(const std::filesystem::path& path) {
   if (const auto format = detect_format(path)) return *format;

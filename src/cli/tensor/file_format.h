@@ -2,10 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
 #include "thalia/convert.h"
 
 namespace thalia::cli {
+
+/// All that there are; the last one is read only.
+std::span<const FileFormat> all_file_formats();
 
 /// By content, else by the name's ending, else thalia: opening it then says what is wrong.
 FileFormat format_of(const std::filesystem::path& path);

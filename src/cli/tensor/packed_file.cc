@@ -11,11 +11,11 @@
 
 #include "cli/print/dtype_totals.h"
 #include "cli/print/error_finding.h"
+#include "cli/print/json_result.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
 #include "cli/tensor/copy_slice.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/mckp.h"
 #include "thalia/mst.h"
@@ -164,28 +164,26 @@ void print_packed(Output& out, const std::filesystem::path& path, FileFormat for
     print_metadata(out, file.metadata == "{}" ? "" : file.metadata);
     return;
   }
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("path", as_utf8(path.string()));
-  json.member("format", file_format_name(format)).member("disk_bytes", file.file_bytes);
-  json.member("memory_bytes", bytes).member("stored_bytes", stored);
-  json.member("tensors", file.tensors.size()).key("dtypes");
-  dtypes.add_json(json);
-  json.key("methods").begin_array();
-  for (const std::string& method : methods) json.value(method);
-  json.end_array().key("training_step");
-  file.training_step ? json.value(*file.training_step) : json.null();
-  json.key("content_hash");
-  file.content_hash ? json.value(hex(file.content_hash->bytes)) : json.null();
-  json.key("previous");
-  if (file.previous) {
-    json.begin_object().member("key", as_utf8(file.previous->key));
-    json.member("content_hash", hex(file.previous->content_hash.bytes)).end_object();
-  } else {
-    json.null();
-  }
-  json.key("metadata").raw(file.metadata).end_object();
-  out.write(text + "\n");
+  print_object(out, [&](JsonWriter& json) {
+    json.member("path", as_utf8(path.string()));
+    json.member("format", file_format_name(format)).member("disk_bytes", file.file_bytes);
+    json.member("memory_bytes", bytes).member("stored_bytes", stored);
+    json.member("tensors", file.tensors.size()).key("dtypes");
+    dtypes.add_json(json);
+    add_list(json, "methods", methods);
+    json.key("training_step");
+    file.training_step ? json.value(*file.training_step) : json.null();
+    json.key("content_hash");
+    file.content_hash ? json.value(hex(file.content_hash->bytes)) : json.null();
+    json.key("previous");
+    if (file.previous) {
+      json.begin_object().member("key", as_utf8(file.previous->key));
+      json.member("content_hash", hex(file.previous->content_hash.bytes)).end_object();
+    } else {
+      json.null();
+    }
+    json.key("metadata").raw(file.metadata);
+  });
 }
 
 void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,

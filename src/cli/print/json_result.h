@@ -1,0 +1,44 @@
+// What the results of commands have in common as JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/terminal/escape.h"
+#include "cli/terminal/output.h"
+#include "json/writer.h"
+
+namespace thalia::cli {
+
+/// Prints an object in a line of its own, with the members that fill(json) adds.
+template <typename Fill>
+void print_object(Output& out, Fill fill) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  fill(json);
+  json.end_object();
+  out.write(text + "\n");
+}
+
+/// A member that lists names, or sentences.
+void add_list(JsonWriter& json, std::string_view key, const auto& texts) {
+  json.key(key).begin_array();
+  for (const auto& text : texts) json.value(as_utf8(text));
+  json.end_array();
+}
+
+/// Of a file that was made of another.
+void add_sizes_and_time(JsonWriter& json, const auto& result) {
+  json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
+  json.member("seconds", result.seconds);
+}
+
+/// Of a file that was changed in place.
+void add_append(JsonWriter& json, const auto& result) {
+  json.member("file_bytes", result.file_bytes).member("appended_bytes", result.appended_bytes);
+  json.member("dead_bytes", result.dead_bytes).member("generation", result.generation);
+  json.member("seconds", result.seconds);
+}
+
+}  // namespace thalia::cli
