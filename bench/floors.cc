@@ -26,6 +26,7 @@ using measure::kPageBytes;
 
 constexpr std::size_t kCallBytes = 1 << 20;
 constexpr std::size_t kEarlyBytes = 8 << 20;
+constexpr std::size_t kDirectBytes = 4 << 20;
 constexpr unsigned kDirectCalls = 16;
 
 [[noreturn]] void fail(const char* call, const std::filesystem::path& path) {
@@ -147,7 +148,7 @@ void read_file_ring(const std::filesystem::path& path, MutableByteSpan out) {
   if (!ring) throw Skipped("io_uring is denied here");
   for (std::size_t begin = 0; begin < out.size() || ring->in_flight() > 0;) {
     while (begin < out.size() && ring->in_flight() < kDirectCalls) {
-      const std::size_t length = std::min(kCallBytes, out.size() - begin);
+      const std::size_t length = std::min(kDirectBytes, out.size() - begin);
       errno = ring->read(fd.get(), begin, out.subspan(begin, length), -1, length);
       if (errno != 0) fail("io_uring_submit", path);
       begin += length;

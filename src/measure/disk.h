@@ -28,7 +28,7 @@ class ScratchFolder {
 /// Whether the folder's file system lets files be opened past the page cache.
 bool allows_direct(const std::filesystem::path& folder);
 
-/// A new file of these bytes: past the page cache where `direct`, 16 writes of 1 MiB at a time into
+/// A new file of these bytes: past the page cache where `direct`, 16 writes of 4 MiB at a time into
 /// reserved space, then fsync. Past the cache, bytes starts on a page and has whole 4 KiB.
 /// @throws IoError with the offset; CancelledError.
 void write_raw(const std::filesystem::path& path, ByteSpan bytes, bool direct,

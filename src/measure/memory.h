@@ -12,7 +12,8 @@ namespace thalia::measure {
 
 inline constexpr std::size_t kPageBytes = 4096;
 
-/// Bytes at a page's start, as O_DIRECT wants them. Every page was written to.
+/// Bytes at a page's start, as O_DIRECT wants them, in huge pages where the system gives any. Every
+/// page was written to.
 class PageMemory {
  public:
   explicit PageMemory(std::uint64_t size);
