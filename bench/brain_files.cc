@@ -47,9 +47,9 @@ int run(const std::filesystem::path& folder, std::uint32_t neurons) {
        {.precision_policy = precision_policy("fp16"), .sparse = SparseStorage::dense});
   save("sparse.thalia", {});
   save("sparse.fp16.thalia", {.precision_policy = precision_policy("fp16")});
-  save("sparse.zstd.thalia", {.save = {.compression = {.codec = format::Codec::zstd}}});
+  save("sparse.zstd.thalia", {.save = {.compression = {.codec = Codec::zstd}}});
   save("sparse.fp16.zstd.thalia", {.precision_policy = precision_policy("fp16"),
-                                   .save = {.compression = {.codec = format::Codec::zstd}}});
+                                   .save = {.compression = {.codec = Codec::zstd}}});
   convert(folder / "dense.thalia", folder / "dense.safetensors");
   return 0;
 }

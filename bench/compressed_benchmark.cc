@@ -20,8 +20,6 @@
 namespace thalia::bench {
 namespace {
 
-using format::Codec;
-
 constexpr Codec kCodecs[] = {Codec::packed_exponents, Codec::plane_entropy, Codec::lz4,
                              Codec::zstd};
 

@@ -11,9 +11,6 @@
 namespace thalia::bench {
 namespace {
 
-using format::ChecksumType;
-using format::LeafAlgorithm;
-
 struct Hashing {
   const char* name;
   ChecksumType checksum;

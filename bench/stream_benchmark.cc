@@ -85,7 +85,7 @@ struct File {
   std::size_t payload_bytes = 0;
 };
 
-SaveOptions stored_as(format::Codec codec) {
+SaveOptions stored_as(Codec codec) {
   return {.compression = {.codec = codec}, .durability = Durability::none};
 }
 
@@ -94,7 +94,7 @@ class Suite {
   Suite(const Settings& settings, PairedSuite& suite) : settings_(settings), suite_(suite) {}
 
   template <typename Sides>
-  void cold(const std::string& name, format::Codec codec, Sides sides) {
+  void cold(const std::string& name, Codec codec, Sides sides) {
     suite_.add("cold, " + name, [=, settings = settings_] {
       const auto file = std::make_shared<File>(settings, stored_as(codec));
       auto [ours, floor] = sides(*file);
@@ -104,7 +104,7 @@ class Suite {
     });
   }
   template <typename Sides>
-  void warm(const std::string& name, format::Codec codec, Sides sides) {
+  void warm(const std::string& name, Codec codec, Sides sides) {
     suite_.add("warm, " + name, [=, settings = settings_] {
       const auto file = std::make_shared<File>(settings, stored_as(codec));
       auto [ours, floor] = sides(*file);
@@ -124,7 +124,7 @@ class Suite {
 const bool kMeasuresAlone = false;
 
 void add_subject(const Settings& settings, PairedSuite& paired) {
-  constexpr format::Codec kRaw = format::Codec::store;
+  constexpr Codec kRaw = Codec::store;
   constexpr IoMode kAuto = IoMode::automatic;
   Suite suite(settings, paired);
   suite.cold("verified beside the disk", kRaw, [](const File& file) {
@@ -158,8 +158,7 @@ void add_subject(const Settings& settings, PairedSuite& paired) {
     return std::pair(file.stream("stream, verified", kOn, kAuto),
                      file.copies("read, verified", kOn));
   });
-  for (const auto& [codec, name] :
-       {std::pair(format::Codec::zstd, "zstd"), std::pair(format::Codec::lz4, "lz4")}) {
+  for (const auto& [codec, name] : {std::pair(Codec::zstd, "zstd"), std::pair(Codec::lz4, "lz4")}) {
     suite.cold(std::string(name) + " beside a mapping", codec, [](const File& file) {
       return std::pair(file.stream("stream, verified", kOn, kAuto),
                        file.copies("read, verified", kOn));

@@ -41,7 +41,6 @@ struct File {
 const bool kMeasuresAlone = false;
 
 void add_subject(const Settings& settings, PairedSuite& suite) {
-  using format::LeafAlgorithm;
   const auto add = [&](const std::string& name, std::uint64_t bytes, LeafAlgorithm leaves,
                        auto ours, auto floor) {
     suite.add(name + ", " + size_name(bytes), [=] {

@@ -41,11 +41,11 @@ void load_region(const thalia::RegionView& region) {
 
 /// Why a small region can touch more bytes than it has.
 std::string granularity(const thalia::Reader& reader) {
-  const thalia::format::Header& header = reader.header();
+  const thalia::FileHeader header = reader.header();
   std::string text = "counted in whole pages";
-  if (header.checksum_type == thalia::format::ChecksumType::block_tree) {
+  if (header.checksum == thalia::ChecksumType::block_tree) {
     text += ", and checked in blocks of " +
-            bytes_text(static_cast<double>(std::uint64_t{1} << header.integrity_block_log2));
+            bytes_text(static_cast<double>(std::uint64_t{1} << header.block_log2));
   }
   return text;
 }

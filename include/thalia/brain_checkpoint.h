@@ -60,13 +60,13 @@ struct BrainSaveResult {
   std::uint32_t tensors = 0;
   std::uint64_t total_neurons = 0;
   std::uint64_t total_synapses = 0;
-  Digest256 closing_checksum;           ///< of the .thalia file, inside a wrapper too
-  FileIdentity identity;                ///< of the same
-  std::vector<TensorDigest> digests{};  ///< for SavedBrain
-  std::optional<Digest256> sha256{};    ///< of the whole file, where SaveOptions asked for it
-  format::Codec codec = format::Codec::store;      ///< as asked for, or as chosen
-  std::string precision_policy;                    ///< its text
-  PrecisionStatistics precision_statistics;        ///< of the tensors as they are stored
+  Digest256 closing_checksum;                ///< of the .thalia file, inside a wrapper too
+  FileIdentity identity;                     ///< of the same
+  std::vector<TensorDigest> digests{};       ///< for SavedBrain
+  std::optional<Digest256> sha256{};         ///< of the whole file, where SaveOptions asked for it
+  Codec codec = Codec::store;                ///< as asked for, or as chosen
+  std::string precision_policy;              ///< its text
+  PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
   std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;

@@ -50,7 +50,7 @@ struct CompressorConfig {
   bool byte_grouping = true;
   Compression compression{};  ///< as MckpWriteOptions
   std::optional<QuantizationConfig> quantization{};
-  format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;  ///< as MckpWriteOptions
+  LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;  ///< as MckpWriteOptions
   unsigned max_chain = 16;     ///< deltas in a row; then a checkpoint is stored by itself
   bool verify_content = true;  ///< loading compares the content hash of what was restored
   std::size_t cached_signatures = 128;

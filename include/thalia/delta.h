@@ -166,8 +166,8 @@ struct DeltaOptions {
   /// Of store, nothing is compressed: where a list of elements is not smaller, a tensor is stored
   /// whole.
   Compression compression{};
-  format::ChecksumType checksum = format::ChecksumType::block_tree;
-  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
+  ChecksumType checksum = ChecksumType::block_tree;
+  LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
   std::optional<std::uint64_t> timestamp{};  ///< as SaveOptions'
   std::optional<Uuid> file_uuid{};           ///< as SaveOptions'
   Durability durability = Durability::full;

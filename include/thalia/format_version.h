@@ -3,13 +3,13 @@
 
 #include <compare>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace thalia {
 
+/// By default the newest, which this library writes.
 struct FormatVersion {
   std::uint16_t major = 1;
   std::uint16_t minor = 0;
@@ -21,8 +21,4 @@ struct FormatVersion {
 
 /// "1.0", "0.1.0"; nullopt of other texts.
 std::optional<FormatVersion> parse_format_version(std::string_view text) noexcept;
-/// What the header of a .thalia file says, also inside a frame; nullopt of other files, deltas
-/// among them. Reads the first bytes. @throws IoError; FormatError where a frame is broken.
-std::optional<FormatVersion> read_format_version(const std::filesystem::path& path);
-
 }  // namespace thalia

@@ -3,7 +3,6 @@
 
 #include "thalia/checkpoint_compressor.h"
 #include "thalia/convert.h"
-#include "thalia/format_version.h"
 #include "thalia/mckp.h"
 #include "thalia/merge.h"
 #include "thalia/migrate.h"

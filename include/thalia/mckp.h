@@ -30,10 +30,10 @@ namespace thalia {
 
 /// How a block's payload was made of a tensor's bytes. docs/mckp.md, "Methods".
 struct MckpMethod {
-  format::Codec codec = format::Codec::store;  ///< store, zstd, lz4 … (thalia/format/chunk.h)
-  bool delta = false;                          ///< XORed with the tensor of the previous checkpoint
-  unsigned plane_width = 0;                    ///< bytes of an element that was cut up; 0: not cut
-  bool quantized = false;                      ///< codes in place of numbers: lossy
+  Codec codec = Codec::store;
+  bool delta = false;        ///< XORed with the tensor of the previous checkpoint
+  unsigned plane_width = 0;  ///< bytes of an element that was cut up; 0: not cut
+  bool quantized = false;    ///< codes in place of numbers: lossy
   friend bool operator==(const MckpMethod&, const MckpMethod&) = default;
 };
 
@@ -71,7 +71,7 @@ struct MckpHeader {
   std::optional<MckpPrevious> previous;   ///< where any tensor is a delta
   std::optional<Digest256> content_hash;  ///< of the checkpoint as it is restored
   /// Of each tensor, which content_hash is made of.
-  format::LeafAlgorithm content_digests = format::LeafAlgorithm::sha256;
+  LeafAlgorithm content_digests = LeafAlgorithm::sha256;
   std::string compression_params = "{}";  ///< a JSON object: what the writer was asked for
   std::string metadata = "{}";            ///< a JSON object: the user's
 };
@@ -174,7 +174,7 @@ struct MckpWriteOptions {
   std::optional<MckpPrevious> previous{};  ///< what bases given to add() are of
   /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
   /// content hash that is known from elsewhere, and takes longer than compressing.
-  format::LeafAlgorithm content_digests = format::LeafAlgorithm::xxh3_128;
+  LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;
   Durability durability = Durability::full;  ///< of a writer of a path
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
   /// All but progress. A thread takes 20 MiB of the memory, so there are no more of them than it

@@ -8,11 +8,23 @@
 #include <optional>
 #include <stop_token>
 
-#include "thalia/format/chunk.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/header.h"
-
 namespace thalia {
+
+/// How the bytes of a chunk are coded. Persistent: values are part of the format.
+enum class Codec : std::uint8_t {
+  store = 0,
+  zstd = 1,
+  lz4 = 2,
+  plane_entropy = 3,
+  packed_exponents = 4
+};
+inline constexpr std::uint8_t kCodecCount = 5;
+
+/// What closes a file and tells whether its bytes are those that were saved. Persistent: values are
+/// part of the format.
+enum class ChecksumType : std::uint32_t { none = 0, sha256 = 1, crc32 = 2, block_tree = 3 };
+/// What hashes the blocks of a tree. Persistent: values are part of the format.
+enum class LeafAlgorithm : std::uint8_t { xxh3_128 = 1, sha256 = 2 };
 
 /// How far a save goes before it returns.
 enum class Durability {
@@ -39,7 +51,7 @@ struct Compression {
   /// standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
   /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: what the
   /// call does by itself, which for most is store.
-  std::optional<format::Codec> codec{};
+  std::optional<Codec> codec{};
   /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1), and all others have.
   int level = 0;
   /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
@@ -61,9 +73,9 @@ struct Work {
 
 struct SaveOptions {
   // --- Affecting the file ---------------------------------------------------
-  format::ChecksumType checksum = format::ChecksumType::block_tree;
+  ChecksumType checksum = ChecksumType::block_tree;
   /// Leaves of the block tree: XXH3-128 at memory speed, or SHA-256 for tamper evidence.
-  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
+  LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
   /// Blocks of the tree are 2^block_log2 bytes, 12 to 30: as far as damage to a byte reaches.
   /// nullopt: by the size of the file, from 4 KiB (up to 1 MiB) to 1 MiB (beyond 16 MiB), and
   /// regions and tables of small files begin on blocks of their own.

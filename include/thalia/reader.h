@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "thalia/bytes.h"
+#include "thalia/format_version.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
@@ -28,6 +30,38 @@ struct ConnectionView {
   std::string target;
   TensorView weights;
   std::optional<TensorView> delays;
+};
+
+/// What the flags of a header say that a file has. Persistent: docs/format.md, "Header".
+struct FileFlags {
+  bool compressed = false;
+  bool lz4 = false;
+  bool homeostatic = false;
+  bool neuromodulators = false;
+  bool sparse = false;
+  bool mixed_precision = false;
+  bool delta = false;
+
+  friend bool operator==(const FileFlags&, const FileFlags&) = default;
+};
+
+/// What the header of a file says. docs/format.md, "Header".
+struct FileHeader {
+  FormatVersion version{};
+  FileFlags flags{};
+  std::uint64_t timestamp = 0;  ///< seconds since 1970
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  std::uint64_t training_steps = 0;
+  ChecksumType checksum = ChecksumType::none;
+  // These two of a block tree:
+  LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
+  unsigned block_log2 = 0;       ///< 0 where there is no tree
+  std::uint64_t generation = 0;  ///< 1 of a file that was saved whole, and one more an append
+  Uuid file_uuid;
+  // These two of a delta:
+  Digest256 base_checksum;
+  std::uint64_t base_step = 0;
 };
 
 /// What a delta says of the file that it was taken against. docs/deltas.md, "Delta files".
@@ -56,10 +90,11 @@ class Reader {
   static Reader open(const std::filesystem::path& path, const ReadOptions& options = {});
 
   const std::filesystem::path& path() const noexcept;
-  /// As it was when the file was opened, whatever was appended since; valid as long as the reader.
-  const format::Header& header() const noexcept;
-  std::uint64_t file_bytes() const noexcept;  ///< header().file_length: of a delta, its container's
-  std::string_view metadata_json() const;     ///< in the mapping; checked as JSON within the limits
+  /// As it was when the file was opened, whatever was appended since.
+  FileHeader header() const noexcept;
+  std::uint64_t file_bytes()
+      const noexcept;                      ///< up to the header's end: of a delta, its container's
+  std::string_view metadata_json() const;  ///< in the mapping; checked as JSON within the limits
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
   /// nullopt of a full file. A reader of a delta shows what it stores: tensors that need the base
   /// are listed, and thalia/delta.h resolves them. Offsets count from the delta's container.

@@ -7,14 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/format/directory.h"
-#include "thalia/format/region.h"
-#include "thalia/format/state.h"
+#include "thalia/neuron_type.h"
 #include "thalia/tensor.h"
 
 namespace thalia {
-
-using format::NeuronType;
 
 std::string_view neuron_type_name(NeuronType type) noexcept;
 
@@ -39,11 +35,9 @@ class RegionView {
   std::uint32_t index() const noexcept { return index_; }
   std::uint64_t offset() const noexcept { return offset_; }  ///< of its extent in the file
   std::uint64_t length() const noexcept { return length_; }
-  std::uint32_t tensor_count() const noexcept { return record_->tensor_count; }
-  std::uint64_t logical_bytes() const noexcept {
-    return record_->logical_bytes;
-  }  ///< of its tensors together
-  std::uint64_t stored_bytes() const noexcept { return record_->stored_bytes; }
+  std::uint32_t tensor_count() const noexcept;
+  std::uint64_t logical_bytes() const noexcept;  ///< of its tensors together
+  std::uint64_t stored_bytes() const noexcept;
 
   /// These read the region's first bytes. @throws FormatError, IntegrityError.
   std::uint32_t n_neurons() const;

@@ -14,8 +14,7 @@
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/tensor.h"
+#include "thalia/options.h"
 #include "thalia/shape.h"
 #include "thalia/tensor_layout.h"
 
@@ -25,7 +24,7 @@ std::string_view role_name(Role role) noexcept;
 std::optional<Role> role_from_name(std::string_view name) noexcept;
 std::string_view encoding_name(Encoding encoding) noexcept;
 /// "store", "packed_exponents": the enumerator.
-std::string_view codec_name(format::Codec codec) noexcept;
+std::string_view codec_name(Codec codec) noexcept;
 
 /// The fields of a layout stand here beside name and role, so that all are declared in one list.
 struct TensorSpec {
@@ -78,6 +77,10 @@ struct SliceRange {
 namespace detail {
 class OpenFile;
 }
+namespace format {
+struct DirectoryRegion;
+struct TensorEntry;
+}  // namespace format
 
 /// One tensor of an open file. A cheap handle that keeps the file's mapping alive: spans obtained
 /// through it are valid while any view, region or reader of that file lives. Immutable; any number
@@ -86,27 +89,27 @@ class TensorView {
  public:
   // Described by the directory; no payload is touched.
   std::string_view name() const noexcept { return name_; }  ///< points into the mapping
-  Role role() const noexcept { return entry_->role; }
-  Encoding encoding() const noexcept { return entry_->encoding; }
-  DType dtype() const noexcept { return entry_->dtype; }
+  Role role() const noexcept;
+  Encoding encoding() const noexcept;
+  DType dtype() const noexcept;
   const Shape& shape() const noexcept { return shape_; }
   std::uint64_t element_count() const noexcept { return element_count_; }
-  std::uint64_t nnz() const noexcept { return entry_->nnz; }
-  bool wide_indices() const noexcept { return entry_->flags & format::kTensorWideIndices; }
+  std::uint64_t nnz() const noexcept;
+  bool wide_indices() const noexcept;
   TensorLayout layout() const { return {dtype(), shape_, encoding(), nnz(), wide_indices()}; }
   /// Bytes of the tensor in its own encoding, decompressed: of a csr tensor its three arrays.
-  std::uint64_t logical_bytes() const noexcept { return entry_->logical_length; }
-  std::uint64_t stored_bytes() const noexcept { return entry_->stored_length; }
-  std::uint64_t stored_offset() const noexcept { return entry_->stored_offset; }  ///< absolute
-  std::uint32_t chunk_count() const noexcept { return entry_->chunk_count; }
-  std::uint32_t crc32() const noexcept { return entry_->crc32; }  ///< of the logical bytes
-  Digest128 content_hash() const noexcept;                        ///< of the logical bytes
+  std::uint64_t logical_bytes() const noexcept;
+  std::uint64_t stored_bytes() const noexcept;
+  std::uint64_t stored_offset() const noexcept;  ///< absolute
+  std::uint32_t chunk_count() const noexcept;
+  std::uint32_t crc32() const noexcept;     ///< of the logical bytes
+  Digest128 content_hash() const noexcept;  ///< of the logical bytes
   /// True where the logical bytes lie in the file as they are, so that bytes(), as() and csr() copy
   /// nothing.
-  bool is_raw() const noexcept { return entry_->chunk_count == 0; }
+  bool is_raw() const noexcept { return chunk_count() == 0; }
   /// What its chunks are stored with, each codec once, in the order of their codes; of a raw tensor
   /// `store`. Reads the directory. @throws FormatError (bad_value) for a code that is none.
-  std::vector<format::Codec> codecs() const;
+  std::vector<Codec> codecs() const;
 
   /// The logical bytes in the mapping, 64-byte aligned. Verified as ReadOptions say, which reads
   /// them.

@@ -1,16 +1,40 @@
-// TensorLayout: what tells how a tensor's bytes are to be read. docs/format.md, "Payloads".
+// TensorLayout: what tells how a tensor's bytes are to be read, and what they are for.
+// docs/format.md, "Payloads".
 #pragma once
 
 #include <cstdint>
 
 #include "thalia/dtype.h"
-#include "thalia/format/tensor.h"
 #include "thalia/shape.h"
 
 namespace thalia {
 
-using format::Encoding;
-using format::Role;
+/// Persistent: values are part of the format.
+enum class Role : std::uint8_t {
+  weights = 0,
+  homeostatic = 1,
+  region_state = 2,
+  learning_state = 3,
+  oscillator = 4,
+  neuromodulator = 5,
+  optimizer = 6,
+  buffer = 7,
+  other = 8,
+};
+inline constexpr std::uint8_t kRoleCount = 9;
+
+/// Persistent: values are part of the format.
+enum class Encoding : std::uint8_t {
+  dense = 0,
+  csr = 1,
+  coo = 2,
+  quantized = 3,
+  same_as_base = 4,
+  xor_base = 5,
+  sparse_delta = 6,
+  low_rank_delta = 7,
+};
+inline constexpr std::uint8_t kEncodingCount = 8;
 
 /// The one place that declares these five; what needs them holds a layout or is made of one.
 struct TensorLayout {

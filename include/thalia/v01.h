@@ -8,6 +8,7 @@
 // docs/v01.md, "Version 0.1 files".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/format/v01.h"
+#include "thalia/format_version.h"
 #include "thalia/options.h"
 #include "thalia/value.h"
 
@@ -26,8 +27,23 @@ namespace thalia {
 enum class V01Wrapper { none, zstd, lz4 };
 std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept;
 
-/// A header as the original program begins one: magic, version 0.1.0, checksum type 1, else zero.
-format::V01Header new_v01_header() noexcept;
+/// What a header says, but for its magic, and for offsets, lengths and the count of regions that
+/// follow from the rest of a document.
+struct V01Header {
+  FormatVersion version{.major = 0, .minor = 1, .patch = 0};
+  std::uint16_t flags = 0;      ///< mean nothing
+  std::uint64_t timestamp = 0;  ///< seconds since 1970
+  // Of a section that no program wrote and none reads: kept as they are.
+  std::uint64_t connectivity_offset = 0;
+  std::uint64_t connectivity_length = 0;
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  std::uint64_t training_steps = 0;
+  std::uint32_t checksum_type = 1;
+  std::array<std::uint8_t, 156> reserved{};
+
+  friend bool operator==(const V01Header&, const V01Header&) = default;
+};
 
 struct V01Entry {
   /// Up to 31 bytes of UTF-8 without NUL; of a pathway "pathway:NAME".
@@ -41,8 +57,7 @@ struct V01Entry {
 
 /// A value type. Tensors of a document that was read keep the file's bytes alive.
 struct V01Document {
-  /// Written as it is, but for offsets, lengths and num_regions, which follow from the rest.
-  format::V01Header header = new_v01_header();
+  V01Header header{};
   Value metadata = Value::object();
   std::vector<V01Entry> entries;  ///< in the order of the index; a name may occur twice
 };
@@ -107,6 +122,10 @@ struct V01DeltaInfo {
   std::optional<Value> metadata;
   V01Wrapper wrapper = V01Wrapper::none;
 };
+
+/// What the header of a .thalia file says, also inside a frame; nullopt of other files, deltas
+/// among them. Reads the first bytes. @throws IoError; FormatError where a frame is broken.
+std::optional<FormatVersion> read_format_version(const std::filesystem::path& path);
 
 /// True of a file that begins as a delta does, also inside a frame. @throws IoError; FormatError
 /// where the frame is broken.

@@ -1,4 +1,4 @@
-// Version of the library. The format has versions of its own (thalia/format/constants.h).
+// Version of the library. The format has versions of its own (thalia/format_version.h).
 #pragma once
 
 #include <string_view>

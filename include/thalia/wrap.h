@@ -31,7 +31,7 @@ struct DecompressOptions {
 };
 
 struct WrapResult {
-  format::Codec codec = format::Codec::zstd;
+  Codec codec = Codec::zstd;
   std::uint64_t frames = 0;  ///< of the compressed file, skippable ones not counted
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
@@ -57,7 +57,7 @@ WrapResult decompress_checkpoint(const std::filesystem::path& source,
                                  const DecompressOptions& options = {});
 
 struct WrapperInfo {
-  format::Codec codec = format::Codec::zstd;
+  Codec codec = Codec::zstd;
   bool has_seek_table = false;
   std::uint64_t frames = 0;         ///< 0 without a seek table
   std::uint64_t content_bytes = 0;  ///< of all frames; 0 without a seek table

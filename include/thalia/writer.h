@@ -50,9 +50,9 @@ struct SaveResult {
   std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
   double seconds = 0;                 ///< from the first byte written to the return of commit()
   double sync_seconds = 0;            ///< of which waiting for the disk
-  format::Codec codec = format::Codec::store;  ///< as asked for, or as chosen
-  IoMode io = IoMode::buffered;                ///< buffered or direct: what the save used
-  std::string io_fallback;  ///< why it is not what was asked for; empty where it is
+  Codec codec = Codec::store;         ///< as asked for, or as chosen
+  IoMode io = IoMode::buffered;       ///< buffered or direct: what the save used
+  std::string io_fallback;            ///< why it is not what was asked for; empty where it is
 };
 
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A

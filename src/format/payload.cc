@@ -4,7 +4,7 @@
 #include <limits>
 #include <span>
 
-#include "thalia/format/constants.h"
+#include "format/constants.h"
 
 namespace thalia::format {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "format/delta.h"
 #include "format/extent.h"
+#include "format/tensor.h"
 #include "thalia/dtype.h"
-#include "thalia/format/delta.h"
-#include "thalia/format/tensor.h"
 #include "thalia/shape.h"
 #include "thalia/tensor_layout.h"
 

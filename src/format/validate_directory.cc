@@ -6,10 +6,10 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "format/fixed_name.h"
+#include "format/low_rank.h"
 #include "format/payload.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/low_rank.h"
 
 namespace thalia::format {
 namespace {

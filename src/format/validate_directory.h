@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
+#include "format/chunk.h"
+#include "format/connectivity.h"
+#include "format/delta.h"
+#include "format/directory.h"
 #include "format/extent.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/delta.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/header.h"
-#include "thalia/format/region.h"
-#include "thalia/format/tensor.h"
+#include "format/header.h"
+#include "format/region.h"
+#include "format/tensor.h"
 #include "thalia/options.h"
 #include "thalia/shape.h"
 

@@ -6,11 +6,11 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/connectivity.h"
+#include "format/constants.h"
+#include "format/directory.h"
 #include "format/extent.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/region.h"
+#include "format/region.h"
 
 namespace thalia::format {
 namespace {

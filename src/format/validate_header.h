@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "thalia/format/header.h"
+#include "format/header.h"
 #include "thalia/options.h"
 
 namespace thalia::format {

@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "base/fail.h"
+#include "format/constants.h"
 #include "format/payload.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::format {
 namespace {

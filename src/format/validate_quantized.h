@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "thalia/format/quantized.h"
-#include "thalia/format/tensor.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 
 namespace thalia::format {
 

@@ -14,7 +14,6 @@ namespace thalia::integrity {
 namespace {
 
 using format::Header;
-using format::LeafAlgorithm;
 
 constexpr std::string_view kDomain = "THALIA-TREE-1";
 constexpr std::array<std::byte, sizeof(Header)> kNoHeader = {};

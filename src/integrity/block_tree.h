@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "format/header.h"
 #include "thalia/bytes.h"
-#include "thalia/format/header.h"
 
 namespace thalia::integrity {
 
 /// Bytes of one leaf digest: 16 or 32.
-std::uint64_t leaf_length(format::LeafAlgorithm algorithm) noexcept;
+std::uint64_t leaf_length(LeafAlgorithm algorithm) noexcept;
 
 /// Number of blocks in [0, integrity_offset).
 std::uint64_t block_count(std::uint64_t integrity_offset, unsigned block_log2) noexcept;
@@ -21,7 +21,7 @@ std::uint64_t block_count(std::uint64_t integrity_offset, unsigned block_log2) n
 /// the header.
 class LeafHasher {
  public:
-  explicit LeafHasher(format::LeafAlgorithm algorithm);
+  explicit LeafHasher(LeafAlgorithm algorithm);
   ~LeafHasher();
   LeafHasher(LeafHasher&&) noexcept;
   LeafHasher& operator=(LeafHasher&&) noexcept;

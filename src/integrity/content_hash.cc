@@ -13,8 +13,8 @@
 #include <new>
 
 #include "base/parallel.h"
+#include "format/constants.h"
 #include "integrity/crc32.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::integrity {
 namespace {

@@ -183,7 +183,7 @@ void write_safetensors(const fs::path& path) {
 // Two checkpoints by key, the second a delta of the first.
 void write_steps(const fs::path& folder) {
   const CheckpointCompressor compressor(
-      {.compression = {.codec = format::Codec::zstd}, .work = {.threads = 1}},
+      {.compression = {.codec = Codec::zstd}, .work = {.threads = 1}},
       std::make_shared<LocalStorage>(folder / "steps", Durability::none));
   std::vector<float> weights(600, 0.5f);
   for (std::uint64_t step = 1; step <= 2; ++step) {
@@ -208,12 +208,11 @@ void write_all(const fs::path& folder) {
   write_steps(folder);
   Writer(folder / "empty.thalia", fixed_options()).commit();
 
-  using format::ChecksumType;
   SaveOptions options = fixed_options();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   write_large(folder / "zstd.thalia", options);
-  options.compression.codec = format::Codec::lz4;
+  options.compression.codec = Codec::lz4;
   write_large(folder / "lz4.thalia", options);
 
   options = fixed_options();
@@ -224,7 +223,7 @@ void write_all(const fs::path& folder) {
     write_basic(folder / (std::string(name) + ".thalia"), options);
   }
   options.checksum = ChecksumType::block_tree;
-  options.leaves = format::LeafAlgorithm::sha256;
+  options.leaves = LeafAlgorithm::sha256;
   options.block_log2 = 12;
   write_basic(folder / "tree.thalia", options);
 }

@@ -1,4 +1,4 @@
-"""The pages of the format against the public headers: structures, codes, numbers, references.
+"""The pages of the format against the headers: structures, codes, numbers, references.
 
 The headers' THALIA_ON_DISK and THALIA_FIELD lines are static_asserts, so what they say is what the
 compiler laid out; here the document's tables must say the same, and all of it.
@@ -17,11 +17,12 @@ PAGES = {
     for name in ("format", "deltas", "writing", "verifying", "examples", "states", "v01")
 }
 DOCUMENT = "\n".join(PAGES.values())
-HEADERS = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "include/thalia/format").glob("*.h"))
-}
-FORMAT = "\n".join(HEADERS.values())
+# The structures, and the enumerations that users name.
+HEADERS = [
+    *sorted((ROOT / "src/format").glob("*.h")),
+    *(ROOT / "include/thalia" / f"{name}.h" for name in ("dtype", "neuron_type", "options", "tensor_layout")),
+]
+FORMAT = "\n".join(path.read_text(encoding="utf-8") for path in HEADERS)
 WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 CPP_TYPES = {
     "std::uint8_t": "u8",
@@ -129,7 +130,7 @@ class Document(unittest.TestCase):
     def test_field_types_are_those_of_the_structs(self):
         types = dict(CPP_TYPES)
         for name, bits in re.findall(
-            r"^enum class (\w+) : std::uint(\d+)_t", FORMAT + header("dtype.h"), re.MULTILINE
+            r"^enum class (\w+) : std::uint(\d+)_t", FORMAT, re.MULTILINE
         ):
             types[name if bits == "8" else f"LittleEndian<{name}>"] = f"u{bits}"
         for name, rows in STRUCTURES.items():
@@ -157,7 +158,7 @@ class Document(unittest.TestCase):
                 self.assertEqual(at, int(size.group(1)))
 
     def test_enumerations_are_those_of_the_headers_in_both_directions(self):
-        in_headers = enumerators(FORMAT + header("dtype.h") + header("error.h"))
+        in_headers = enumerators(FORMAT + header("error.h"))
         in_headers["DType"]["bool"] = in_headers["DType"].pop("boolean")
         in_document = {
             name: {row[1]: int(row[0]) for row in rows} for name, rows in ENUMERATIONS.items()

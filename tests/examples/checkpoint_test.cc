@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_compressed_checkpoint_resumes_too) {
   Saved saved;
   for (const char* name : {"network.thalia", "network.thalia.zst"}) {
     thalia::BrainSaveOptions options = quick_save();
-    options.save.compression.codec = thalia::format::Codec::zstd;
+    options.save.compression.codec = thalia::Codec::zstd;
     save(saved.network, saved.folder / name, options);
     Network loaded = load(saved.folder / name);
     BOOST_TEST(state_hash(loaded) == state_hash(saved.network));

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "boost_test.h"
+#include "format/constants.h"
+#include "format/header.h"
 #include "thalia/error.h"
-#include "thalia/format/constants.h"
 
 using namespace thalia;
 using namespace thalia::format;

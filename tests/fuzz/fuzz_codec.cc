@@ -11,6 +11,7 @@
 #include "codec/exponents/packed_exponents.h"
 #include "codec/planes/split.h"
 #include "codec/rans/plane_entropy.h"
+#include "format/chunk.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 
@@ -63,11 +64,11 @@ void decode_as_each(ByteSpan stored, std::size_t raw_length, const std::vector<V
     for (const VectorSet set : sets)
       FUZZ_REQUIRE(decoded(codec, stored, raw_length, set) == expected);
   }
-  for (std::uint8_t codec = 0; codec < format::kCodecCount; ++codec) {
+  for (std::uint8_t codec = 0; codec < kCodecCount; ++codec) {
     for (std::uint8_t filter = 0; filter < format::kFilterCount; ++filter) {
       Bytes raw(raw_length);
       try {
-        codec::decode_chunk(format::Codec{codec}, format::Filter{filter}, stored, raw);
+        codec::decode_chunk(Codec{codec}, format::Filter{filter}, stored, raw);
       } catch (const FormatError&) {
       } catch (const UnsupportedError&) {
       }

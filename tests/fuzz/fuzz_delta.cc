@@ -10,13 +10,14 @@
 #include <random>
 #include <string>
 
+#include "format/delta.h"
+#include "format/header.h"
 #include "fuzz/fuzz_target.h"
 #include "integrity/crc32.h"
 #include "model/delta/sample.h"
 #include "support/damage.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/format/delta.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "format/header.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/memory_file.h"
 #include "support/damage.h"

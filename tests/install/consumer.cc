@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <thalia/brain.h>
+#include <thalia/interop.h>
 #include <thalia/thalia.h>
 
 int main(int argc, char** argv) {

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "format/header.h"
 #include "integrity/content_hash.h"
 #include "integrity/sha256.h"
 #include "support/bytes.h"
 
 using namespace thalia;
 using format::Header;
-using format::LeafAlgorithm;
 using test::hex;
 using namespace integrity;
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "format/constants.h"
 #include "integrity/crc32.h"
 #include "support/bytes.h"
-#include "thalia/format/constants.h"
 
 using namespace thalia;
 using format::kContentPiece;

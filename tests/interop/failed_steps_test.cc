@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "format/v01.h"
 #include "interop/v01/binary.h"
 #include "support/bytes.h"
 #include "support/fault.h"
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(of_an_mckp_writer) {
     check_writer(
         [&](const path& file) {
           auto writer = std::make_shared<MckpWriter>(
-              file, MckpWriteOptions{.compression = {.codec = format::Codec::store},
+              file, MckpWriteOptions{.compression = {.codec = Codec::store},
                                      .work = {.threads = threads, .memory_bytes = 0}});
           return Calls{[=](unsigned i) { writer->add("t" + std::to_string(i), tensor()); },
                        [=] { writer->commit(); }};
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(of_a_binary_writer) {
 }
 
 BOOST_AUTO_TEST_CASE(of_a_writer) {
-  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::store, Codec::lz4}) {
     for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
       check_writer(
           [&](const path& file) {
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(an_mckp_writer_works_beside_a_folder_called_spool) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "spool");
   MckpWriter writer(folder / "f",
-                    {.compression = {.codec = format::Codec::store}, .work = {.memory_bytes = 0}});
+                    {.compression = {.codec = Codec::store}, .work = {.memory_bytes = 0}});
   writer.add("t", tensor());
   writer.commit();
   BOOST_TEST((MckpFile::open(folder / "f", {.verify = true}).read("t") == tensor()));

@@ -13,7 +13,9 @@
 
 #include "boost_test.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/v01.h"
 #include "interop/v01/binary.h"
+#include "interop/v01/header.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
 #include "thalia/brain_checkpoint.h"
@@ -21,7 +23,6 @@
 #include "thalia/delta.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
-#include "thalia/format/v01.h"
 #include "thalia/grow_file.h"
 #include "thalia/mckp.h"
 #include "thalia/merge.h"
@@ -91,7 +92,7 @@ void write_bytes(const Path& path, const std::vector<std::byte>& bytes) {
 
 void write_zeros(const Path& path, std::uint32_t chunk_bytes, bool last_is_one) {
   SaveOptions options = saving();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = chunk_bytes;
   std::vector<float> zeros(kHeld / sizeof(float));
   if (last_is_one) zeros.back() = 1;
@@ -113,7 +114,7 @@ void write_sparse_brain(const Path& path, SparseStorage sparse) {
 // The header of a 0.1 file with one region, and what is not one behind it.
 void write_v01_bomb(const Path& path) {
   std::vector<std::byte> body(kHeld);
-  format::V01Header header = new_v01_header();
+  format::V01Header header = interop::to_disk({});
   header.num_regions = 1;
   std::memcpy(body.data(), &header, sizeof header);
   std::vector<std::byte> frame;

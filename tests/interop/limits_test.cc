@@ -64,7 +64,7 @@ const std::vector<Field<ReadLimits>>& read_limits() {
   return all;
 }
 
-SaveOptions saving(std::optional<format::Codec> codec = format::Codec::zstd) {
+SaveOptions saving(std::optional<Codec> codec = Codec::zstd) {
   return {.compression = {.codec = codec, .chunk_bytes = 4096},
           .durability = Durability::none,
           .io = IoMode::buffered,
@@ -144,9 +144,9 @@ void write_files(const Path& folder) {
     compress_checkpoint(folder / "f.thalia", folder / (std::string("f.thalia") + ending),
                         {.frame_bytes = 4096, .durability = Durability::none});
   migrate(folder / "f.thalia", folder / "f01.thalia", {0, 1, 0},
-          {.across_major = true, .save = saving(format::Codec::store)});
+          {.across_major = true, .save = saving(Codec::store)});
   convert(folder / "f.thalia", folder / "f.mckp", {.save = saving()});
-  convert(folder / "f.thalia", folder / "f.safetensors", {.save = saving(format::Codec::store)});
+  convert(folder / "f.thalia", folder / "f.safetensors", {.save = saving(Codec::store)});
   write_metadata_file(folder / "f.thalia", folder / "f.meta", {.durability = Durability::none});
 }
 

@@ -22,15 +22,14 @@ LAYERS = {
     "interop": _FOUNDATION | _SIBLINGS | {"container", "model"},
 }
 
-# Where a public header belongs: a layer, or a room of one (tests/structure/rooms.py). Those of
-# include/thalia/format belong to format.
+# Where a public header belongs: a layer, or a room of one (tests/structure/rooms.py).
 PUBLIC_PLACES = {
     "bytes.h": "base",
     "dtype.h": "base",
     "element.h": "model/tensor",
     "error.h": "base",
     "file_identity.h": "base",
-    "format_version.h": "interop/v01",
+    "format_version.h": "format",
     "shape.h": "base",
     "text.h": "base",
     "version.h": "base",
@@ -72,6 +71,7 @@ PUBLIC_PLACES = {
     "interop.h": "interop",
     "state_options.h": "model/brain",
     "tensor_layout.h": "format",
+    "neuron_type.h": "format",
     "tensor_value.h": "model/tensor",
     "value.h": "model/value",
     "safetensors.h": "interop/safetensors",
@@ -173,8 +173,6 @@ MEASURED_FOLDERS = ("include", "src", "tests", "examples", "bench")
 def _layer_of(path):
     """The layer of a file under src/ or include/thalia/, or None for a user of the library."""
     parts = path.split("/")
-    if path.startswith("include/thalia/format/"):
-        return "format"
     if path.startswith("include/thalia/"):
         return PUBLIC_PLACES.get(path[len("include/thalia/") :], "unknown public header").split("/")[0]
     if parts[0] == "src" and not path.startswith(USERS_OF_THE_LIBRARY):

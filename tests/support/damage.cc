@@ -23,11 +23,11 @@ bool can_seal(const format::Header& layout, std::uint64_t size) {
                       layout.file_length >= 32 && layout.file_length <= size &&
                       layout.integrity_offset <= layout.file_length - 32 &&
                       layout.integrity_length == layout.file_length - 32 - layout.integrity_offset;
-  if (!inside || layout.checksum_type != format::ChecksumType::block_tree) return inside;
+  if (!inside || layout.checksum_type != ChecksumType::block_tree) return inside;
   const unsigned log2 = layout.integrity_block_log2;
   if (log2 < 12 || log2 > 30 ||
-      (layout.leaf_algorithm != format::LeafAlgorithm::xxh3_128 &&
-       layout.leaf_algorithm != format::LeafAlgorithm::sha256))
+      (layout.leaf_algorithm != LeafAlgorithm::xxh3_128 &&
+       layout.leaf_algorithm != LeafAlgorithm::sha256))
     return false;
   const auto algorithm = layout.leaf_algorithm;
   return integrity::block_count(layout.integrity_offset, log2) *
@@ -39,11 +39,11 @@ Digest256 closing_checksum(std::span<char> file, const format::Header& layout) {
   const MutableByteSpan bytes = std::as_writable_bytes(file);
   const ByteSpan covered = bytes.first(layout.file_length - 32);
   Digest256 out{};
-  if (layout.checksum_type == format::ChecksumType::sha256) return integrity::sha256(covered);
-  if (layout.checksum_type == format::ChecksumType::crc32) {
+  if (layout.checksum_type == ChecksumType::sha256) return integrity::sha256(covered);
+  if (layout.checksum_type == ChecksumType::crc32) {
     const format::le32 crc = integrity::crc32(covered);
     std::memcpy(out.bytes, &crc, sizeof crc);
-  } else if (layout.checksum_type == format::ChecksumType::block_tree) {
+  } else if (layout.checksum_type == ChecksumType::block_tree) {
     const MutableByteSpan leaves = bytes.subspan(layout.integrity_offset, layout.integrity_length);
     const std::uint64_t leaf = integrity::leaf_length(layout.leaf_algorithm);
     for (std::uint64_t block = 0; block < leaves.size() / leaf; ++block)

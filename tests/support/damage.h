@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "format/chunk.h"
+#include "format/connectivity.h"
+#include "format/directory.h"
+#include "format/header.h"
+#include "format/region.h"
+#include "format/state.h"
+#include "format/tensor.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/header.h"
-#include "thalia/format/region.h"
-#include "thalia/format/state.h"
-#include "thalia/format/tensor.h"
 #include "thalia/options.h"
 
 namespace thalia::test {

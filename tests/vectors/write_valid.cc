@@ -27,7 +27,7 @@ using Bytes = std::vector<std::byte>;
 
 // SHA-256 leaves need nothing but a standard library.
 SaveOptions options() {
-  SaveOptions out{.leaves = format::LeafAlgorithm::sha256,
+  SaveOptions out{.leaves = LeafAlgorithm::sha256,
                   .block_log2 = 12,
                   .timestamp = 1'767'225'600,
                   .durability = Durability::none,
@@ -190,7 +190,7 @@ void write_names(const fs::path& path) {
 }
 
 // Whatever a codec or a filter is for; or one chunk.
-void write_chunks(const fs::path& path, format::Codec codec, bool all = true) {
+void write_chunks(const fs::path& path, Codec codec, bool all = true) {
   SaveOptions save = options();
   save.compression.codec = codec;
   save.compression.chunk_bytes = 4096;
@@ -216,7 +216,7 @@ void write_chunks(const fs::path& path, format::Codec codec, bool all = true) {
   skewed(DType::i32, 1500);
   skewed(DType::i64, 200);
   file.tensor(region, {.name = "zeros"}, Tensor::zeros(DType::u8, {65536}));
-  if (codec == format::Codec::lz4) {
+  if (codec == Codec::lz4) {
     // A chunk that shrinks, and one that does not.
     Tensor mixed = Tensor::zeros(DType::u8, {4600});
     std::mt19937_64 random(4);
@@ -295,8 +295,8 @@ SampleState state(int step, bool all) {
 void write_deltas(const fs::path& folder) {
   save_full(state(0, true), folder / "base.thalia", options());
   save_full(state(0, false), folder / "small_base.thalia", options());
-  DeltaOptions delta{.compression = {.codec = format::Codec::zstd},
-                     .leaves = format::LeafAlgorithm::sha256,
+  DeltaOptions delta{.compression = {.codec = Codec::zstd},
+                     .leaves = LeafAlgorithm::sha256,
                      .timestamp = 1'767'225'600,
                      .work = {.threads = 1}};
   delta.file_uuid.emplace();
@@ -304,7 +304,7 @@ void write_deltas(const fs::path& folder) {
       LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
   save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
   save_delta(state(1, true), folder / "base.thalia", folder / "one.delta.thalia", delta);
-  delta.compression.codec = format::Codec::zstd;
+  delta.compression.codec = Codec::zstd;
   save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
 }
 
@@ -320,8 +320,8 @@ void write_packed_delta(const fs::path& folder) {
   packed.mutable_bytes()[200] ^= std::byte{0x03};
   now.regions["a"]["packed"] = {packed, Role::other};
   now.steps = 101;
-  DeltaOptions delta{.compression = {.codec = format::Codec::zstd},
-                     .leaves = format::LeafAlgorithm::sha256,
+  DeltaOptions delta{.compression = {.codec = Codec::zstd},
+                     .leaves = LeafAlgorithm::sha256,
                      .timestamp = 1'767'225'600,
                      .work = {.threads = 1}};
   delta.file_uuid.emplace();
@@ -354,21 +354,20 @@ void write_all(const fs::path& folder) {
   write_connections(folder / "connections.thalia");
   write_names(folder / "names.thalia");
   SaveOptions save = options();
-  save.leaves = format::LeafAlgorithm::xxh3_128;
+  save.leaves = LeafAlgorithm::xxh3_128;
   write_minimal(folder / "xxh3_leaves.thalia", save);
-  for (const auto& [name, type] : {std::pair("checksum_none", format::ChecksumType::none),
-                                   std::pair("checksum_sha256", format::ChecksumType::sha256),
-                                   std::pair("checksum_crc32", format::ChecksumType::crc32)}) {
+  for (const auto& [name, type] : {std::pair("checksum_none", ChecksumType::none),
+                                   std::pair("checksum_sha256", ChecksumType::sha256),
+                                   std::pair("checksum_crc32", ChecksumType::crc32)}) {
     save = options();
     save.checksum = type;
     write_minimal(folder / (std::string(name) + ".thalia"), save);
   }
-  for (const auto& [name, codec] :
-       {std::pair("zstd", format::Codec::zstd), std::pair("lz4", format::Codec::lz4),
-        std::pair("plane_entropy", format::Codec::plane_entropy),
-        std::pair("packed_exponents", format::Codec::packed_exponents)})
+  for (const auto& [name, codec] : {std::pair("zstd", Codec::zstd), std::pair("lz4", Codec::lz4),
+                                    std::pair("plane_entropy", Codec::plane_entropy),
+                                    std::pair("packed_exponents", Codec::packed_exponents)})
     write_chunks(folder / (std::string(name) + ".thalia"), codec);
-  write_chunks(folder / "one_chunk.thalia", format::Codec::zstd, false);
+  write_chunks(folder / "one_chunk.thalia", Codec::zstd, false);
   write_appended(folder / "appended.thalia");
   write_deltas(folder);
   write_packed_delta(folder);

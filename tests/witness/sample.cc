@@ -41,7 +41,7 @@ void append(Bytes& bytes, const Bytes& more, std::size_t alignment = 1) {
 
 SaveOptions plain_options() {
   SaveOptions options;
-  options.leaves = format::LeafAlgorithm::sha256;
+  options.leaves = LeafAlgorithm::sha256;
   options.timestamp = 1'767'225'600;
   options.file_uuid = {0x54, 0x68, 0x61, 0x6C, 0x69, 0x61, 0x40, 0x00,
                        0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01};

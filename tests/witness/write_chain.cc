@@ -83,11 +83,11 @@ void write_expected(const fs::path& folder, const SampleState& state) {
     write(folder / (pair.first + ">" + pair.second + "+weights"), tensor.bytes());
 }
 
-void write_chain(const fs::path& folder, const std::string& name, format::Codec codec) {
+void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
   const auto path = [&](int link) {
     return folder / (name + "-" + std::to_string(link) + ".thalia");
   };
-  constexpr auto kLeaves = format::LeafAlgorithm::sha256;  // which need no package
+  constexpr auto kLeaves = LeafAlgorithm::sha256;  // which need no package
   save_full(
       state(0), path(0),
       {.leaves = kLeaves, .compression = {.codec = codec, .chunk_bytes = 4096}, .timestamp = 1});
@@ -107,8 +107,8 @@ int main(int argc, char** argv) {
   }
   try {
     const fs::path folder(argv[1]);
-    write_chain(folder, "raw", format::Codec::store);
-    write_chain(folder, "zstd", format::Codec::zstd);
+    write_chain(folder, "raw", Codec::store);
+    write_chain(folder, "zstd", Codec::zstd);
     for (int link = 0; link <= kLinks; ++link)
       write_expected(folder / (std::to_string(link) + ".expected"), state(link));
   } catch (const Error& error) {

@@ -68,15 +68,14 @@ void write_expected(const CheckpointCompressor& compressor, const LocalStorage& 
 
 void write_all(const std::string& folder) {
   const auto storage = std::make_shared<LocalStorage>(folder, Durability::none);
-  const CheckpointCompressor plain({.compression = {.codec = format::Codec::zstd}}, storage);
+  const CheckpointCompressor plain({.compression = {.codec = Codec::zstd}}, storage);
   plain.save(sample(), "base");
   plain.save(next_step(), "next", "base");
-  const CheckpointCompressor stored({.compression = {.codec = format::Codec::store},
-                                     .content_digests = format::LeafAlgorithm::sha256},
-                                    storage);
+  const CheckpointCompressor stored(
+      {.compression = {.codec = Codec::store}, .content_digests = LeafAlgorithm::sha256}, storage);
   stored.save(next_step(), "store", "base");
   const CheckpointCompressor lossy(
-      {.compression = {.codec = format::Codec::zstd},
+      {.compression = {.codec = Codec::zstd},
        .quantization = QuantizationConfig{.bits = 3, .exclude = {"bf16"}}},
       storage);
   lossy.save(sample(), "small");

@@ -34,9 +34,9 @@ std::vector<T> numbers(double scale) {
 }
 
 void write(const std::filesystem::path& folder, const std::string& name,
-           const QuantizationOptions& options, format::Codec codec) {
+           const QuantizationOptions& options, Codec codec) {
   const std::filesystem::path plain = folder / "plain";
-  SaveOptions save{.leaves = format::LeafAlgorithm::sha256, .timestamp = 1767225600};
+  SaveOptions save{.leaves = LeafAlgorithm::sha256, .timestamp = 1767225600};
   save.file_uuid.emplace();
   Writer writer(plain, save);
   const RegionId region = writer.add_region({.name = "r"});
@@ -72,7 +72,7 @@ constexpr std::uint64_t kRows = 48, kColumns = 40;
 
 // Step by step a product of two waves more, in every type.
 void write_chain(const std::filesystem::path& folder) {
-  const SaveOptions save{.leaves = format::LeafAlgorithm::sha256, .timestamp = 1};
+  const SaveOptions save{.leaves = LeafAlgorithm::sha256, .timestamp = 1};
   const auto path = [&](int step) { return folder / (std::to_string(step) + ".delta"); };
   for (int step = 0; step <= 2; ++step) {
     std::vector<double> f64(kRows * kColumns);
@@ -101,9 +101,8 @@ void write_chain(const std::filesystem::path& folder) {
     add("bf16", DType::bf16, as_byte_span(bf16));
     writer.commit();
     if (step == 0) continue;
-    DeltaOptions options{.compression = {.codec = format::Codec::store},
-                         .leaves = format::LeafAlgorithm::sha256,
-                         .timestamp = 1};
+    DeltaOptions options{
+        .compression = {.codec = Codec::store}, .leaves = LeafAlgorithm::sha256, .timestamp = 1};
     options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
     write_delta(delta_state(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
                 path(step), options);
@@ -130,7 +129,7 @@ int main(int argc, char** argv) {
       write_chain(folder);
       return 0;
     }
-    const auto store = format::Codec::store;
+    const auto store = Codec::store;
     write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
     write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);
     write(folder, "bits5", {.bits = 5, .group_size = 0, .min_elements = 1}, store);

@@ -116,7 +116,7 @@ void every_role(const path& folder) {
                                            .neuron_type = NeuronType::lif,
                                            .homeostatic_updated = 1'700'000'000});
     // Declared against the order in which they lie.
-    for (int code = format::kRoleCount - 1; code >= 0; --code) {
+    for (int code = kRoleCount - 1; code >= 0; --code) {
       const Role role = static_cast<Role>(code);
       for (const char* number : {"2", "1"}) {
         sample.dense(
@@ -124,7 +124,7 @@ void every_role(const path& folder) {
       }
     }
   }
-  for (std::uint8_t code = 0; code < format::kRoleCount; ++code) {
+  for (std::uint8_t code = 0; code < kRoleCount; ++code) {
     const Role role = static_cast<Role>(code);
     const RegionId region = sample.region({.name = "only " + std::string(role_name(role))});
     sample.dense(region, {.name = "t", .shape = {3}, .role = role});
@@ -135,12 +135,11 @@ void every_role(const path& folder) {
   sample.finish();
 }
 
-void large_payloads(const path& folder, format::LeafAlgorithm leaves) {
+void large_payloads(const path& folder, LeafAlgorithm leaves) {
   SaveOptions options = plain_options();
   options.leaves = leaves;
   options.block_log2 = 12;
-  Sample sample(folder, leaves == format::LeafAlgorithm::sha256 ? "large_sha256" : "large_xxh3",
-                options);
+  Sample sample(folder, leaves == LeafAlgorithm::sha256 ? "large_sha256" : "large_xxh3", options);
   const RegionId region = sample.region({.name = "large"});
   for (const std::uint64_t bytes : {65535u, 65536u, 65537u, 1u << 20, (5u << 20) / 2}) {
     sample.dense(region, {.name = std::to_string(bytes), .dtype = DType::u8, .shape = {bytes}});
@@ -198,7 +197,6 @@ void connections(const path& folder) {
 }
 
 void checksum_types(const path& folder) {
-  using format::ChecksumType;
   for (const auto& [name, type] : {std::pair("checksum_none", ChecksumType::none),
                                    std::pair("checksum_sha256", ChecksumType::sha256),
                                    std::pair("checksum_crc32", ChecksumType::crc32)}) {
@@ -210,7 +208,7 @@ void checksum_types(const path& folder) {
   }
   for (const unsigned log2 : {12u, 13u, 30u}) {
     SaveOptions options = plain_options();
-    options.leaves = format::LeafAlgorithm::xxh3_128;
+    options.leaves = LeafAlgorithm::xxh3_128;
     options.block_log2 = log2;
     Sample sample(folder, "tree_" + std::to_string(log2), options);
     sample.dense(sample.region({.name = "r"}), {.name = "w", .shape = {100, 100}});
@@ -235,7 +233,7 @@ Bytes skewed_elements(DType dtype, std::size_t count) {
   return bytes;
 }
 
-void compressed(const path& folder, format::Codec codec, const std::string& name) {
+void compressed(const path& folder, Codec codec, const std::string& name) {
   SaveOptions options = plain_options();
   options.compression.codec = codec;
   options.compression.chunk_bytes = 4096;
@@ -260,7 +258,7 @@ void compressed(const path& folder, format::Codec codec, const std::string& name
 void streamed(const path& folder) {
   for (const bool compress : {false, true}) {
     SaveOptions options = plain_options();
-    if (compress) options.compression.codec = format::Codec::zstd;
+    if (compress) options.compression.codec = Codec::zstd;
     options.compression.chunk_bytes = 8192;
     Sample sample(folder, compress ? "streamed_zstd" : "streamed", options);
     const RegionId first = sample.region({.name = "first"});
@@ -276,13 +274,12 @@ void streamed(const path& folder) {
 }
 
 void appended(const path& folder) {
-  using format::ChecksumType;
   for (const auto& [name, type, codec] :
-       {std::tuple("appended", ChecksumType::block_tree, format::Codec::store),
-        std::tuple("appended_none", ChecksumType::none, format::Codec::store),
-        std::tuple("appended_sha256", ChecksumType::sha256, format::Codec::store),
-        std::tuple("appended_crc32", ChecksumType::crc32, format::Codec::store),
-        std::tuple("appended_zstd", ChecksumType::block_tree, format::Codec::zstd)}) {
+       {std::tuple("appended", ChecksumType::block_tree, Codec::store),
+        std::tuple("appended_none", ChecksumType::none, Codec::store),
+        std::tuple("appended_sha256", ChecksumType::sha256, Codec::store),
+        std::tuple("appended_crc32", ChecksumType::crc32, Codec::store),
+        std::tuple("appended_zstd", ChecksumType::block_tree, Codec::zstd)}) {
     SaveOptions options = plain_options();
     options.checksum = type;
     options.compression.codec = codec;
@@ -314,15 +311,15 @@ void write_all(const path& folder) {
   every_rank(folder);
   every_sparse_dtype(folder);
   every_role(folder);
-  large_payloads(folder, format::LeafAlgorithm::sha256);
-  large_payloads(folder, format::LeafAlgorithm::xxh3_128);
+  large_payloads(folder, LeafAlgorithm::sha256);
+  large_payloads(folder, LeafAlgorithm::xxh3_128);
   every_name(folder);
   connections(folder);
   checksum_types(folder);
-  compressed(folder, format::Codec::zstd, "zstd");
-  compressed(folder, format::Codec::lz4, "lz4");
-  compressed(folder, format::Codec::plane_entropy, "plane_entropy");
-  compressed(folder, format::Codec::packed_exponents, "packed_exponents");
+  compressed(folder, Codec::zstd, "zstd");
+  compressed(folder, Codec::lz4, "lz4");
+  compressed(folder, Codec::plane_entropy, "plane_entropy");
+  compressed(folder, Codec::packed_exponents, "packed_exponents");
   streamed(folder);
   appended(folder);
 }

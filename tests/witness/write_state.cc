@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     if (argc != 2) throw std::invalid_argument("usage: write_state FILE");
     // The digests of this kind need nothing but Python's standard library.
     thalia::BrainCheckpoint::save(thalia::test::sample_brain(), argv[1],
-                                  {.save = {.leaves = thalia::format::LeafAlgorithm::sha256}});
+                                  {.save = {.leaves = thalia::LeafAlgorithm::sha256}});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "write_state: %s\n", error.what());
     return 1;

@@ -135,22 +135,17 @@ class Bench {
          [this, direct] { measure::write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
         {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
         {{"save, durable, lz4", kRawWrite, ""},
-         [this] {
-           save({.compression = {.codec = format::Codec::lz4}, .durability = Durability::full});
-         }},
+         [this] { save({.compression = {.codec = Codec::lz4}, .durability = Durability::full}); }},
         {{"save, durable, zstd", kRawWrite, ""},
-         [this] {
-           save({.compression = {.codec = format::Codec::zstd}, .durability = Durability::full});
-         }},
+         [this] { save({.compression = {.codec = Codec::zstd}, .durability = Durability::full}); }},
         {{"save, durable, plane_entropy", kRawWrite, ""},
          [this] {
-           save({.compression = {.codec = format::Codec::plane_entropy},
-                 .durability = Durability::full});
+           save({.compression = {.codec = Codec::plane_entropy}, .durability = Durability::full});
          }},
         {{"save, durable, packed_exponents", kRawWrite, ""},
          [this] {
-           save({.compression = {.codec = format::Codec::packed_exponents},
-                 .durability = Durability::full});
+           save(
+               {.compression = {.codec = Codec::packed_exponents}, .durability = Durability::full});
          }},
         {{"save, not durable", kMemoryCopy, ""},
          [this] { save({.durability = Durability::none}); }},

@@ -17,8 +17,6 @@
 namespace thalia::cli {
 namespace {
 
-using format::Codec;
-
 struct CompressArguments {
   std::string input;
   std::string output;

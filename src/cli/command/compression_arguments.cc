@@ -10,11 +10,9 @@
 namespace thalia::cli {
 namespace {
 
-using format::Codec;
-
 constexpr std::array kCodecs{Codec::store, Codec::zstd, Codec::lz4, Codec::plane_entropy,
                              Codec::packed_exponents};
-static_assert(kCodecs.size() == format::kCodecCount);
+static_assert(kCodecs.size() == kCodecCount);
 
 std::string_view praise(Codec codec) {
   if (codec == Codec::plane_entropy) return " (small and fast, for floats)";

@@ -12,21 +12,21 @@ namespace thalia::cli {
 
 struct CompressionArguments {
   struct Named {
-    std::optional<format::Codec> codec;  ///< nullopt: not named
-    bool automatic = false;              ///< it is to be chosen
+    std::optional<Codec> codec;  ///< nullopt: not named
+    bool automatic = false;      ///< it is to be chosen
   };
   Named named;
   int level = 0;
 
   /// `by_default` says in the help what counts where none is named.
-  void declare(CLI::App& app, std::span<const format::Codec> codecs, const std::string& by_default,
+  void declare(CLI::App& app, std::span<const Codec> codecs, const std::string& by_default,
                bool with_auto = false);
   /// @throws UsageError where the codec has no such level. Where none is named, `otherwise` counts,
   /// and of nullopt the library, which chooses, checks the level.
-  Compression compression(std::optional<format::Codec> otherwise) const;
+  Compression compression(std::optional<Codec> otherwise) const;
 };
 
 /// All that a checkpoint's payloads can be stored in.
-std::span<const format::Codec> all_codecs();
+std::span<const Codec> all_codecs();
 
 }  // namespace thalia::cli

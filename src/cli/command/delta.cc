@@ -119,7 +119,7 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("resolving " + arguments.input);
   const ChainOptions chain = session.options<ChainOptions>();
   auto save = session.options<SaveOptions>();
-  save.compression = arguments.compression.compression(format::Codec::store);
+  save.compression = arguments.compression.compression(Codec::store);
   save.work.progress = bar.callback();
   const ResolveResult result = resolve(arguments.input, arguments.output, chain, save);
   bar.finish();

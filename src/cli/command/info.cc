@@ -33,9 +33,6 @@
 namespace thalia::cli {
 namespace {
 
-using format::ChecksumType;
-using format::Header;
-
 struct InfoArguments {
   std::string file;
 };
@@ -55,15 +52,13 @@ std::string codec_text(const FileTotals& totals) {
   return text;
 }
 
-std::string checksum_text(const Header& header, const Reader& reader) {
+std::string checksum_text(const FileHeader& header, const Reader& reader) {
   std::string text(checksum_name(header));
   if (has_tree(header)) {
     text += fmt::format(" of {} blocks, {} leaves",
-                        human_bytes(std::uint64_t{1} << header.integrity_block_log2),
-                        leaf_name(header));
+                        human_bytes(std::uint64_t{1} << header.block_log2), leaf_name(header));
   }
-  if (header.checksum_type != ChecksumType::none)
-    text += "; " + hex(reader.closing_checksum().bytes);
+  if (header.checksum != ChecksumType::none) text += "; " + hex(reader.closing_checksum().bytes);
   return text;
 }
 
@@ -113,11 +108,11 @@ void json_wrapper(JsonWriter& json, const std::optional<WrapperInfo>& wrapper) {
 }
 
 void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
-  const Header& header = reader.header();
+  const FileHeader header = reader.header();
   const FileTotals totals = total(reader);
   const std::string_view metadata = reader.metadata_json();
   out.line("file", escape(reader.path().string()));
-  out.line("format", "thalia " + version_text(header));
+  out.line("format", "thalia " + header.version.to_string());
   out.line("on disk", exact_bytes(disk_bytes));
   const auto wrapper = read_wrapper(reader.path());
   if (is_metadata_file(reader.path())) {
@@ -163,12 +158,12 @@ void print_thalia(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
 }
 
 void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_bytes) {
-  const Header& header = reader.header();
+  const FileHeader header = reader.header();
   const FileTotals totals = total(reader);
   const std::string_view metadata = reader.metadata_json();
   print_object(out, [&](JsonWriter& json) {
     json.member("path", as_utf8(reader.path().string()));
-    json.member("format", "thalia").member("version", version_text(header));
+    json.member("format", "thalia").member("version", header.version.to_string());
     json.member("disk_bytes", disk_bytes).member("file_bytes", reader.file_bytes());
     json.member("side_file", is_metadata_file(reader.path()));
     json_wrapper(json, read_wrapper(reader.path()));
@@ -177,18 +172,18 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
     json.member("regions", reader.region_count()).member("tensors", reader.tensor_count());
     json.member("connections", reader.connection_count()).key("dtypes");
     totals.dtypes.add_json(json);
-    json.member("total_neurons", std::uint64_t{header.total_neurons});
-    json.member("total_synapses", std::uint64_t{header.total_synapses});
-    json.member("training_steps", std::uint64_t{header.training_steps});
-    json.member("timestamp", std::uint64_t{header.timestamp});
-    json.member("generation", std::uint64_t{header.generation});
+    json.member("total_neurons", header.total_neurons);
+    json.member("total_synapses", header.total_synapses);
+    json.member("training_steps", header.training_steps);
+    json.member("timestamp", header.timestamp);
+    json.member("generation", header.generation);
     json.member("file_uuid", uuid_text(header.file_uuid));
     add_list(json, "flags", flag_names(header.flags));
     add_list(json, "codecs", codec_names(totals));
     json.key("checksum").begin_object().member("type", checksum_name(header));
     if (has_tree(header)) {
       json.member("leaves", leaf_name(header));
-      json.member("block_bytes", std::uint64_t{1} << header.integrity_block_log2);
+      json.member("block_bytes", std::uint64_t{1} << header.block_log2);
     }
     json.member("digest", hex(reader.closing_checksum().bytes)).end_object();
     if (totals.quantized != 0) {
@@ -199,7 +194,7 @@ void print_thalia_json(Output& out, const Reader& reader, std::uint64_t disk_byt
     json.key("delta_base");
     if (has_base(header)) {
       json.begin_object().member("checksum", hex(header.base_checksum.bytes));
-      json.member("step", std::uint64_t{header.base_step});
+      json.member("step", header.base_step);
       if (const auto base = reader.delta_base())
         json.member("path", as_utf8(base->path)).member("depth", base->depth);
       json.end_object();

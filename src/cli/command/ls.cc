@@ -50,7 +50,7 @@ std::string encoding_text(const TensorView& tensor) {
 // "zstd 1.81x"
 std::string codecs_text(const TensorView& tensor) {
   std::string text;
-  for (const format::Codec codec : tensor.codecs())
+  for (const Codec codec : tensor.codecs())
     text += fmt::format("{}{}", text.empty() ? "" : ", ", codec_name(codec));
   if (!tensor.is_raw()) text += " " + ratio_text(tensor.logical_bytes(), tensor.stored_bytes());
   return text;
@@ -85,7 +85,7 @@ void add_json(JsonWriter& json, const TensorView& tensor) {
   json.member("logical_bytes", tensor.logical_bytes());
   json.member("stored_bytes", tensor.stored_bytes()).member("offset", tensor.stored_offset());
   json.member("chunks", tensor.chunk_count()).key("codecs").begin_array();
-  for (const format::Codec codec : tensor.codecs()) json.value(codec_name(codec));
+  for (const Codec codec : tensor.codecs()) json.value(codec_name(codec));
   json.end_array().member("crc32", fmt::format("{:08x}", tensor.crc32()));
   json.member("content_hash", hex(tensor.content_hash().bytes));
   if (const auto quantization = quantization_of(tensor)) {

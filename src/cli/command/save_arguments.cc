@@ -9,10 +9,6 @@
 namespace thalia::cli {
 namespace {
 
-using format::ChecksumType;
-using format::Codec;
-using format::LeafAlgorithm;
-
 constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none},
                                 Choice<ChecksumType>{"sha256", ChecksumType::sha256},
                                 Choice<ChecksumType>{"crc32", ChecksumType::crc32},

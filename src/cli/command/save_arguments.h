@@ -13,8 +13,8 @@ namespace thalia::cli {
 
 struct SaveArguments {
   CompressionArguments compression;
-  format::ChecksumType checksum = format::ChecksumType::block_tree;
-  format::LeafAlgorithm leaves = format::LeafAlgorithm::xxh3_128;
+  ChecksumType checksum = ChecksumType::block_tree;
+  LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
   std::uint64_t max_header_bytes = 100'000'000;
   bool sha256 = false;
 

@@ -7,7 +7,7 @@
 #include "cli/command/compression_arguments.h"
 #include "cli/print/json_result.h"
 #include "cli/tensor/file_format.h"
-#include "thalia/format/constants.h"
+#include "thalia/format_version.h"
 #include "thalia/tensor.h"
 #include "thalia/version.h"
 
@@ -15,10 +15,9 @@ namespace thalia::cli {
 namespace {
 
 void print_version(Output& out, bool as_json) {
-  const std::string format =
-      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
+  const std::string format = FormatVersion{}.to_string();
   std::vector<std::string_view> codecs;
-  for (const format::Codec codec : all_codecs()) codecs.push_back(codec_name(codec));
+  for (const Codec codec : all_codecs()) codecs.push_back(codec_name(codec));
   std::vector<std::string_view> formats;
   for (const FileFormat one : all_file_formats()) formats.push_back(file_format_name(one));
   if (!as_json) {

@@ -6,21 +6,17 @@
 
 namespace thalia::cli {
 
-using format::ChecksumType;
-using format::Header;
-
-std::vector<std::string_view> flag_names(std::uint16_t flags) {
-  constexpr std::pair<std::uint16_t, std::string_view> kNames[] = {
-      {format::kFlagCompressed, "compressed"},
-      {format::kFlagLz4, "lz4"},
-      {format::kFlagHomeostatic, "homeostatic"},
-      {format::kFlagNeuromodulators, "neuromodulators"},
-      {format::kFlagSparse, "sparse"},
-      {format::kFlagMixedPrecision, "mixed_precision"},
-      {format::kFlagDelta, "delta"}};
+std::vector<std::string_view> flag_names(const FileFlags& flags) {
+  const std::pair<bool, std::string_view> all[] = {{flags.compressed, "compressed"},
+                                                   {flags.lz4, "lz4"},
+                                                   {flags.homeostatic, "homeostatic"},
+                                                   {flags.neuromodulators, "neuromodulators"},
+                                                   {flags.sparse, "sparse"},
+                                                   {flags.mixed_precision, "mixed_precision"},
+                                                   {flags.delta, "delta"}};
   std::vector<std::string_view> names;
-  for (const auto& [bit, name] : kNames) {
-    if (flags & bit) names.push_back(name);
+  for (const auto& [is_set, name] : all) {
+    if (is_set) names.push_back(name);
   }
   return names;
 }
@@ -41,7 +37,7 @@ FileTotals total(const Reader& reader) {
 
 std::vector<std::string_view> codec_names(const FileTotals& totals) {
   std::vector<std::string_view> names;
-  for (const format::Codec codec : totals.codecs) names.push_back(codec_name(codec));
+  for (const Codec codec : totals.codecs) names.push_back(codec_name(codec));
   return names;
 }
 
@@ -51,8 +47,8 @@ std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) 
                      static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));
 }
 
-std::string_view checksum_name(const Header& header) {
-  switch (header.checksum_type) {
+std::string_view checksum_name(const FileHeader& header) {
+  switch (header.checksum) {
     case ChecksumType::none:
       return "none";
     case ChecksumType::sha256:
@@ -65,21 +61,15 @@ std::string_view checksum_name(const Header& header) {
   return "unknown";
 }
 
-std::string_view leaf_name(const Header& header) {
-  return header.leaf_algorithm == format::LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
+std::string_view leaf_name(const FileHeader& header) {
+  return header.leaves == LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
 }
 
-bool has_tree(const Header& header) {
-  return header.checksum_type == ChecksumType::block_tree;
+bool has_tree(const FileHeader& header) {
+  return header.checksum == ChecksumType::block_tree;
 }
 
-std::string version_text(const Header& header) {
-  return fmt::format("{}.{}.{}", static_cast<unsigned>(header.major_version),
-                     static_cast<unsigned>(header.minor_version),
-                     static_cast<unsigned>(header.patch_version));
-}
-
-bool has_base(const Header& header) {
+bool has_base(const FileHeader& header) {
   return header.base_checksum != Digest256{};
 }
 

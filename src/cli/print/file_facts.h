@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/print/dtype_totals.h"
-#include "thalia/format/header.h"
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/tensor.h"
@@ -26,7 +25,7 @@ struct FileTotals {
   std::uint32_t quantized = 0;
   std::uint16_t lossy_generation = 0;  ///< the largest
   std::uint16_t max_lossy_generations = 0;
-  std::set<format::Codec> codecs;
+  std::set<Codec> codecs;
 
   void add(const TensorView& tensor) {
     std::uint64_t bytes = tensor.logical_bytes();
@@ -40,26 +39,24 @@ struct FileTotals {
     logical_bytes += bytes;
     stored_bytes += tensor.stored_bytes();
     ++(tensor.is_raw() ? raw : chunked);
-    for (const format::Codec codec : tensor.codecs()) codecs.insert(codec);
+    for (const Codec codec : tensor.codecs()) codecs.insert(codec);
   }
 };
 
 /// Reads the directory, and no payload.
 FileTotals total(const Reader& reader);
 
-/// The flag bits that are set: "compressed", "sparse".
-std::vector<std::string_view> flag_names(std::uint16_t flags);
+/// The flags that are set: "compressed", "sparse".
+std::vector<std::string_view> flag_names(const FileFlags& flags);
 /// The codecs that tensors of the file are stored with.
 std::vector<std::string_view> codec_names(const FileTotals& totals);
 /// How much less is stored than there would be without compression: "1.43x".
 std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes);
-std::string_view checksum_name(const format::Header& header);
-std::string_view leaf_name(const format::Header& header);
+std::string_view checksum_name(const FileHeader& header);
+std::string_view leaf_name(const FileHeader& header);
 /// Whether the checksum is a block tree.
-bool has_tree(const format::Header& header);
+bool has_tree(const FileHeader& header);
 /// Whether the file is a delta of another.
-bool has_base(const format::Header& header);
-/// Of the format: "1.0.0".
-std::string version_text(const format::Header& header);
+bool has_base(const FileHeader& header);
 
 }  // namespace thalia::cli

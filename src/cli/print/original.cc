@@ -62,11 +62,6 @@ std::string json_of(const Value& value) {
   return text;
 }
 
-std::string version_of(const format::V01Header& header) {
-  return fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
-                     std::uint16_t{header.minor_version}, std::uint16_t{header.patch_version});
-}
-
 struct Totals {
   DTypeTotals dtypes;
   std::uint64_t tensors = 0;
@@ -167,7 +162,8 @@ void print_original(Output& out, const std::filesystem::path& path, const ReadOp
   const Totals totals = totals_of(document);
   if (!as_json) {
     out.line("file", escape(path.string()));
-    out.line("format", "thalia " + version_of(document.header) + ", the original program's");
+    out.line("format",
+             "thalia " + document.header.version.to_string() + ", the original program's");
     out.line("on disk", exact_bytes(file.file_bytes));
     out.line("wrapper", wrapper_text(file));
     out.line("in memory", exact_bytes(totals.bytes));
@@ -185,16 +181,16 @@ void print_original(Output& out, const std::filesystem::path& path, const ReadOp
   }
   print_object(out, [&](JsonWriter& json) {
     json.member("path", as_utf8(path.string())).member("format", "thalia-0.1");
-    json.member("version", version_of(document.header)).member("delta", false);
+    json.member("version", document.header.version.to_string()).member("delta", false);
     json.member("disk_bytes", file.file_bytes).member("wrapper", v01_wrapper_name(file.wrapper));
     json.member("checksum_inside", file.checksum_inside).member("memory_bytes", totals.bytes);
     json.member("regions", document.entries.size()).member("tensors", totals.tensors);
     json.key("dtypes");
     totals.dtypes.add_json(json);
-    json.member("total_neurons", std::uint64_t{document.header.total_neurons});
-    json.member("total_synapses", std::uint64_t{document.header.total_synapses});
-    json.member("training_steps", std::uint64_t{document.header.training_steps});
-    json.member("timestamp", std::uint64_t{document.header.timestamp});
+    json.member("total_neurons", document.header.total_neurons);
+    json.member("total_synapses", document.header.total_synapses);
+    json.member("training_steps", document.header.training_steps);
+    json.member("timestamp", document.header.timestamp);
     add_list(json, "warnings", file.warnings);
     json.key("metadata");
     add_json(json, document.metadata);

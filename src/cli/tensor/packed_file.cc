@@ -42,17 +42,17 @@ struct PackedFile {
   std::optional<Digest256> content_hash;
 };
 
-std::string_view codec_text(format::Codec codec) {
+std::string_view codec_text(Codec codec) {
   switch (codec) {
-    case format::Codec::store:
+    case Codec::store:
       return "store";
-    case format::Codec::zstd:
+    case Codec::zstd:
       return "zstd";
-    case format::Codec::lz4:
+    case Codec::lz4:
       return "lz4";
-    case format::Codec::plane_entropy:
+    case Codec::plane_entropy:
       return "plane_entropy";
-    case format::Codec::packed_exponents:
+    case Codec::packed_exponents:
       return "packed_exponents";
   }
   return "unknown";

@@ -14,7 +14,6 @@
 namespace thalia::codec {
 namespace {
 
-using format::Codec;
 using format::Filter;
 
 // Of a chunk: a thirtieth where it has 1 MiB. Stretches are whole elements.

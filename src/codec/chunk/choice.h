@@ -3,13 +3,13 @@
 #pragma once
 
 #include "codec/cpu/element_layout.h"
+#include "format/chunk.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 
 namespace thalia::codec {
 
 struct ChunkChoice {
-  format::Codec codec = format::Codec::store;
+  Codec codec = Codec::store;
   format::Filter filter = format::Filter::none;
   int level = 0;
 };
@@ -17,6 +17,6 @@ struct ChunkChoice {
 /// What promises the smallest chunk of what `wanted` allows: zstd and lz4 with the filter that fits
 /// best; the codecs of floats for what they are made for, and zstd at its fastest for the rest.
 /// Equal arguments give equal answers. `level` is one of the codec's, not 0 where it has some.
-ChunkChoice choose_coding(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw);
+ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw);
 
 }  // namespace thalia::codec

@@ -15,29 +15,29 @@
 namespace thalia::codec {
 namespace {
 
-[[noreturn]] void fail_codec(format::Codec codec) {
+[[noreturn]] void fail_codec(Codec codec) {
   throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such codec",
                          {.section = "payload",
                           .field = "codec",
                           .value = std::to_string(static_cast<int>(codec)),
-                          .bound = fmt::format("at most {}", format::kCodecCount - 1)});
+                          .bound = fmt::format("at most {}", kCodecCount - 1)});
 }
 
-void decode_bytes(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
+void decode_bytes(Codec codec, ByteSpan stored, MutableByteSpan raw) {
   switch (codec) {
-    case format::Codec::store:
+    case Codec::store:
       if (stored.size() != raw.size())
         fail_frame("store", "wrong length", std::to_string(stored.size()),
                    std::to_string(raw.size()));
       std::copy(stored.begin(), stored.end(), raw.begin());
       return;
-    case format::Codec::zstd:
+    case Codec::zstd:
       return zstd_decode(stored, raw);
-    case format::Codec::lz4:
+    case Codec::lz4:
       return lz4_decode(stored, raw);
-    case format::Codec::plane_entropy:
+    case Codec::plane_entropy:
       return plane_entropy_decode(stored, raw);
-    case format::Codec::packed_exponents:
+    case Codec::packed_exponents:
       return packed_exponents_decode(stored, raw);
   }
   fail_codec(codec);
@@ -52,30 +52,30 @@ void encode_choice(const ChunkChoice& choice, ElementLayout layout, ByteSpan raw
     apply_filter(choice.filter, raw, filtered.bytes());
     raw = filtered.bytes();
   }
-  if (choice.codec == format::Codec::zstd) zstd_encode(choice.level, raw, out);
-  if (choice.codec == format::Codec::lz4) lz4_encode(choice.level, raw, out);
-  if (choice.codec == format::Codec::plane_entropy) plane_entropy_encode(layout, raw, out);
-  if (choice.codec == format::Codec::packed_exponents) packed_exponents_encode(layout, raw, out);
+  if (choice.codec == Codec::zstd) zstd_encode(choice.level, raw, out);
+  if (choice.codec == Codec::lz4) lz4_encode(choice.level, raw, out);
+  if (choice.codec == Codec::plane_entropy) plane_entropy_encode(layout, raw, out);
+  if (choice.codec == Codec::packed_exponents) packed_exponents_encode(layout, raw, out);
 }
 
 }  // namespace
 
-LevelRange level_range(format::Codec codec) {
+LevelRange level_range(Codec codec) {
   switch (codec) {
-    case format::Codec::store:
+    case Codec::store:
       return {0, 0, 0};
-    case format::Codec::zstd:
+    case Codec::zstd:
       return {1, 22, 3};
-    case format::Codec::lz4:
+    case Codec::lz4:
       return {1, 12, 1};
-    case format::Codec::plane_entropy:
-    case format::Codec::packed_exponents:
+    case Codec::plane_entropy:
+    case Codec::packed_exponents:
       return {0, 0, 0};
   }
   fail_codec(codec);
 }
 
-ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw,
+ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out) {
   const LevelRange range = level_range(wanted);
   if (level == 0) level = range.standard;
@@ -85,14 +85,13 @@ ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, By
   }
   const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
   encode_choice(choice, layout, raw, out);
-  if (choice.codec != format::Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
+  if (choice.codec != Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
     return {choice.codec, choice.filter};
   out.assign(raw.begin(), raw.end());
   return {};
 }
 
-void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored,
-                  MutableByteSpan raw) {
+void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw) {
   check_filter(filter);
   try {
     if (filter == format::Filter::none) return decode_bytes(codec, stored, raw);

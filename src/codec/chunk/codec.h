@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "codec/cpu/element_layout.h"
+#include "format/chunk.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 
 namespace thalia::codec {
 
 /// What a chunk's entry says of its stored bytes.
 struct ChunkForm {
-  format::Codec codec = format::Codec::store;
+  Codec codec = Codec::store;
   format::Filter filter = format::Filter::none;
   friend bool operator==(const ChunkForm&, const ChunkForm&) = default;
 };
@@ -24,13 +24,13 @@ struct ChunkForm {
 /// @param level 0 for the codec's default, else 1..22 (zstd) or 1..12 (lz4).
 /// @throws UsageError (bad_argument) for a level that is none; UnsupportedError for a codec that
 /// this version lacks.
-ChunkForm encode_chunk(format::Codec wanted, int level, ElementLayout layout, ByteSpan raw,
+ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out);
 
 /// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError
 /// where the stored bytes are no single stream of that content; UnsupportedError for a codec or
 /// filter this version lacks.
-void decode_chunk(format::Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
+void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
 
 /// 1..22, 1..12; {0, 0} for codecs without levels.
 struct LevelRange {
@@ -38,6 +38,6 @@ struct LevelRange {
   int highest;
   int standard;
 };
-LevelRange level_range(format::Codec codec);
+LevelRange level_range(Codec codec);
 
 }  // namespace thalia::codec

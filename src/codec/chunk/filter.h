@@ -4,8 +4,8 @@
 #include <span>
 
 #include "codec/cpu/element_layout.h"
+#include "format/chunk.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 
 namespace thalia::codec {
 

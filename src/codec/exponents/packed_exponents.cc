@@ -7,7 +7,7 @@
 #include "codec/exponents/kernels.h"
 #include "codec/frame/frame_error.h"
 #include "codec/planes/split_kernels.h"
-#include "thalia/format/plane_codecs.h"
+#include "format/plane_codecs.h"
 
 namespace thalia::codec {
 namespace {

@@ -1,6 +1,6 @@
 // Eight bytes at a time, in integers: products move a bit of each byte into one byte.
 #include "codec/exponents/kernels.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

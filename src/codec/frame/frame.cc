@@ -11,7 +11,7 @@
 #include "codec/frame/lz4_start.h"
 #include "codec/frame/zstd_decoder.h"
 #include "codec/frame/zstd_frame.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::uint64_t kZstdBlock = 128 << 10;
 constexpr std::uint64_t kZstdLeastBlock = 4;
 constexpr std::uint64_t kLz4Ratio = 255;
 
-[[noreturn]] void fail_codec(format::Codec codec) {
+[[noreturn]] void fail_codec(Codec codec) {
   fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(codec)),
                 "1 (zstd) or 2 (lz4)");
 }
@@ -55,15 +55,15 @@ std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept
   return wraps ? std::numeric_limits<std::uint64_t>::max() : most;
 }
 
-void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw) {
-  if (codec == format::Codec::lz4) return lz4_decode(stored, raw, false);
-  if (codec == format::Codec::zstd) return zstd_decode(stored, raw, false);
+void decode_frame(Codec codec, ByteSpan stored, MutableByteSpan raw) {
+  if (codec == Codec::lz4) return lz4_decode(stored, raw, false);
+  if (codec == Codec::zstd) return zstd_decode(stored, raw, false);
   fail_codec(codec);
 }
 
-void encode_frame(format::Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out) {
-  if (codec == format::Codec::lz4) return lz4_encode(level, raw, out, true);
-  if (codec == format::Codec::zstd) return zstd_encode(level, raw, out, true);
+void encode_frame(Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out) {
+  if (codec == Codec::lz4) return lz4_encode(level, raw, out, true);
+  if (codec == Codec::zstd) return zstd_encode(level, raw, out, true);
   fail_codec(codec);
 }
 
@@ -78,9 +78,9 @@ FrameDecoder::Step FrameDecoder::decode(ByteSpan stored, MutableByteSpan room) {
   return step;
 }
 
-std::unique_ptr<FrameDecoder> FrameDecoder::create(format::Codec codec) {
-  if (codec == format::Codec::lz4) return make_lz4_decoder();
-  if (codec == format::Codec::zstd) return make_zstd_decoder();
+std::unique_ptr<FrameDecoder> FrameDecoder::create(Codec codec) {
+  if (codec == Codec::lz4) return make_lz4_decoder();
+  if (codec == Codec::zstd) return make_zstd_decoder();
   fail_codec(codec);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
+#include "thalia/options.h"
 
 namespace thalia::codec {
 
@@ -34,11 +34,11 @@ std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept
 
 /// Decodes one frame into exactly raw.size() bytes; its own content size, if it has one, must say
 /// so. @param codec zstd or lz4. @throws CompressionError.
-void decode_frame(format::Codec codec, ByteSpan stored, MutableByteSpan raw);
+void decode_frame(Codec codec, ByteSpan stored, MutableByteSpan raw);
 
 /// Replaces `out` by a frame of `raw` with content size, unless there is no content, and content
 /// checksum. `level` is 1 to 22 for zstd, 1 to 12 for lz4.
-void encode_frame(format::Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out);
+void encode_frame(Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out);
 
 /// One frame after another, of one codec. Memory is bounded by what the codec needs: of zstd a
 /// window of 128 MiB at most. Externally synchronised.
@@ -51,7 +51,7 @@ class FrameDecoder {
   };
 
   /// @param codec zstd or lz4. @throws std::bad_alloc.
-  static std::unique_ptr<FrameDecoder> create(format::Codec codec);
+  static std::unique_ptr<FrameDecoder> create(Codec codec);
   virtual ~FrameDecoder() = default;
   FrameDecoder(const FrameDecoder&) = delete;
   FrameDecoder& operator=(const FrameDecoder&) = delete;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/fail.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 

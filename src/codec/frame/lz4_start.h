@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "codec/frame/frame_error.h"
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::codec {
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "codec/frame/frame_error.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

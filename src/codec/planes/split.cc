@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "codec/planes/split_kernels.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "codec/planes/split_kernels.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

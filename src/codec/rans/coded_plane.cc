@@ -5,7 +5,7 @@
 #include <string>
 
 #include "codec/frame/frame_error.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

@@ -11,7 +11,7 @@
 #include "codec/rans/code.h"
 #include "codec/rans/coded_plane.h"
 #include "codec/rans/plane_probe.h"
-#include "thalia/format/plane_codecs.h"
+#include "format/plane_codecs.h"
 
 namespace thalia::codec {
 namespace {

@@ -1,6 +1,6 @@
 // One symbol at a time.
 #include "codec/rans/kernels.h"
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 
 AppendOptions settled(AppendOptions options) {
   container::check_options({.compression = options.compression});
-  if (!options.compression.codec) options.compression.codec = format::Codec::store;
+  if (!options.compression.codec) options.compression.codec = Codec::store;
   return options;
 }
 

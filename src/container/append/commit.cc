@@ -16,6 +16,7 @@
 #include "container/write/header_builder.h"
 #include "container/write/layout.h"
 #include "container/write/payload_digest.h"
+#include "format/header.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
@@ -31,7 +32,7 @@ constexpr std::uint64_t kAppendStride = 8 << 20;
 
 // An append begins behind all that is old.
 BlockGaps gaps_of(const format::Header& old) {
-  const bool tree = old.checksum_type == format::ChecksumType::block_tree;
+  const bool tree = old.checksum_type == ChecksumType::block_tree;
   return tree && !chosen_block_log2(old) ? BlockGaps(old.file_length) : BlockGaps();
 }
 
@@ -75,7 +76,7 @@ class AppendWriter {
   }
 
  private:
-  bool tree() const { return header_.checksum_type == format::ChecksumType::block_tree; }
+  bool tree() const { return header_.checksum_type == ChecksumType::block_tree; }
 
   void write_behind_end() {
     DraftImage sections(draft_, layout_);
@@ -109,7 +110,7 @@ class AppendWriter {
   void place() {
     for (const std::uint32_t i : layout_.file_order()) {
       DraftTensor& tensor = draft_.tensors[i];
-      if (options_.compression.codec != format::Codec::store && !tensor.in_chunks)
+      if (options_.compression.codec != Codec::store && !tensor.in_chunks)
         compressed_.push_back(compress_tensor(tensor, options_));
     }
     place_tensors(draft_, layout_);

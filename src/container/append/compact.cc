@@ -10,13 +10,12 @@
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/write/file_save.h"
+#include "format/header.h"
 #include "io/locked_file.h"
 #include "thalia/paths.h"
 
 namespace thalia {
 namespace {
-
-using format::ChecksumType;
 
 SaveOptions save_options(const format::Header& header, const CompactOptions& options) {
   SaveOptions save;
@@ -27,7 +26,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
   }
   save.timestamp = header.timestamp;
   save.durability = options.durability;
-  save.compression.codec = format::Codec::store;  // tensors are copied as they are stored
+  save.compression.codec = Codec::store;  // tensors are copied as they are stored
   save.work = options.work;
   save.work.progress = {};
   return save;

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "container/write/chunk_encoder.h"
 #include "container/write/chunk_layout.h"
+#include "format/chunk.h"
 
 namespace thalia::container {
 

@@ -9,8 +9,13 @@
 #include "container/read/chunk_reader.h"
 #include "container/read/stored_connection.h"
 #include "container/read/tensor_reading.h"
+#include "format/chunk.h"
+#include "format/constants.h"
+#include "format/directory.h"
+#include "format/header.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 #include "integrity/crc32.h"
-#include "thalia/format/constants.h"
 #include "thalia/reader.h"
 
 namespace thalia::container {

@@ -10,6 +10,7 @@
 
 #include "container/file/open_file.h"
 #include "container/write/draft.h"
+#include "format/header.h"
 #include "thalia/region.h"
 
 namespace thalia::container {

@@ -8,8 +8,10 @@
 #include "container/append/copied_tensor.h"
 #include "container/file/short_name.h"
 #include "container/read/stored_connection.h"
+#include "format/constants.h"
+#include "format/directory.h"
 #include "format/extent.h"
-#include "thalia/format/constants.h"
+#include "format/header.h"
 
 namespace thalia::container {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "thalia/format/constants.h"
-#include "thalia/format/header.h"
+#include "format/constants.h"
+#include "format/header.h"
 
 namespace thalia::container {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "format/directory.h"
+#include "format/header.h"
 #include "thalia/bytes.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/header.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -2,25 +2,25 @@
 
 #include <cstring>
 
+#include "format/constants.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "thalia/error.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest) {
   Digest256 out{};
   const ByteSpan start = format::struct_bytes(header);
-  if (header.checksum_type == format::ChecksumType::sha256) {
+  if (header.checksum_type == ChecksumType::sha256) {
     integrity::Sha256 hasher;
     hasher.update(start);
     rest([&](ByteSpan piece) { hasher.update(piece); });
     return hasher.finish();
   }
-  if (header.checksum_type == format::ChecksumType::crc32) {
+  if (header.checksum_type == ChecksumType::crc32) {
     std::uint32_t crc = integrity::crc32(start);
     rest([&](ByteSpan piece) { crc = integrity::crc32(piece, crc); });
     const format::le32 stored = crc;
@@ -30,7 +30,7 @@ Digest256 whole_file_checksum(const format::Header& header, const EachPiece& res
 }
 
 Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest) {
-  if (header.checksum_type == format::ChecksumType::block_tree)
+  if (header.checksum_type == ChecksumType::block_tree)
     return integrity::closing_checksum(header, leaves);
   return whole_file_checksum(header, rest);
 }

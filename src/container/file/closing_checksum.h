@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "format/header.h"
 #include "thalia/bytes.h"
-#include "thalia/format/header.h"
 
 namespace thalia::container {
 

@@ -10,9 +10,9 @@
 #include "container/file/checked_headers.h"
 #include "container/file/closing_checksum.h"
 #include "container/file/verified_blocks.h"
+#include "format/constants.h"
 #include "integrity/block_tree.h"
 #include "thalia/error.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostTried = 64;
 
 bool has_tree(const format::Header& header) {
-  return header.checksum_type == format::ChecksumType::block_tree;
+  return header.checksum_type == ChecksumType::block_tree;
 }
 
 // Whether 256 bytes can be the commit record at `offset`: what is cheap to see first, as there are

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "format/header.h"
 #include "io/file_bytes.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
-#include "thalia/format/header.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "container/file/open_file.h"
+#include "format/connectivity.h"
 
 namespace thalia::detail {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "container/file/block_choice.h"
-#include "thalia/format/constants.h"
+#include "format/constants.h"
 
 namespace thalia::container {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "format/extent.h"
-#include "thalia/format/header.h"
+#include "format/header.h"
 
 namespace thalia::container {
 

@@ -8,11 +8,11 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "format/extent.h"
 #include "format/overlay.h"
 #include "integrity/crc32.h"
 #include "io/file_window.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "format/delta.h"
+#include "format/header.h"
 #include "io/file_bytes.h"
 #include "thalia/bytes.h"
-#include "thalia/format/delta.h"
-#include "thalia/format/header.h"
 
 namespace thalia::container {
 

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "base/fail.h"
+#include "format/constants.h"
+#include "format/header.h"
+#include "format/meta.h"
 #include "format/overlay.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "io/allocation_limit.h"
 #include "io/posix_file.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/meta.h"
 
 namespace thalia::container {
 namespace {

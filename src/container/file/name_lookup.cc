@@ -5,6 +5,8 @@
 // either that is the name, or two neighbours between which it would stand. Entries that led it
 // astray are damaged or in no order; a second search, which verifies each step, says which.
 #include "container/file/open_file.h"
+#include "format/directory.h"
+#include "format/tensor.h"
 
 namespace thalia::detail {
 namespace {

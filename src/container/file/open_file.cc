@@ -12,13 +12,13 @@
 #include "container/file/commit_records.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/open_bytes.h"
+#include "format/constants.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
 #include "io/allocation_limit.h"
 #include "io/open_descriptor.h"
 #include "json/reader.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::detail {
 
@@ -117,7 +117,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
   directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
-  if (header_.checksum_type == format::ChecksumType::block_tree) {
+  if (header_.checksum_type == ChecksumType::block_tree) {
     blocks_.emplace(*mapping_, header_, options_.work.threads);
     if (partial) blocks_->ensure_leaves();
   }

@@ -15,19 +15,19 @@
 #include "base/fail.h"
 #include "container/file/short_name.h"
 #include "container/file/verified_blocks.h"
+#include "format/chunk.h"
+#include "format/connectivity.h"
+#include "format/constants.h"
+#include "format/delta.h"
+#include "format/directory.h"
 #include "format/extent.h"
+#include "format/header.h"
 #include "format/overlay.h"
+#include "format/quantized.h"
+#include "format/region.h"
+#include "format/tensor.h"
 #include "io/file_bytes.h"
 #include "thalia/error.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/delta.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/header.h"
-#include "thalia/format/quantized.h"
-#include "thalia/format/region.h"
-#include "thalia/format/tensor.h"
 #include "thalia/options.h"
 
 namespace thalia {
@@ -205,7 +205,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   // Leaves of SHA-256 are there to find intent, which CRC-32 and content hash do not.
   bool may_do_without_blocks() const noexcept {
-    return checks_blocks() && header_.leaf_algorithm == format::LeafAlgorithm::xxh3_128;
+    return checks_blocks() && header_.leaf_algorithm == LeafAlgorithm::xxh3_128;
   }
   void verify_tensor_once(const format::TensorEntry& entry) const;
   bool is_sound(const format::TensorEntry& entry) const;

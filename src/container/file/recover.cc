@@ -4,11 +4,12 @@
 #include "container/file/checked_headers.h"
 #include "container/file/commit_records.h"
 #include "container/file/open_bytes.h"
+#include "format/constants.h"
+#include "format/header.h"
 #include "format/overlay.h"
 #include "io/file_bytes.h"
 #include "io/locked_file.h"
 #include "io/posix_file.h"
-#include "thalia/format/constants.h"
 
 namespace thalia {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "integrity/sha256.h"
-#include "thalia/format/constants.h"
 #include "thalia/text.h"
 
 namespace thalia::container {

@@ -8,8 +8,8 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "format/constants.h"
 #include "integrity/block_tree.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <mutex>
 
+#include "format/header.h"
 #include "io/file_bytes.h"
 #include "thalia/bytes.h"
-#include "thalia/format/header.h"
 
 namespace thalia::container {
 

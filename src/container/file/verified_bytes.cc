@@ -6,6 +6,9 @@
 #include "container/file/closing_checksum.h"
 #include "container/file/fail_payload.h"
 #include "container/file/open_file.h"
+#include "format/chunk.h"
+#include "format/constants.h"
+#include "format/tensor.h"
 #include "integrity/content_hash.h"
 
 namespace thalia::detail {

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "container/file/delta_prefix.h"
 #include "container/wrap/frame_stream.h"
+#include "format/header.h"
 #include "format/validate_header.h"
 #include "io/allocation_limit.h"
 #include "io/posix_file.h"
@@ -26,7 +27,7 @@ void check_identity(ByteSpan start) {
 
 }  // namespace
 
-WrappedFile::WrappedFile(std::shared_ptr<const io::FileBytes> file, format::Codec codec,
+WrappedFile::WrappedFile(std::shared_ptr<const io::FileBytes> file, Codec codec,
                          std::optional<SeekTable> table, io::UniqueFd memory)
     : FileBytes(Access::copied, file->path(), std::move(memory)),
       file_(std::move(file)),
@@ -34,8 +35,7 @@ WrappedFile::WrappedFile(std::shared_ptr<const io::FileBytes> file, format::Code
       table_(std::move(table)) {}
 
 std::shared_ptr<const WrappedFile> WrappedFile::open(std::shared_ptr<const io::FileBytes> file,
-                                                     format::Codec codec,
-                                                     const ReadLimits& limits) {
+                                                     Codec codec, const ReadLimits& limits) {
   auto table = SeekTable::read({file->fd(), file->path(), file->bytes().size(), codec}, limits);
   std::shared_ptr<WrappedFile> out(
       new WrappedFile(std::move(file), codec, std::move(table), io::create_memory_file()));

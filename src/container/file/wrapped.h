@@ -26,7 +26,7 @@ class WrappedFile final : public io::FileBytes {
   /// content that is no .thalia file, and (limit_exceeded) for one of more than
   /// max_allocation_bytes; UnsupportedError for one of another major version.
   static std::shared_ptr<const WrappedFile> open(std::shared_ptr<const io::FileBytes> file,
-                                                 format::Codec codec, const ReadLimits& limits);
+                                                 Codec codec, const ReadLimits& limits);
 
   io::Backing backing() const noexcept override { return io::Backing::decoded; }
   void populate(std::uint64_t offset, std::uint64_t length) const override { fill(offset, length); }
@@ -39,7 +39,7 @@ class WrappedFile final : public io::FileBytes {
   std::uint64_t decoded_frames() const noexcept { return decoded_frames_.load(); }
 
  private:
-  WrappedFile(std::shared_ptr<const io::FileBytes> file, format::Codec codec,
+  WrappedFile(std::shared_ptr<const io::FileBytes> file, Codec codec,
               std::optional<SeekTable> table, io::UniqueFd memory);
   WrappedSource source() const {
     return {file_->fd(), file_->path(), file_->bytes().size(), codec_};
@@ -49,7 +49,7 @@ class WrappedFile final : public io::FileBytes {
   void decode(std::size_t frame) const;
 
   std::shared_ptr<const io::FileBytes> file_;
-  format::Codec codec_;
+  Codec codec_;
   std::optional<SeekTable> table_;
   std::optional<io::MemoryMapping> memory_;
   // Frames are decoded under their lock, and never again: what was handed out does not change.

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "codec/chunk/codec.h"
+#include "format/tensor.h"
 #include "format/validate_directory.h"
 #include "integrity/crc32.h"
 #include "io/allocation_limit.h"

@@ -4,8 +4,9 @@
 #include <cstdint>
 
 #include "container/file/open_file.h"
+#include "format/chunk.h"
+#include "format/tensor.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 
 namespace thalia::container {
 

@@ -1,20 +1,21 @@
 // The names of persistent enumerators, as docs/format.md, JSON and the command line spell them.
 #include <array>
 
+#include "format/little_endian.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
 
 namespace thalia {
 namespace {
 
-constexpr std::array<std::string_view, format::kRoleCount> kRoles{
+constexpr std::array<std::string_view, kRoleCount> kRoles{
     "weights",        "homeostatic", "region_state", "learning_state", "oscillator",
     "neuromodulator", "optimizer",   "buffer",       "other"};
-constexpr std::array<std::string_view, format::kEncodingCount> kEncodings{
+constexpr std::array<std::string_view, kEncodingCount> kEncodings{
     "dense",        "csr",      "coo",          "quantized",
     "same_as_base", "xor_base", "sparse_delta", "low_rank_delta"};
-constexpr std::array<std::string_view, format::kCodecCount> kCodecs{
-    "store", "zstd", "lz4", "plane_entropy", "packed_exponents"};
+constexpr std::array<std::string_view, kCodecCount> kCodecs{"store", "zstd", "lz4", "plane_entropy",
+                                                            "packed_exponents"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
 
 // Also of codes that are none: messages are written about those.
@@ -30,7 +31,7 @@ std::string_view role_name(Role role) noexcept {
 }
 
 std::optional<Role> role_from_name(std::string_view name) noexcept {
-  for (std::uint8_t code = 0; code < format::kRoleCount; ++code) {
+  for (std::uint8_t code = 0; code < kRoleCount; ++code) {
     if (kRoles[code] == name) return static_cast<Role>(code);
   }
   return std::nullopt;
@@ -40,7 +41,7 @@ std::string_view encoding_name(Encoding encoding) noexcept {
   return name_at(kEncodings, format::code_of(encoding));
 }
 
-std::string_view codec_name(format::Codec codec) noexcept {
+std::string_view codec_name(Codec codec) noexcept {
   return name_at(kCodecs, format::code_of(codec));
 }
 

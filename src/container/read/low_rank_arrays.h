@@ -2,9 +2,9 @@
 #pragma once
 
 #include "codec/lossy/low_rank.h"
+#include "format/low_rank.h"
+#include "format/tensor.h"
 #include "thalia/bytes.h"
-#include "thalia/format/low_rank.h"
-#include "thalia/format/tensor.h"
 
 namespace thalia::container {
 

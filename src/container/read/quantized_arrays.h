@@ -7,10 +7,10 @@
 
 #include "codec/lossy/quantize.h"
 #include "format/payload.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
-#include "thalia/format/quantized.h"
-#include "thalia/format/tensor.h"
 
 namespace thalia::container {
 

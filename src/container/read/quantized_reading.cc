@@ -6,6 +6,8 @@
 #include "container/read/chunk_reader.h"
 #include "container/read/quantized_arrays.h"
 #include "container/read/tensor_reading.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 #include "format/validate_quantized.h"
 #include "io/allocation_limit.h"
 

@@ -10,7 +10,8 @@
 #include "container/file/open_file.h"
 #include "container/file/short_name.h"
 #include "container/read/stored_connection.h"
-#include "thalia/format/constants.h"
+#include "format/constants.h"
+#include "format/header.h"
 
 namespace thalia {
 
@@ -21,8 +22,29 @@ Reader Reader::open(const std::filesystem::path& path, const ReadOptions& option
 const std::filesystem::path& Reader::path() const noexcept {
   return file_->mapping().path();
 }
-const format::Header& Reader::header() const noexcept {
-  return file_->header();
+FileHeader Reader::header() const noexcept {
+  const format::Header& header = file_->header();
+  const bool tree = header.checksum_type == ChecksumType::block_tree;
+  const auto has = [&](std::uint16_t flag) { return (header.flags & flag) != 0; };
+  return {.version = {header.major_version, header.minor_version, header.patch_version},
+          .flags = {.compressed = has(format::kFlagCompressed),
+                    .lz4 = has(format::kFlagLz4),
+                    .homeostatic = has(format::kFlagHomeostatic),
+                    .neuromodulators = has(format::kFlagNeuromodulators),
+                    .sparse = has(format::kFlagSparse),
+                    .mixed_precision = has(format::kFlagMixedPrecision),
+                    .delta = has(format::kFlagDelta)},
+          .timestamp = header.timestamp,
+          .total_neurons = header.total_neurons,
+          .total_synapses = header.total_synapses,
+          .training_steps = header.training_steps,
+          .checksum = header.checksum_type,
+          .leaves = tree ? header.leaf_algorithm : LeafAlgorithm::xxh3_128,
+          .block_log2 = tree ? header.integrity_block_log2 : 0u,
+          .generation = header.generation,
+          .file_uuid = header.file_uuid,
+          .base_checksum = header.base_checksum,
+          .base_step = header.base_step};
 }
 std::uint64_t Reader::file_bytes() const noexcept {
   return file_->header().file_length;
@@ -74,14 +96,14 @@ std::uint64_t Reader::logical_bytes() const {
 std::uint64_t Reader::debris_bytes() const noexcept {
   // Of a side file they stayed with its source.
   if (file_->mapping().backing() == io::Backing::partial) return 0;
-  return file_->mapping().bytes().size() - header().file_length;
+  return file_->mapping().bytes().size() - file_bytes();
 }
 
 std::uint64_t Reader::dead_bytes() const {
   return file_->named([&] {
     std::vector<format::Extent> regions;
     for (std::uint32_t r = 0; r < region_count(); ++r) regions.push_back(file_->owner_extent(r));
-    return container::dead_bytes(header(), std::move(regions));
+    return container::dead_bytes(file_->header(), std::move(regions));
   });
 }
 

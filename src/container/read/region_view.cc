@@ -1,6 +1,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
+#include "format/directory.h"
+#include "format/state.h"
 #include "thalia/region.h"
 
 namespace thalia {
@@ -15,6 +17,16 @@ RegionView::RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32
   const format::Extent extent = file_->owner_extent(index);
   offset_ = extent.offset;
   length_ = extent.length;
+}
+
+std::uint32_t RegionView::tensor_count() const noexcept {
+  return record_->tensor_count;
+}
+std::uint64_t RegionView::logical_bytes() const noexcept {
+  return record_->logical_bytes;
+}
+std::uint64_t RegionView::stored_bytes() const noexcept {
+  return record_->stored_bytes;
 }
 
 std::uint32_t RegionView::n_neurons() const {

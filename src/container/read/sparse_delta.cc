@@ -5,9 +5,9 @@
 
 #include "base/fail.h"
 #include "container/file/zero_padding.h"
+#include "format/delta.h"
 #include "format/payload.h"
 #include "thalia/dtype.h"
-#include "thalia/format/delta.h"
 #include "thalia/shape.h"
 
 namespace thalia::container {

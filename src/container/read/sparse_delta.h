@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "format/tensor.h"
 #include "thalia/bytes.h"
-#include "thalia/format/tensor.h"
 
 namespace thalia::container {
 

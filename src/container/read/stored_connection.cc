@@ -3,6 +3,8 @@
 #include <cstddef>
 
 #include "base/fail.h"
+#include "format/connectivity.h"
+#include "format/directory.h"
 #include "format/fixed_name.h"
 
 namespace thalia::container {

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "container/file/open_file.h"
+#include "format/tensor.h"
 #include "thalia/tensor.h"
 
 namespace thalia::container {

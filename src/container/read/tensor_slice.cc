@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
+#include "format/tensor.h"
 #include "io/allocation_limit.h"
 #include "thalia/tensor.h"
 

@@ -10,7 +10,10 @@
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
+#include "format/chunk.h"
+#include "format/directory.h"
 #include "format/payload.h"
+#include "format/tensor.h"
 #include "format/validate_directory.h"
 
 namespace thalia {
@@ -33,14 +36,44 @@ TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string
   element_count_ = shape_.element_count().value_or(0);  // validated: it does not overflow
 }
 
+Role TensorView::role() const noexcept {
+  return entry_->role;
+}
+Encoding TensorView::encoding() const noexcept {
+  return entry_->encoding;
+}
+DType TensorView::dtype() const noexcept {
+  return entry_->dtype;
+}
+std::uint64_t TensorView::nnz() const noexcept {
+  return entry_->nnz;
+}
+bool TensorView::wide_indices() const noexcept {
+  return (entry_->flags & format::kTensorWideIndices) != 0;
+}
+std::uint64_t TensorView::logical_bytes() const noexcept {
+  return entry_->logical_length;
+}
+std::uint64_t TensorView::stored_bytes() const noexcept {
+  return entry_->stored_length;
+}
+std::uint64_t TensorView::stored_offset() const noexcept {
+  return entry_->stored_offset;
+}
+std::uint32_t TensorView::chunk_count() const noexcept {
+  return entry_->chunk_count;
+}
+std::uint32_t TensorView::crc32() const noexcept {
+  return entry_->crc32;
+}
 Digest128 TensorView::content_hash() const noexcept {
   return entry_->content_hash;
 }
 
-std::vector<format::Codec> TensorView::codecs() const {
+std::vector<Codec> TensorView::codecs() const {
   return container::with_names(*file_, region_, name_, [&] {
-    std::array<bool, format::kCodecCount> found{};
-    if (is_raw()) found[static_cast<std::size_t>(format::Codec::store)] = true;
+    std::array<bool, kCodecCount> found{};
+    if (is_raw()) found[static_cast<std::size_t>(Codec::store)] = true;
     for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
       const std::uint32_t number = entry_->first_chunk + i;
       const std::uint8_t code = format::code_of(file_->chunk_entry(number).codec);
@@ -51,9 +84,9 @@ std::vector<format::Codec> TensorView::codecs() const {
       }
       found[code] = true;
     }
-    std::vector<format::Codec> out;
+    std::vector<Codec> out;
     for (std::size_t code = 0; code < found.size(); ++code) {
-      if (found[code]) out.push_back(static_cast<format::Codec>(code));
+      if (found[code]) out.push_back(static_cast<Codec>(code));
     }
     return out;
   });

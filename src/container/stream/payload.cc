@@ -6,6 +6,7 @@
 
 #include "container/file/fail_payload.h"
 #include "container/read/chunk_reader.h"
+#include "format/chunk.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
 

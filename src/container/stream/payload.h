@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "container/stream/plan.h"
+#include "format/chunk.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {

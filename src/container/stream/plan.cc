@@ -5,6 +5,7 @@
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
 #include "format/extent.h"
+#include "format/header.h"
 #include "io/aligned_buffer.h"
 #include "thalia/reader.h"
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "container/file/open_file.h"
-#include "thalia/format/chunk.h"
+#include "format/chunk.h"
+#include "format/tensor.h"
 #include "thalia/stream.h"
 #include "thalia/tensor.h"
 

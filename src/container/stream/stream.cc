@@ -7,6 +7,9 @@
 #include "container/file/open_file.h"
 #include "container/stream/plan.h"
 #include "container/stream/session.h"
+#include "format/directory.h"
+#include "format/header.h"
+#include "format/tensor.h"
 #include "io/posix_file.h"
 #include "thalia/stream.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "format/header.h"
 #include "integrity/block_tree.h"
 #include "io/direct_reader.h"
 
@@ -191,8 +192,7 @@ class Worker {
 
   // Who can forge a content hash must not get past leaves of SHA-256.
   void doubt(std::size_t tensor, std::uint64_t block) const {
-    if (leaf_algorithm_ == format::LeafAlgorithm::xxh3_128)
-      return work_.payloads[tensor]->doubt(block);
+    if (leaf_algorithm_ == LeafAlgorithm::xxh3_128) return work_.payloads[tensor]->doubt(block);
     attempt(tensor, [&] { fail_block(header_, block); });
   }
 
@@ -209,7 +209,7 @@ class Worker {
   const StreamPlan& plan_;
   const format::Header& header_;
   const unsigned block_log2_;
-  const format::LeafAlgorithm leaf_algorithm_;
+  const LeafAlgorithm leaf_algorithm_;
   std::optional<Part> part_;  ///< to be started next
   std::deque<Part> in_flight_;
   std::optional<integrity::LeafHasher> hasher_;

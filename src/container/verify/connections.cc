@@ -9,8 +9,10 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/verify/region_facts.h"
+#include "format/connectivity.h"
+#include "format/directory.h"
 #include "format/fixed_name.h"
-#include "thalia/format/connectivity.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 namespace {
@@ -106,7 +108,7 @@ class ConnectionCheck {
     end_ = std::max(end_, begin + bytes);
     const Role role = weights ? Role::weights : Role::other;
     Place("directory", file_.tensor_entry_offset(*number))
-        .equal(AT(TensorEntry, role), code_of(tensor.role), code_of(role));
+        .equal(AT(TensorEntry, role), format::code_of(tensor.role), format::code_of(role));
   }
 
   // Tensors beside the connections' matrices.

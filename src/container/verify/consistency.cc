@@ -12,8 +12,13 @@
 #include "container/verify/connections.h"
 #include "container/verify/region.h"
 #include "container/verify/region_facts.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/constants.h"
+#include "format/constants.h"
+#include "format/delta.h"
+#include "format/directory.h"
+#include "format/header.h"
+#include "format/region.h"
+#include "format/tensor.h"
+#include "thalia/options.h"
 
 namespace thalia::container {
 namespace {
@@ -33,8 +38,7 @@ class FlagFacts {
   void add(const detail::OpenFile& file, const format::TensorEntry& entry, Encoding encoding) {
     if (entry.chunk_count != 0) flags_ |= format::kFlagCompressed;
     for (std::uint32_t i = 0; i < entry.chunk_count; ++i) {
-      if (file.chunk_entry(entry.first_chunk + i).codec == format::Codec::lz4)
-        flags_ |= format::kFlagLz4;
+      if (file.chunk_entry(entry.first_chunk + i).codec == Codec::lz4) flags_ |= format::kFlagLz4;
     }
     const Role role = entry.role;
     if (role == Role::homeostatic) flags_ |= format::kFlagHomeostatic;
@@ -108,7 +112,7 @@ class ConsistencyCheck {
       findings_.check(
           [&] {
             Place("directory", file_.tensor_entry_offset(tensor.number))
-                .fail(AT(TensorEntry, encoding), std::to_string(code_of(entry.encoding)),
+                .fail(AT(TensorEntry, encoding), std::to_string(format::code_of(entry.encoding)),
                       "0 to 3 in a file that is no delta");
           },
           name(tensor.region), file_.name(entry.name_offset, entry.name_length));

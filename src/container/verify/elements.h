@@ -1,9 +1,9 @@
 // Elements that their type does not allow.
 #pragma once
 
+#include "format/tensor.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
-#include "thalia/format/tensor.h"
 
 namespace thalia::container {
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "container/verify/structure.h"
-#include "thalia/format/directory.h"
+#include "format/chunk.h"
+#include "format/directory.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 namespace {

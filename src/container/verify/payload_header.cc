@@ -7,6 +7,7 @@
 #include "container/write/directory_builder.h"
 #include "container/write/draft.h"
 #include "format/payload.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 namespace {

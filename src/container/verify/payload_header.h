@@ -2,6 +2,7 @@
 #pragma once
 
 #include "container/file/open_file.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 

@@ -7,9 +7,11 @@
 
 #include "base/parallel.h"
 #include "container/file/verified_blocks.h"
+#include "format/constants.h"
+#include "format/header.h"
+#include "format/tensor.h"
 #include "integrity/block_tree.h"
 #include "integrity/crc32.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {
@@ -86,7 +88,7 @@ class Scan {
       : file_(file), options_(options), findings_(findings), end_(file.header().integrity_offset) {
     out_.digests.resize(structure.tensors.size());
     list_pieces(structure);
-    if (file.header().checksum_type == format::ChecksumType::block_tree)
+    if (file.header().checksum_type == ChecksumType::block_tree)
       leaves_ = file.unverified(file.header().integrity_offset, file.header().integrity_length);
   }
 

@@ -15,11 +15,15 @@
 #include "container/read/tensor_reading.h"
 #include "container/verify/elements.h"
 #include "container/verify/payload_scan.h"
+#include "format/constants.h"
+#include "format/directory.h"
+#include "format/header.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
 #include "io/allocation_limit.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {
@@ -232,7 +236,7 @@ class PayloadCheck {
 
 void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
   const format::Header& header = file.header();
-  if (header.checksum_type == format::ChecksumType::block_tree) {
+  if (header.checksum_type == ChecksumType::block_tree) {
     const ByteSpan leaves = file.unverified(header.integrity_offset, header.integrity_length);
     if (integrity::closing_checksum(header, leaves) == file.closing_checksum()) return;
     findings.add({.code = ErrorCode::checksum_mismatch,

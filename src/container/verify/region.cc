@@ -1,9 +1,9 @@
 #include "container/verify/region.h"
 
 #include "base/fail.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/region.h"
-#include "thalia/format/state.h"
+#include "format/constants.h"
+#include "format/region.h"
+#include "format/state.h"
 
 namespace thalia::container {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "format/payload.h"
-#include "thalia/format/tensor.h"
+#include "format/tensor.h"
 #include "thalia/shape.h"
 #include "thalia/tensor.h"
 
@@ -31,7 +31,7 @@ struct RoleExtent {
 
 /// Summed up from entries that are sound.
 struct RegionFacts {
-  std::array<RoleExtent, format::kRoleCount> roles;
+  std::array<RoleExtent, kRoleCount> roles;
   bool first_weights_csr = false;
   std::uint64_t tensors = 0;
   std::uint64_t logical_bytes = 0;

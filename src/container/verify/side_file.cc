@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "container/write/meta_extents.h"
-#include "thalia/format/meta.h"
+#include "format/meta.h"
 
 namespace thalia::container {
 

@@ -10,11 +10,16 @@
 #include "container/read/tensor_reading.h"
 #include "container/verify/payload_header.h"
 #include "container/write/draft.h"
+#include "format/connectivity.h"
+#include "format/constants.h"
+#include "format/directory.h"
 #include "format/fixed_name.h"
+#include "format/header.h"
+#include "format/region.h"
+#include "format/state.h"
+#include "format/tensor.h"
 #include "format/validate_directory.h"
 #include "json/reader.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/state.h"
 
 namespace thalia::container {
 namespace {

@@ -10,8 +10,9 @@
 #include "container/verify/payloads.h"
 #include "container/verify/side_file.h"
 #include "container/verify/structure.h"
+#include "format/constants.h"
+#include "format/header.h"
 #include "io/file_bytes.h"
-#include "thalia/format/constants.h"
 
 namespace thalia {
 namespace {

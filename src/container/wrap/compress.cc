@@ -10,14 +10,13 @@
 #include "codec/frame/frame.h"
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/seek_table.h"
+#include "format/wrapper.h"
 #include "io/posix_file.h"
 #include "thalia/output_file.h"
 #include "thalia/wrap.h"
 
 namespace thalia {
 namespace {
-
-using format::Codec;
 
 Codec codec_of(const std::filesystem::path& target, const CompressOptions& options) {
   if (const auto codec = options.compression.codec) {

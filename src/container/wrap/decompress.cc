@@ -23,7 +23,7 @@ using container::WrappedSource;
 constexpr std::uint64_t kLargestWhole = 64 << 20;
 constexpr std::size_t kPiece = 256 << 10;
 
-format::Codec require_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
+Codec require_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
   if (const auto codec = container::find_wrapper(fd, path, size)) return *codec;
   throw FormatError(ErrorCode::bad_magic, "neither a zstd nor an lz4 file",
                     {.path = path.string(), .section = "wrapper", .offset = 0});

@@ -33,7 +33,7 @@ void FrameStream::begin_frame() {
   frame_at_ = consumed();
   const codec::FrameKind kind = codec::frame_kind(left_);
   const codec::FrameKind own =
-      file_.codec == format::Codec::lz4 ? codec::FrameKind::lz4 : codec::FrameKind::zstd;
+      file_.codec == Codec::lz4 ? codec::FrameKind::lz4 : codec::FrameKind::zstd;
   skippable_ = kind == codec::FrameKind::skippable;
   if (kind == own || skippable_) {
     inside_ = true;

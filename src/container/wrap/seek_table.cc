@@ -22,12 +22,12 @@ using format::SkippableHeader;
 constexpr std::uint8_t kReserved = 0x7c;  // of the descriptor
 constexpr std::uint64_t kChecksumLength = 4;
 
-const std::uint8_t (&seek_magic(format::Codec codec))[4] {
-  return codec == format::Codec::lz4 ? format::kLz4SeekMagic : format::kZstdSeekMagic;
+const std::uint8_t (&seek_magic(Codec codec))[4] {
+  return codec == Codec::lz4 ? format::kLz4SeekMagic : format::kZstdSeekMagic;
 }
 
-codec::FrameKind kind_of(format::Codec codec) {
-  return codec == format::Codec::lz4 ? codec::FrameKind::lz4 : codec::FrameKind::zstd;
+codec::FrameKind kind_of(Codec codec) {
+  return codec == Codec::lz4 ? codec::FrameKind::lz4 : codec::FrameKind::zstd;
 }
 
 [[noreturn]] void fail_table(std::string_view field, std::uint64_t offset, std::string value,
@@ -44,8 +44,7 @@ T read_struct(const WrappedSource& file, std::uint64_t offset) {
 
 }  // namespace
 
-std::optional<format::Codec> find_wrapper(int fd, const std::filesystem::path& path,
-                                          std::uint64_t size) {
+std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
   std::uint64_t offset = 0;
   for (int frame = 0; frame < 2; ++frame) {
     std::array<std::byte, sizeof(SkippableHeader)> start{};
@@ -138,7 +137,7 @@ std::size_t SeekTable::frame_at(std::uint64_t content_offset) const noexcept {
   return static_cast<std::size_t>(std::distance(starts_.begin(), behind)) - 1;
 }
 
-std::vector<std::byte> seek_table_bytes(format::Codec codec, std::span<const SeekEntry> entries) {
+std::vector<std::byte> seek_table_bytes(Codec codec, std::span<const SeekEntry> entries) {
   SkippableHeader header;
   std::memcpy(header.magic, format::kSeekTableMagic, sizeof header.magic);
   header.length = static_cast<std::uint32_t>(entries.size_bytes() + sizeof(SeekFooter));

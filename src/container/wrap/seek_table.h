@@ -7,10 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "format/wrapper.h"
 #include "io/posix_file.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/wrapper.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -20,13 +19,12 @@ struct WrappedSource {
   int fd;
   const std::filesystem::path& path;
   std::uint64_t size;
-  format::Codec codec;  ///< of its first frame
+  Codec codec;  ///< of its first frame
 };
 
 /// The codec of the first frame of a file, which one skippable frame may precede; nullopt where
 /// there is none. @throws IoError.
-std::optional<format::Codec> find_wrapper(int fd, const std::filesystem::path& path,
-                                          std::uint64_t size);
+std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size);
 
 /// Sums and lengths of all frames are checked: sums wrap nowhere, and no frame claims more than one
 /// of its length can hold. Immutable.
@@ -66,8 +64,7 @@ class SeekTable {
 };
 
 /// The skippable frame for these entries, of which there are at most kMaxSeekFrames.
-std::vector<std::byte> seek_table_bytes(format::Codec codec,
-                                        std::span<const format::SeekEntry> entries);
+std::vector<std::byte> seek_table_bytes(Codec codec, std::span<const format::SeekEntry> entries);
 
 /// Reads a frame into `stored`, which it may make larger, and decodes it into `content`, of
 /// content_length bytes. @throws IoError, FormatError that names the frame.

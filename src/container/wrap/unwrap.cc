@@ -26,12 +26,12 @@ std::uint64_t first_room(ByteSpan file, std::uint64_t most) {
 
 }  // namespace
 
-std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept {
+std::optional<Codec> wrapper_codec(ByteSpan start) noexcept {
   switch (codec::frame_kind(start)) {
     case codec::FrameKind::zstd:
-      return format::Codec::zstd;
+      return Codec::zstd;
     case codec::FrameKind::lz4:
-      return format::Codec::lz4;
+      return Codec::lz4;
     case codec::FrameKind::skippable:
     case codec::FrameKind::none:
       break;
@@ -39,7 +39,7 @@ std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept {
   return std::nullopt;
 }
 
-std::vector<std::byte> start_of_front_frame(ByteSpan file, format::Codec codec, std::size_t most) {
+std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::size_t most) {
   std::vector<std::byte> start(most);
   const auto decoder = codec::FrameDecoder::create(codec);
   std::size_t written = 0;

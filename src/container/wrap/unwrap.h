@@ -7,24 +7,23 @@
 #include <vector>
 
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
 
 struct Unwrapped {
-  format::Codec codec;           ///< zstd or lz4
+  Codec codec;                   ///< zstd or lz4
   std::vector<std::byte> bytes;  ///< what the frame holds
   ByteSpan frame;                ///< the frame itself, at the front of what was given
   ByteSpan trailing;             ///< what follows it, whatever that is; often nothing
 };
 
 /// The codec whose frame begins with these bytes, by its magic number; nullopt where none does.
-std::optional<format::Codec> wrapper_codec(ByteSpan start) noexcept;
+std::optional<Codec> wrapper_codec(ByteSpan start) noexcept;
 
 /// What the frame at the front of `file` holds, up to `most` bytes of it, as far as the frame gives
 /// them: enough to tell whether the rest is worth decoding. @throws FormatError where it is broken.
-std::vector<std::byte> start_of_front_frame(ByteSpan file, format::Codec codec, std::size_t most);
+std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::size_t most);
 
 /// Decodes the one frame at the front of `file`, with or without a content size.
 /// @throws FormatError: (bad_magic) where there is none, (bad_value) where it is broken,

@@ -2,7 +2,7 @@
 
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
-#include "thalia/format/constants.h"
+#include "format/constants.h"
 
 namespace thalia::container {
 
@@ -24,8 +24,8 @@ void check_options(const SaveOptions& options) {
                   "none beside automatic_codec, which chooses one");
   }
   // One that is chosen brings its own level.
-  const format::Codec codec = options.compression.codec.value_or(format::Codec::store);
-  check_option("codec", format::code_of(codec), 0, format::kCodecCount - 1);
+  const Codec codec = options.compression.codec.value_or(Codec::store);
+  check_option("codec", format::code_of(codec), 0, kCodecCount - 1);
   const auto [lowest, highest, standard] = codec::level_range(codec);
   if (options.compression.level != 0 &&
       (options.compression.level < lowest || options.compression.level > highest)) {

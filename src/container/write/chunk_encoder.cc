@@ -23,8 +23,8 @@ ByteSpan joined_range(std::span<const ByteSpan> pieces, std::uint64_t begin, std
   return out;
 }
 
-format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLayout layout,
-                                ByteSpan raw, std::vector<std::byte>& stored) {
+format::ChunkEntry encode_entry(Codec codec, int level, codec::ElementLayout layout, ByteSpan raw,
+                                std::vector<std::byte>& stored) {
   const codec::ChunkForm form = codec::encode_chunk(codec, level, layout, raw, stored);
   format::ChunkEntry entry{};
   entry.codec = form.codec;
@@ -36,9 +36,8 @@ format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLa
 }
 
 bool all_stored(std::span<const format::ChunkEntry> chunks) {
-  return std::all_of(chunks.begin(), chunks.end(), [](const format::ChunkEntry& chunk) {
-    return chunk.codec == format::Codec::store;
-  });
+  return std::all_of(chunks.begin(), chunks.end(),
+                     [](const format::ChunkEntry& chunk) { return chunk.codec == Codec::store; });
 }
 
 }  // namespace thalia::container

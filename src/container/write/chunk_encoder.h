@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codec/cpu/element_layout.h"
+#include "format/chunk.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
 
 namespace thalia::container {
 
@@ -19,8 +19,8 @@ ByteSpan joined_range(std::span<const ByteSpan> pieces, std::uint64_t begin, std
 
 /// Encodes `raw` into `stored`, replacing its contents. @return the chunk's entry, but for its
 /// offset. @throws UsageError for a level that is none.
-format::ChunkEntry encode_entry(format::Codec codec, int level, codec::ElementLayout layout,
-                                ByteSpan raw, std::vector<std::byte>& stored);
+format::ChunkEntry encode_entry(Codec codec, int level, codec::ElementLayout layout, ByteSpan raw,
+                                std::vector<std::byte>& stored);
 
 /// True where no chunk shrank, so that the tensor lies in the file as it is, without chunks.
 bool all_stored(std::span<const format::ChunkEntry> chunks);

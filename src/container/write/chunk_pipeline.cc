@@ -107,7 +107,7 @@ void ChunkPipeline::encode(Job& job) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
       raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
     }
-    const format::Codec codec = tensor.codec.value_or(options_.compression.codec.value());
+    const Codec codec = tensor.codec.value_or(options_.compression.codec.value());
     const int level = codec == options_.compression.codec ? options_.compression.level : 0;
     chunk.entry =
         encode_entry(codec, level, chunk_layout(tensor, chunk.begin, chunk.begin + chunk.length),

@@ -12,6 +12,7 @@
 #include "container/write/payload_digest.h"
 #include "container/write/payload_sink.h"
 #include "container/write/progress.h"
+#include "format/chunk.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

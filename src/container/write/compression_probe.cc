@@ -54,7 +54,7 @@ std::vector<Sample> take_samples(const Draft& draft, std::uint64_t total) {
   return out;
 }
 
-Trial measure(format::Codec codec, int level, std::span<const Sample> samples) {
+Trial measure(Codec codec, int level, std::span<const Sample> samples) {
   std::vector<std::byte> stored;
   // What a thread does once is no part of the speed: memory, contexts.
   codec::encode_chunk(codec, level, samples.front().layout, samples.front().bytes, stored);
@@ -111,7 +111,7 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
 void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                         const std::filesystem::path& path) {
   if (options.compression.codec) return;
-  options.compression.codec = format::Codec::store;
+  options.compression.codec = Codec::store;
   if (!options.automatic_codec) return;
   std::uint64_t total = 0;
   for (const DraftTensor& tensor : draft.tensors)
@@ -121,10 +121,10 @@ void settle_compression(SaveOptions& options, const Draft& draft, int fd,
 
   const std::vector<Sample> samples = take_samples(draft, total);
   const std::array trials{
-      measure(format::Codec::packed_exponents, 0, samples),
-      measure(format::Codec::plane_entropy, 0, samples),
-      measure(format::Codec::lz4, 1, samples),
-      measure(format::Codec::zstd, 1, samples),
+      measure(Codec::packed_exponents, 0, samples),
+      measure(Codec::plane_entropy, 0, samples),
+      measure(Codec::lz4, 1, samples),
+      measure(Codec::zstd, 1, samples),
   };
   if (std::all_of(trials.begin(), trials.end(),
                   [](const Trial& trial) { return trial.ratio * kWorthwhile < 1; }))

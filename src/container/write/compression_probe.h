@@ -13,7 +13,7 @@ namespace thalia::container {
 
 /// What a codec did to a sample.
 struct Trial {
-  format::Codec codec;
+  Codec codec;
   int level;
   double ratio;             ///< raw by stored bytes
   double bytes_per_second;  ///< raw bytes, on one thread

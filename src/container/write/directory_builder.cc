@@ -7,10 +7,12 @@
 #include <numeric>
 
 #include "base/fail.h"
+#include "format/chunk.h"
+#include "format/directory.h"
 #include "format/extent.h"
 #include "format/overlay.h"
+#include "format/quantized.h"
 #include "integrity/crc32.h"
-#include "thalia/format/directory.h"
 
 namespace thalia::container {
 namespace {

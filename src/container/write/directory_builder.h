@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "container/write/draft.h"
-#include "thalia/format/tensor.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 

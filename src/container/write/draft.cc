@@ -7,9 +7,9 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/file/short_name.h"
+#include "format/constants.h"
 #include "format/payload.h"
 #include "json/reader.h"
-#include "thalia/format/constants.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -83,9 +83,8 @@ std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTens
 }  // namespace
 
 void check_codes(const TensorSpec& spec) {
-  if (format::code_of(spec.dtype) >= kDTypeCount ||
-      format::code_of(spec.role) >= format::kRoleCount ||
-      format::code_of(spec.encoding) >= format::kEncodingCount) {
+  if (format::code_of(spec.dtype) >= kDTypeCount || format::code_of(spec.role) >= kRoleCount ||
+      format::code_of(spec.encoding) >= kEncodingCount) {
     fail_argument(ErrorCode::bad_argument, "tensor", fmt::format("'{}'", printable(spec.name)),
                   "a dtype, a role and an encoding that exist");
   }

@@ -12,13 +12,13 @@
 
 #include "container/write/draft_pieces.h"
 #include "container/write/name_table.h"
+#include "format/chunk.h"
+#include "format/delta.h"
 #include "format/extent.h"
+#include "format/header.h"
+#include "format/quantized.h"
 #include "integrity/content_hash.h"
 #include "thalia/bytes.h"
-#include "thalia/format/chunk.h"
-#include "thalia/format/delta.h"
-#include "thalia/format/header.h"
-#include "thalia/format/quantized.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
@@ -49,7 +49,7 @@ struct DraftTensor {
 
   // Of a delta:
   std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
-  std::optional<format::Codec> codec{};          ///< in place of the save's
+  std::optional<Codec> codec{};                  ///< in place of the save's
 
   // Known once the payload was seen:
   integrity::ContentDigest digest;

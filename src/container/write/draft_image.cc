@@ -4,7 +4,7 @@
 
 #include "container/file/short_name.h"
 #include "format/overlay.h"
-#include "thalia/format/tensor.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 

@@ -11,10 +11,11 @@
 #include "container/write/draft.h"
 #include "container/write/file_image.h"
 #include "container/write/layout.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/header.h"
-#include "thalia/format/region.h"
-#include "thalia/format/state.h"
+#include "format/connectivity.h"
+#include "format/header.h"
+#include "format/region.h"
+#include "format/state.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 

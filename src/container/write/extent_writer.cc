@@ -6,6 +6,7 @@
 
 #include "container/file/block_choice.h"
 #include "format/extent.h"
+#include "format/header.h"
 #include "integrity/block_tree.h"
 #include "io/direct_file.h"
 #include "io/posix_file.h"
@@ -40,7 +41,7 @@ ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t expected_bytes,
 }
 
 std::vector<ExtentWriter::Tree> ExtentWriter::possible_trees(const SaveOptions& options) {
-  if (options.checksum != format::ChecksumType::block_tree) return {};
+  if (options.checksum != ChecksumType::block_tree) return {};
   if (options.block_log2) return {Tree{1ull << *options.block_log2}};
   std::vector<Tree> trees;
   for (const unsigned log2 : kBlockLog2s) trees.push_back(Tree{1ull << log2});

@@ -12,6 +12,7 @@
 #include "container/write/header_builder.h"
 #include "container/write/image_writer.h"
 #include "container/write/payload_digest.h"
+#include "format/header.h"
 #include "format/overlay.h"
 
 namespace thalia::container {
@@ -76,7 +77,7 @@ class Finalizer {
   }
 
  private:
-  bool raw() const { return options_.compression.codec == format::Codec::store && !draft_.delta; }
+  bool raw() const { return options_.compression.codec == Codec::store && !draft_.delta; }
 
   FileIdentity identity() const {
     return {.closing_checksum = checksum_,

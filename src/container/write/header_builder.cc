@@ -6,13 +6,14 @@
 #include <span>
 
 #include "container/file/block_choice.h"
+#include "format/chunk.h"
+#include "format/constants.h"
 #include "format/extent.h"
 #include "format/overlay.h"
+#include "format/region.h"
 #include "integrity/block_tree.h"
 #include "integrity/crc32.h"
 #include "io/random.h"
-#include "thalia/format/constants.h"
-#include "thalia/format/region.h"
 
 namespace thalia::container {
 namespace {
@@ -24,7 +25,7 @@ std::uint16_t flags_of(const Draft& draft) {
   for (const DraftTensor& tensor : draft.tensors) {
     if (!tensor.chunks.empty()) flags |= format::kFlagCompressed;
     for (const format::ChunkEntry& chunk : tensor.chunks) {
-      if (chunk.codec == format::Codec::lz4) flags |= format::kFlagLz4;
+      if (chunk.codec == Codec::lz4) flags |= format::kFlagLz4;
     }
     if (tensor.spec.role == Role::homeostatic) flags |= format::kFlagHomeostatic;
     if (tensor.spec.role == Role::neuromodulator) flags |= format::kFlagNeuromodulators;
@@ -78,8 +79,7 @@ format::Header draft_header(const Draft& draft, const Layout& layout) {
 }
 
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
-                  format::ChecksumType checksum, format::LeafAlgorithm leaves,
-                  std::optional<unsigned> block_log2) {
+                  ChecksumType checksum, LeafAlgorithm leaves, std::optional<unsigned> block_log2) {
   header.directory_offset = format::align_up(end, format::kAlignment);
   header.directory_length = directory_length;
   end = header.directory_offset + directory_length;
@@ -91,7 +91,7 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
   }
   header.integrity_offset = format::align_up(end, format::kAlignment) + sizeof(format::Header);
   header.checksum_type = checksum;
-  if (checksum == format::ChecksumType::block_tree) {
+  if (checksum == ChecksumType::block_tree) {
     const unsigned log2 = block_log2.value_or(block_log2_for(header.integrity_offset));
     header.integrity_block_log2 = static_cast<std::uint8_t>(log2);
     header.leaf_algorithm = leaves;

@@ -6,7 +6,7 @@
 
 #include "container/write/draft.h"
 #include "container/write/layout.h"
-#include "thalia/format/header.h"
+#include "format/header.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -18,8 +18,7 @@ format::Header draft_header(const Draft& draft, const Layout& layout);
 /// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
 /// checksum. @param block_log2 nullopt: by the file's size.
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
-                  format::ChecksumType checksum, format::LeafAlgorithm leaves,
-                  std::optional<unsigned> block_log2);
+                  ChecksumType checksum, LeafAlgorithm leaves, std::optional<unsigned> block_log2);
 
 /// Seconds since 1970; nullopt: now.
 void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds);

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "format/connectivity.h"
+#include "format/constants.h"
 #include "format/payload.h"
-#include "thalia/format/connectivity.h"
-#include "thalia/format/constants.h"
+#include "format/tensor.h"
 
 namespace thalia::container {
 

@@ -10,8 +10,8 @@
 #include "container/file/block_choice.h"
 #include "container/write/draft.h"
 #include "format/extent.h"
-#include "thalia/format/region.h"
-#include "thalia/format/state.h"
+#include "format/region.h"
+#include "format/state.h"
 
 namespace thalia::container {
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "thalia/format/state.h"
+#include "format/connectivity.h"
+#include "format/header.h"
+#include "format/state.h"
 
 namespace thalia::container {
 

@@ -8,10 +8,12 @@
 #include "container/file/open_file.h"
 #include "container/wrap/frame_memory.h"
 #include "container/write/meta_extents.h"
+#include "format/constants.h"
+#include "format/header.h"
+#include "format/meta.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "io/posix_file.h"
-#include "thalia/format/meta.h"
 #include "thalia/metadata_file.h"
 #include "thalia/output_file.h"
 

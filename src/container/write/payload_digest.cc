@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "container/write/piece_range.h"
+#include "format/constants.h"
 #include "integrity/crc32.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::container {
 namespace {

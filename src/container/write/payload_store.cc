@@ -22,9 +22,8 @@ std::uint64_t logical_bytes(const Draft& draft) {
 
 // A delta is small, and of no use without its base: what it has of that is better than gaps.
 BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
-  if (options.checksum != format::ChecksumType::block_tree || options.block_log2 || draft.delta)
-    return {};
-  return BlockGaps(options.compression.codec == format::Codec::store ? logical_bytes(draft) : 0);
+  if (options.checksum != ChecksumType::block_tree || options.block_log2 || draft.delta) return {};
+  return BlockGaps(options.compression.codec == Codec::store ? logical_bytes(draft) : 0);
 }
 
 }  // namespace

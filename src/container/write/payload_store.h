@@ -53,7 +53,7 @@ class PayloadStore {
 
   // What a delta stores is known only when its tensor is at hand, as with compression.
   bool compressing() const noexcept {
-    return options_.compression.codec != format::Codec::store || draft_.delta;
+    return options_.compression.codec != Codec::store || draft_.delta;
   }
   Stream& stream_of(std::uint32_t tensor);
   void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);

@@ -10,6 +10,7 @@
 #include "container/write/file_save.h"
 #include "container/write/sparse_pieces.h"
 #include "container/write/writer_access.h"
+#include "format/quantized.h"
 
 namespace thalia {
 class Writer::Impl {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "container/write/file_save.h"
+#include "format/quantized.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {

@@ -8,12 +8,12 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
 #include "io/temporary_file.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
-#include "thalia/format/constants.h"
 #include "thalia/format_version.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
@@ -34,11 +34,11 @@ std::string sentence(const Finding& finding) {
   return text + ": " + finding.message;
 }
 
-void warn_of_newer_minor(const format::Header& header, const BrainLoadOptions& options) {
-  if (header.minor_version <= format::kMinorVersion || !options.on_warning) return;
-  options.on_warning(fmt::format(
-      "the file is of version {}.{}, this library knows {}.{}", std::uint16_t{header.major_version},
-      std::uint16_t{header.minor_version}, format::kMajorVersion, format::kMinorVersion));
+void warn_of_newer_minor(const FormatVersion& version, const BrainLoadOptions& options) {
+  const FormatVersion known{};
+  if (version.minor <= known.minor || !options.on_warning) return;
+  options.on_warning(fmt::format("the file is of version {}.{}, this library knows {}.{}",
+                                 version.major, version.minor, known.major, known.minor));
 }
 
 // Files of version 0.1 are few, and what a reader of 1.0 does not take is cheaply asked once more.
@@ -55,8 +55,8 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
 
 // The frames go around a whole file, whose tables come last and whose header is written last: it is
 // made first, unsynced, beside the target.
-std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target,
-                            format::Codec wrapper, const SaveOptions& options, SaveResult& saved) {
+std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target, Codec wrapper,
+                            const SaveOptions& options, SaveResult& saved) {
   if (options.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
@@ -146,8 +146,8 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
                                          .limits = options.read.limits,
                                          .work = options.read.work},
                                .connections_left_out = &told.connections_left_out};
-  warn_of_newer_minor(reader.header(), options);
-  if ((reader.header().flags & format::kFlagDelta) == 0) return model::read_brain(reader, read);
+  warn_of_newer_minor(reader.header().version, options);
+  if (!reader.header().flags.delta) return model::read_brain(reader, read);
   if (!options.resolve_deltas) {
     fail_argument(ErrorCode::bad_argument, "resolve_deltas", "false", "true for a delta",
                   "the file holds differences to another one");
@@ -162,17 +162,15 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   const std::optional<Reader> opened = open_unless_v01(source, options);
   if (!opened) return interop::describe_v01_brain(source, options);
   const Reader& reader = *opened;
-  const format::Header& header = reader.header();
-  BrainInfo info{
-      .path = source,
-      .file_bytes = file_bytes(source),
-      .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
-                     .to_string(),
-      .timestamp = header.timestamp,
-      .total_neurons = header.total_neurons,
-      .total_synapses = header.total_synapses,
-      .training_steps = header.training_steps,
-      .connections = reader.connection_count()};
+  const FileHeader header = reader.header();
+  BrainInfo info{.path = source,
+                 .file_bytes = file_bytes(source),
+                 .version = header.version.to_string(),
+                 .timestamp = header.timestamp,
+                 .total_neurons = header.total_neurons,
+                 .total_synapses = header.total_synapses,
+                 .training_steps = header.training_steps,
+                 .connections = reader.connection_count()};
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
     const std::string_view name = reader.region(i).name();
     if (name.starts_with(model::kPathwayPrefix)) {

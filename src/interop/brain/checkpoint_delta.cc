@@ -95,8 +95,7 @@ PrecisionPolicy policy_of(const Reader& base) {
 /// @param base a ChainReader or a SavedState.
 template <typename Base>
 BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
-                             const BrainDeltaOptions& options,
-                             std::optional<format::Codec> wrapper) {
+                             const BrainDeltaOptions& options, std::optional<Codec> wrapper) {
   const DeltaOptions delta = delta_options(options, wrapper.has_value());
   DeltaResult written;
   std::uint64_t file_bytes = 0;

@@ -12,7 +12,6 @@
 #include "model/tensor/conversion.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
-#include "thalia/format_version.h"
 #include "thalia/v01.h"
 
 namespace thalia::interop {
@@ -104,16 +103,14 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
 
 BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
   const V01File file = read_v01(source, options);
-  const format::V01Header& header = file.document.header;
-  BrainInfo info{
-      .path = source,
-      .file_bytes = file.file_bytes,
-      .version = FormatVersion{header.major_version, header.minor_version, header.patch_version}
-                     .to_string(),
-      .timestamp = header.timestamp,
-      .total_neurons = header.total_neurons,
-      .total_synapses = header.total_synapses,
-      .training_steps = header.training_steps};
+  const V01Header& header = file.document.header;
+  BrainInfo info{.path = source,
+                 .file_bytes = file.file_bytes,
+                 .version = header.version.to_string(),
+                 .timestamp = header.timestamp,
+                 .total_neurons = header.total_neurons,
+                 .total_synapses = header.total_synapses,
+                 .training_steps = header.training_steps};
   const BrainState brain = from_v01(file.document);
   info.regions = brain.regions.names();
   info.pathways = brain.pathways.names();

@@ -6,9 +6,9 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
-#include "thalia/format/constants.h"
 #include "thalia/version.h"
 #include "thalia/wrap.h"
 
@@ -17,10 +17,10 @@ namespace {
 
 using std::filesystem::path;
 
-std::optional<format::Codec> codec_of_name(const path& target) {
+std::optional<Codec> codec_of_name(const path& target) {
   const path extension = target.extension();
-  if (extension == ".zst") return format::Codec::zstd;
-  if (extension == ".lz4") return format::Codec::lz4;
+  if (extension == ".zst") return Codec::zstd;
+  if (extension == ".lz4") return Codec::lz4;
   return std::nullopt;
 }
 
@@ -59,16 +59,15 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
 
 }  // namespace
 
-std::optional<format::Codec> wrapper_for(const path& target, const SaveOptions& options) {
+std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
   const auto named = codec_of_name(target);
   if (!named) return std::nullopt;
   if (!options.automatic_codec && options.compression.codec.value_or(*named) == *named)
     return named;
-  fail_argument(
-      ErrorCode::bad_argument, "codec", printable(target.filename().string()),
-      fmt::format("{}, or a name that does not end in '{}'",
-                  *named == format::Codec::zstd ? "zstd" : "lz4", target.extension().string()),
-      "the name asks for another codec than the options");
+  fail_argument(ErrorCode::bad_argument, "codec", printable(target.filename().string()),
+                fmt::format("{}, or a name that does not end in '{}'",
+                            *named == Codec::zstd ? "zstd" : "lz4", target.extension().string()),
+                "the name asks for another codec than the options");
 }
 
 model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
@@ -107,7 +106,7 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
   return statistics;
 }
 
-std::uint64_t wrap(const path& plain, const path& target, format::Codec wrapper,
+std::uint64_t wrap(const path& plain, const path& target, Codec wrapper,
                    const SaveOptions& options) {
   CompressOptions frames{.compression = {.codec = wrapper, .level = options.compression.level},
                          .durability = options.durability,

@@ -12,8 +12,7 @@ namespace thalia::interop {
 
 /// Of the frames that go around the whole file, for its name; nullopt: none do. @throws UsageError
 /// (bad_argument) where the name and the options contradict each other.
-std::optional<format::Codec> wrapper_for(const std::filesystem::path& target,
-                                         const SaveOptions& options);
+std::optional<Codec> wrapper_for(const std::filesystem::path& target, const SaveOptions& options);
 
 /// The brain as a file holds it, with the metadata of the specification's schema. @throws as
 /// model::store_brain().
@@ -29,6 +28,6 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain);
 /// Puts frames around a file, at the level and in the way that the options say. @return bytes
 /// written. @throws as compress_checkpoint().
 std::uint64_t wrap(const std::filesystem::path& plain, const std::filesystem::path& target,
-                   format::Codec wrapper, const SaveOptions& options);
+                   Codec wrapper, const SaveOptions& options);
 
 }  // namespace thalia::interop

@@ -1,7 +1,7 @@
 // What leads from one version to another: thalia/migrate.h.
 #include <fmt/format.h>
 
-#include "thalia/format/constants.h"
+#include "format/constants.h"
 #include "thalia/migrate.h"
 
 namespace thalia {

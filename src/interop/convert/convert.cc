@@ -128,7 +128,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
                            {.path = output.string(), .field = "to", .value = "mst"});
   }
   if (to == FileFormat::safetensors &&
-      options.save.compression.codec.value_or(format::Codec::store) != format::Codec::store) {
+      options.save.compression.codec.value_or(Codec::store) != Codec::store) {
     fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
                   "safetensors files are not compressed");
   }

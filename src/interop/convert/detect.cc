@@ -5,6 +5,8 @@
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
 #include "container/wrap/seek_table.h"
+#include "format/header.h"
+#include "format/little_endian.h"
 #include "interop/mckp/format.h"
 #include "interop/mst/parse.h"
 #include "interop/safetensors/parse.h"
@@ -14,8 +16,6 @@
 #include "io/posix_file.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
-#include "thalia/format/header.h"
-#include "thalia/format/little_endian.h"
 #include "thalia/paths.h"
 
 namespace thalia {

@@ -104,7 +104,7 @@ bool is_empty_object(std::string_view text, unsigned max_depth) {
 void list_region_losses(const Reader& reader, const ConvertOptions& options,
                         std::vector<std::string>& losses) {
   std::vector<std::string> configs, metadata, populations, empty, regrouped, homeostatic;
-  std::array<std::vector<std::string>, format::kRoleCount> roles;
+  std::array<std::vector<std::string>, kRoleCount> roles;
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
     const std::string name(region.name());

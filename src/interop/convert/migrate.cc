@@ -99,7 +99,7 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
   }
   BrainSaveOptions save{
       .precision_policy = precision, .sparse = SparseStorage::as_is, .save = options.save};
-  if (!save.save.timestamp) save.save.timestamp = std::uint64_t{file.document.header.timestamp};
+  if (!save.save.timestamp) save.save.timestamp = file.document.header.timestamp;
   const BrainSaveResult saved =
       save_brain(from_v01(file.document), target, save, /*check_shapes=*/false);
   result.tensors = saved.tensors;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "format/constants.h"
 #include "thalia/convert.h"
-#include "thalia/format/constants.h"
 
 namespace thalia {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "format/constants.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/precision_run.h"
 #include "interop/convert/region_ids.h"
@@ -14,7 +15,6 @@
 #include "interop/safetensors/writer.h"
 #include "interop/shared/dtype_names.h"
 #include "thalia/error.h"
-#include "thalia/format/constants.h"
 #include "thalia/writer.h"
 
 namespace thalia::interop {

@@ -16,15 +16,13 @@
 #include "codec/lossy/code_packing.h"
 #include "codec/lossy/quantize.h"
 #include "codec/rans/plane_entropy.h"
+#include "format/little_endian.h"
 #include "interop/mckp/format.h"
 #include "interop/shared/byte_grouping.h"
 #include "io/allocation_limit.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
 namespace {
-
-using format::Codec;
 
 [[noreturn]] void fail_payload(std::string_view field, std::uint64_t value, std::string bound,
                                std::string message = {}) {

@@ -20,7 +20,7 @@ struct RawRange {
 RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length);
 
 /// Whether the length of a piece, a u32, stands before it.
-bool mckp_has_piece_lengths(format::Codec codec) noexcept;
+bool mckp_has_piece_lengths(Codec codec) noexcept;
 
 /// Replaces `out` by a piece, without its length: the stored form of bytes [begin, end) of a
 /// tensor's coded form, which are at most kMckpPiece: begin is a multiple of it, end one or the

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "format/little_endian.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/sha256.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
 namespace {
@@ -25,8 +25,8 @@ Digest256 tensor_digest(const Digest128& xxh3) noexcept {
   return digest;
 }
 
-Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads) {
-  if (algorithm == format::LeafAlgorithm::sha256) return integrity::sha256(bytes);
+Digest256 tensor_digest(LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads) {
+  if (algorithm == LeafAlgorithm::sha256) return integrity::sha256(bytes);
   return tensor_digest(integrity::content_digest(bytes, threads).hash);
 }
 

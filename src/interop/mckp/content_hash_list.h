@@ -7,7 +7,7 @@
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
-#include "thalia/format/header.h"
+#include "thalia/options.h"
 #include "thalia/shape.h"
 
 namespace thalia::interop {
@@ -16,12 +16,12 @@ namespace thalia::interop {
 Digest256 tensor_digest(const Digest128& xxh3) noexcept;
 /// Of a tensor's bytes.
 /// @param threads for xxh3_128; 0: one a core.
-Digest256 tensor_digest(format::LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads);
+Digest256 tensor_digest(LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads);
 
 /// Externally synchronised.
 class ContentHashList {
  public:
-  explicit ContentHashList(format::LeafAlgorithm algorithm) : algorithm_(algorithm) {}
+  explicit ContentHashList(LeafAlgorithm algorithm) : algorithm_(algorithm) {}
   /// @param digest as tensor_digest(), of the tensor's bytes, of which there are `size`.
   void add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
            const Digest256& digest);
@@ -33,7 +33,7 @@ class ContentHashList {
     std::string name;
     std::string text;  ///< what is hashed
   };
-  format::LeafAlgorithm algorithm_;
+  LeafAlgorithm algorithm_;
   std::vector<Entry> entries_;
 };
 

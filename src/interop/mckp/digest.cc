@@ -38,15 +38,14 @@ ByteSpan part_at(ByteSpan raw, std::uint64_t begin, std::uint64_t end) {
 
 }  // namespace
 
-MckpDigest::MckpDigest(format::LeafAlgorithm algorithm, std::uint64_t raw_bytes)
-    : algorithm_(algorithm) {
-  if (algorithm_ == format::LeafAlgorithm::xxh3_128)
+MckpDigest::MckpDigest(LeafAlgorithm algorithm, std::uint64_t raw_bytes) : algorithm_(algorithm) {
+  if (algorithm_ == LeafAlgorithm::xxh3_128)
     pieces_.resize(raw_bytes / kPart + (raw_bytes % kPart != 0 ? 1 : 0));
 }
 
 void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
                          std::uint64_t end) {
-  if (algorithm_ == format::LeafAlgorithm::sha256) {
+  if (algorithm_ == LeafAlgorithm::sha256) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) hash_in_order(tensor, raw, hashed_ + kShare * (end - begin));
     return;
@@ -62,7 +61,7 @@ void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t b
 }
 
 Digest256 MckpDigest::finish(const MckpTensor& tensor, ByteSpan raw) {
-  if (algorithm_ == format::LeafAlgorithm::sha256) {
+  if (algorithm_ == LeafAlgorithm::sha256) {
     hash_in_order(tensor, raw, raw.size());
     return sha256_.finish();
   }

@@ -20,7 +20,7 @@ namespace thalia::interop {
 class MckpDigest {
  public:
   /// `tensor` and `raw`, its bytes, are the same in each call.
-  MckpDigest(format::LeafAlgorithm algorithm, std::uint64_t raw_bytes);
+  MckpDigest(LeafAlgorithm algorithm, std::uint64_t raw_bytes);
   /// What a thread does beside compressing bytes [begin, end) of the tensor; begin is a multiple of
   /// 1 MiB. Each byte is in one call.
   void advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin, std::uint64_t end);
@@ -32,7 +32,7 @@ class MckpDigest {
  private:
   void hash_in_order(const MckpTensor& tensor, ByteSpan raw, std::uint64_t end);
 
-  format::LeafAlgorithm algorithm_;
+  LeafAlgorithm algorithm_;
   std::vector<Digest128> pieces_;
   std::mutex mutex_;  ///< of what is below
   std::uint64_t hashed_ = 0;

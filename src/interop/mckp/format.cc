@@ -48,13 +48,13 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept {
 
 MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   const std::uint32_t codec = bits & kCodecMask;
-  if ((bits & ~kKnown) != 0 || codec >= format::kCodecCount) {
+  if ((bits & ~kKnown) != 0 || codec >= kCodecCount) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such method",
                            {.field = "method",
                             .value = fmt::format("{:#x}", bits),
                             .bound = "codecs 0 to 4, flags 0x700"});
   }
-  MckpMethod method{.codec = static_cast<format::Codec>(codec),
+  MckpMethod method{.codec = static_cast<Codec>(codec),
                     .delta = (bits & kDelta) != 0,
                     .plane_width = (bits & kWidthMask) >> kWidthShift,
                     .quantized = (bits & kQuantized) != 0};
@@ -72,8 +72,8 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   if (method.quantized && !mckp_can_quantize(dtype)) {
     fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} quantized", dtype_name(dtype)));
   }
-  if (grouped && method.codec != format::Codec::store && method.codec != format::Codec::zstd &&
-      method.codec != format::Codec::lz4) {
+  if (grouped && method.codec != Codec::store && method.codec != Codec::zstd &&
+      method.codec != Codec::lz4) {
     fail_method(bits, "", "grouped bytes of a codec that groups by itself");
   }
   return method;
@@ -118,8 +118,8 @@ std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept {
                            tensor.quantization->bits);
 }
 
-std::string_view mckp_digests_name(format::LeafAlgorithm digests) noexcept {
-  return digests == format::LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
+std::string_view mckp_digests_name(LeafAlgorithm digests) noexcept {
+  return digests == LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
 }
 
 std::string mckp_block_header_bytes(const MckpTensor& tensor) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 #include "thalia/mckp.h"
 
 namespace thalia::interop {
@@ -72,7 +72,7 @@ inline std::uint64_t mckp_block_header(std::string_view name) noexcept {
   return kMckpNameLength + name.size() + kMckpBlockSizes;
 }
 /// As the header spells it.
-std::string_view mckp_digests_name(format::LeafAlgorithm digests) noexcept;
+std::string_view mckp_digests_name(LeafAlgorithm digests) noexcept;
 
 /// The bytes of a block's header.
 std::string mckp_block_header_bytes(const MckpTensor& tensor);

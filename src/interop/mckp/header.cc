@@ -37,9 +37,9 @@ Digest256 read_digest(json::Value& value, std::string_view field) {
   return *digest;
 }
 
-format::LeafAlgorithm read_digests(json::Value& value, std::string_view field) {
+LeafAlgorithm read_digests(json::Value& value, std::string_view field) {
   const std::string text = read_text(value, field);
-  for (const auto known : {format::LeafAlgorithm::xxh3_128, format::LeafAlgorithm::sha256})
+  for (const auto known : {LeafAlgorithm::xxh3_128, LeafAlgorithm::sha256})
     if (text == mckp_digests_name(known)) return known;
   throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such digests",
                          {.section = "header",

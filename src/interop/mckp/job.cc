@@ -10,8 +10,6 @@
 namespace thalia::interop {
 namespace {
 
-using format::Codec;
-
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
   if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;

@@ -15,7 +15,7 @@ namespace thalia::interop {
 
 /// One tensor while it is compressed.
 struct MckpWork {
-  MckpWork(format::LeafAlgorithm digests, std::uint64_t raw_bytes) : digest(digests, raw_bytes) {}
+  MckpWork(LeafAlgorithm digests, std::uint64_t raw_bytes) : digest(digests, raw_bytes) {}
 
   MckpTensor stored;  ///< all but what compressing tells
   Tensor tensor;
@@ -24,8 +24,8 @@ struct MckpWork {
 };
 
 /// That the options ask for, or that is usual.
-inline format::Codec codec_of(const MckpWriteOptions& options) {
-  return options.compression.codec.value_or(format::Codec::plane_entropy);
+inline Codec codec_of(const MckpWriteOptions& options) {
+  return options.compression.codec.value_or(Codec::plane_entropy);
 }
 
 /// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.

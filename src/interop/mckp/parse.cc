@@ -80,7 +80,7 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
     throw CompressionError("zstd", "the header is no zstd frame",
                            {.section = "header", .offset = sizeof(MckpPrelude)});
   }
-  const auto decoder = codec::FrameDecoder::create(format::Codec::zstd);
+  const auto decoder = codec::FrameDecoder::create(Codec::zstd);
   codec::FrameDecoder::Step step;
   do {
     const std::size_t before = text.size();

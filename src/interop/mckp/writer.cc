@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "codec/chunk/codec.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/little_endian.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/block.h"
 #include "interop/mckp/content_hash_list.h"
@@ -27,7 +28,6 @@
 namespace thalia {
 namespace {
 
-using format::Codec;
 using interop::codec_of;
 using interop::MckpFooter;
 using interop::MckpJob;

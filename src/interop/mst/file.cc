@@ -9,11 +9,11 @@
 #include "base/utf8.h"
 #include "codec/frame/frame.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/little_endian.h"
 #include "interop/mst/parse.h"
 #include "interop/shared/byte_grouping.h"
 #include "io/allocation_limit.h"
 #include "io/file_bytes.h"
-#include "thalia/format/little_endian.h"
 #include "thalia/mst.h"
 
 namespace thalia {

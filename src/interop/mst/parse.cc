@@ -6,9 +6,9 @@
 #include <optional>
 #include <unordered_set>
 
+#include "format/little_endian.h"
 #include "interop/shared/json_fields.h"
 #include "io/allocation_limit.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/little_endian.h"
 #include "interop/safetensors/parse.h"
 #include "interop/shared/dtype_names.h"
 #include "json/writer.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
 namespace {

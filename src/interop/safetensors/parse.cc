@@ -11,10 +11,10 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/little_endian.h"
 #include "interop/shared/dtype_names.h"
 #include "io/allocation_limit.h"
 #include "json/reader.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::interop {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "format/v01.h"
 #include "interop/v01/header.h"
 #include "interop/v01/json.h"
 #include "interop/v01/tensor_reader.h"
@@ -147,10 +148,11 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
   read.file_bytes = file.size();
   read.body_bytes = body.size();
   V01Document& document = read.document;
-  document.header = interop::read_v01_header(body, limits, read.warnings);
-  document.metadata = read_metadata(body, document.header, limits, read.warnings);
+  const format::V01Header header = interop::read_v01_header(body, limits, read.warnings);
+  document.header = interop::from_disk(header);
+  document.metadata = read_metadata(body, header, limits, read.warnings);
   V01TensorReader tensors(body, contents.owner, limits.max_tensors);
-  for (const auto& entry : interop::read_v01_index(body, document.header, read.warnings))
+  for (const auto& entry : interop::read_v01_index(body, header, read.warnings))
     document.entries.push_back(read_entry(body, entry, tensors, limits, read.warnings));
   read.aligned = tensors.all_aligned();
   return read;

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "format/delta.h"
+#include "format/v01.h"
 #include "interop/v01/file_start.h"
 #include "interop/v01/header.h"
 #include "interop/v01/wrapper.h"
 #include "io/file_bytes.h"
 #include "model/value/value_json.h"
-#include "thalia/format/delta.h"
 #include "thalia/v01.h"
 
 namespace thalia {

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/v01.h"
 #include "integrity/sha256.h"
 #include "interop/v01/header.h"
 #include "interop/v01/json.h"
@@ -33,7 +34,7 @@ Plan make_plan(const V01Document& document, bool aligned) {
         ErrorCode::unsupported_feature, "the original program reads no file without regions",
         {.section = "header", .field = "num_regions", .value = "0", .bound = "1 or more"});
   }
-  Plan plan{.header = document.header};
+  Plan plan{.header = interop::to_disk(document.header)};
   plan.metadata = interop::python_json(document.metadata);
   std::uint64_t offset = sizeof plan.header + plan.metadata.size();
   for (const V01Entry& entry : document.entries) {

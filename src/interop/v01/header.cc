@@ -10,25 +10,12 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/fixed_name.h"
-#include "thalia/format/header.h"
-
-namespace thalia {
-
-format::V01Header new_v01_header() noexcept {
-  format::V01Header header{};
-  std::memcpy(header.magic, format::kMagic, sizeof header.magic);
-  header.minor_version = 1;
-  header.metadata_offset = sizeof header;
-  header.checksum_type = 1;
-  return header;
-}
-
-}  // namespace thalia
+#include "format/header.h"
+#include "format/v01.h"
 
 namespace thalia::interop {
 namespace {
 
-using format::V01Header;
 using format::V01RegionEntry;
 
 constexpr std::uint64_t kNameField = sizeof(V01RegionEntry::name);
@@ -38,7 +25,7 @@ constexpr std::uint64_t kNameField = sizeof(V01RegionEntry::name);
   fail_field(code, "header", field, offset, std::move(value), std::move(bound));
 }
 
-void warn_of_version(const V01Header& header, Sentences& warnings) {
+void warn_of_version(const format::V01Header& header, Sentences& warnings) {
   if (header.minor_version != 1 || header.patch_version != 0) {
     warnings.push_back(fmt::format("format version 0.{}.{} is read as 0.1.0",
                                    std::uint16_t{header.minor_version},
@@ -46,7 +33,7 @@ void warn_of_version(const V01Header& header, Sentences& warnings) {
   }
 }
 
-void check_extent(const V01Header& header, std::string_view part, format::Extent extent,
+void check_extent(const format::V01Header& header, std::string_view part, format::Extent extent,
                   std::size_t field, std::uint64_t body_bytes) {
   if (format::lies_within(extent, sizeof header, body_bytes)) return;
   fail_header(ErrorCode::out_of_bounds, fmt::format("{}_offset", part), field,
@@ -54,7 +41,7 @@ void check_extent(const V01Header& header, std::string_view part, format::Extent
               fmt::format("{} to {}, where the checksum begins", sizeof header, body_bytes));
 }
 
-void warn_of_unused_fields(const V01Header& header, Sentences& warnings) {
+void warn_of_unused_fields(const format::V01Header& header, Sentences& warnings) {
   if (header.checksum_type == 0)
     warnings.push_back("checksum type 0 (none), and the checksum is there and right");
   if (header.flags != 0)
@@ -83,6 +70,40 @@ std::string whole_characters(std::string_view name, std::uint64_t offset, Senten
 
 }  // namespace
 
+format::V01Header to_disk(const V01Header& header) noexcept {
+  format::V01Header disk{};
+  std::memcpy(disk.magic, format::kMagic, sizeof disk.magic);
+  disk.major_version = header.version.major;
+  disk.minor_version = header.version.minor;
+  disk.patch_version = header.version.patch;
+  disk.flags = header.flags;
+  disk.timestamp = header.timestamp;
+  disk.metadata_offset = sizeof disk;
+  disk.connectivity_offset = header.connectivity_offset;
+  disk.connectivity_length = header.connectivity_length;
+  disk.total_neurons = header.total_neurons;
+  disk.total_synapses = header.total_synapses;
+  disk.training_steps = header.training_steps;
+  disk.checksum_type = header.checksum_type;
+  static_assert(sizeof header.reserved == sizeof disk.reserved);
+  std::memcpy(disk.reserved, header.reserved.data(), sizeof disk.reserved);
+  return disk;
+}
+
+V01Header from_disk(const format::V01Header& disk) noexcept {
+  V01Header header{.version = {disk.major_version, disk.minor_version, disk.patch_version},
+                   .flags = disk.flags,
+                   .timestamp = disk.timestamp,
+                   .connectivity_offset = disk.connectivity_offset,
+                   .connectivity_length = disk.connectivity_length,
+                   .total_neurons = disk.total_neurons,
+                   .total_synapses = disk.total_synapses,
+                   .training_steps = disk.training_steps,
+                   .checksum_type = disk.checksum_type};
+  std::memcpy(header.reserved.data(), disk.reserved, sizeof disk.reserved);
+  return header;
+}
+
 bool begins_as_v01(ByteSpan start) noexcept {
   constexpr std::uint8_t kStart[6] = {
       format::kMagic[0], format::kMagic[1], format::kMagic[2], format::kMagic[3], 0, 0};
@@ -90,14 +111,14 @@ bool begins_as_v01(ByteSpan start) noexcept {
 }
 
 void require_v01_start(ByteSpan file) {
-  if (file.size() < sizeof(V01Header)) {
+  if (file.size() < sizeof(format::V01Header)) {
     throw FormatError(ErrorCode::truncated, "no room for the header",
                       {.section = "header",
                        .offset = 0,
                        .value = fmt::format("{} bytes", file.size()),
-                       .bound = fmt::format("at least {}", sizeof(V01Header))});
+                       .bound = fmt::format("at least {}", sizeof(format::V01Header))});
   }
-  V01Header header;
+  format::V01Header header;
   std::memcpy(&header, file.data(), sizeof header);
   if (std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
     const std::string_view magic(reinterpret_cast<const char*>(header.magic), sizeof header.magic);
@@ -108,23 +129,23 @@ void require_v01_start(ByteSpan file) {
                            "another major version than the original program's",
                            {.section = "header",
                             .field = "major_version",
-                            .offset = offsetof(V01Header, major_version),
+                            .offset = offsetof(format::V01Header, major_version),
                             .value = std::to_string(header.major_version),
                             .bound = "0"});
   }
   if (header.num_regions == 0) {
-    fail_header(ErrorCode::bad_value, "num_regions", offsetof(V01Header, num_regions), "0",
+    fail_header(ErrorCode::bad_value, "num_regions", offsetof(format::V01Header, num_regions), "0",
                 "1 or more");
   }
 }
 
-V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings) {
+format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings) {
   require_v01_start(body);
-  V01Header header;
+  format::V01Header header;
   std::memcpy(&header, body.data(), sizeof header);
   warn_of_version(header, warnings);
   if (header.checksum_type > 1) {
-    fail_header(ErrorCode::bad_value, "checksum_type", offsetof(V01Header, checksum_type),
+    fail_header(ErrorCode::bad_value, "checksum_type", offsetof(format::V01Header, checksum_type),
                 std::to_string(header.checksum_type), "0 or 1");
   }
   const auto part = [&](std::string_view name, std::uint64_t offset, std::uint64_t length,
@@ -132,12 +153,12 @@ V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& wa
     check_extent(header, name, {offset, length}, field, body.size());
   };
   part("metadata", header.metadata_offset, header.metadata_length,
-       offsetof(V01Header, metadata_offset));
+       offsetof(format::V01Header, metadata_offset));
   part("region_index", header.region_index_offset, header.region_index_length,
-       offsetof(V01Header, region_index_offset));
+       offsetof(format::V01Header, region_index_offset));
   const std::uint64_t entries = header.region_index_length / sizeof(V01RegionEntry);
   if (entries != header.num_regions) {
-    fail_header(ErrorCode::inconsistent, "num_regions", offsetof(V01Header, num_regions),
+    fail_header(ErrorCode::inconsistent, "num_regions", offsetof(format::V01Header, num_regions),
                 std::to_string(header.num_regions),
                 fmt::format("{}, the entries of the region index", entries));
   }
@@ -151,7 +172,7 @@ V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& wa
   return header;
 }
 
-std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const V01Header& header,
+std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header& header,
                                           Sentences& warnings) {
   std::vector<V01IndexEntry> index;
   std::unordered_set<std::string> names;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "format/extent.h"
+#include "format/v01.h"
 #include "interop/v01/binary.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
@@ -16,6 +17,10 @@ namespace thalia::interop {
 inline constexpr std::size_t kV01TrailerBytes = 32;
 
 using Sentences = std::vector<std::string>;
+
+/// A document's header with the magic, metadata behind the header, and no other offset or length.
+format::V01Header to_disk(const V01Header& header) noexcept;
+V01Header from_disk(const format::V01Header& disk) noexcept;
 
 /// True where the magic is that of a full file, and the major version 0.
 bool begins_as_v01(ByteSpan start) noexcept;

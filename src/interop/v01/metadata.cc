@@ -193,7 +193,7 @@ bool is_v01_metadata_component(std::string_view name) noexcept {
 
 void take_v01_metadata(const V01Document& document, BrainState& brain) {
   Value note = Value::object();
-  note["timestamp"] = std::uint64_t{document.header.timestamp};
+  note["timestamp"] = document.header.timestamp;
   Value keys = Value::array();
   Value values = Value::object();
   for (const auto& [name, value] : document.metadata.members()) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/format/v01.h"
+#include "format/v01.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::interop {

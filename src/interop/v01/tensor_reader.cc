@@ -12,8 +12,8 @@
 #include "base/fail.h"
 #include "container/read/sparse_check.h"
 #include "format/payload.h"
+#include "format/v01.h"
 #include "interop/v01/tensor.h"
-#include "thalia/format/v01.h"
 
 namespace thalia::interop {
 namespace {

@@ -9,10 +9,11 @@
 #include "codec/frame/lz4_frame.h"
 #include "codec/frame/zstd_frame.h"
 #include "container/wrap/unwrap.h"
+#include "format/delta.h"
 #include "format/overlay.h"
+#include "format/v01.h"
 #include "integrity/sha256.h"
 #include "interop/v01/header.h"
-#include "thalia/format/delta.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -53,7 +54,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
       std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));
   V01Contents contents;
   contents.bytes = unwrapped->bytes;
-  contents.wrapper = *codec == format::Codec::zstd ? V01Wrapper::zstd : V01Wrapper::lz4;
+  contents.wrapper = *codec == Codec::zstd ? V01Wrapper::zstd : V01Wrapper::lz4;
   contents.frame = unwrapped->frame;
   contents.trailing = unwrapped->trailing;
   contents.owner = std::move(unwrapped);

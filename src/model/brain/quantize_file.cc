@@ -9,6 +9,8 @@
 #include "container/append/copied_tensor.h"
 #include "container/file/open_file.h"
 #include "container/write/file_save.h"
+#include "format/header.h"
+#include "format/quantized.h"
 #include "model/brain/stored_brain.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/brain_region.h"

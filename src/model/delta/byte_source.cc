@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "thalia/format/constants.h"
+#include "format/constants.h"
 
 namespace thalia::model {
 

@@ -5,10 +5,11 @@
 #include "base/fail.h"
 #include "container/read/low_rank_arrays.h"
 #include "container/read/sparse_delta.h"
+#include "format/delta.h"
 #include "format/payload.h"
+#include "format/tensor.h"
 #include "io/allocation_limit.h"
 #include "model/tensor/byte_xor.h"
-#include "thalia/format/delta.h"
 
 namespace thalia::model {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
+#include "format/constants.h"
 #include "model/delta/change_list.h"
 #include "model/tensor/byte_xor.h"
-#include "thalia/format/constants.h"
 
 namespace thalia::model {
 namespace {
@@ -20,8 +20,8 @@ constexpr std::uint64_t kSampledShare = 8;
 
 constexpr codec::ElementLayout kPositions{codec::Content::integers, 2};
 
-std::size_t encoded_size(format::Codec codec, int level, codec::ElementLayout layout,
-                         ByteSpan bytes, std::vector<std::byte>& scratch) {
+std::size_t encoded_size(Codec codec, int level, codec::ElementLayout layout, ByteSpan bytes,
+                         std::vector<std::byte>& scratch) {
   codec::encode_chunk(codec, level, layout, bytes, scratch);
   return scratch.size();
 }
@@ -53,7 +53,7 @@ void Change::read_piece(std::uint64_t i, Pair& out) const {
 Change::Estimate Change::estimate(unsigned width) const {
   const std::uint64_t count = sample_count(size());
   const std::uint64_t length = std::min(size(), kSample);
-  const format::Codec codec = options_.compression.codec.value();
+  const Codec codec = options_.compression.codec.value();
   const int level = options_.compression.level;
   const codec::ElementLayout layout = codec::element_layout(within_.dtype);
   Pair pair;

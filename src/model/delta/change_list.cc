@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "base/parallel.h"
+#include "format/delta.h"
 #include "model/value/in_order.h"
-#include "thalia/format/delta.h"
 
 namespace thalia::model {
 namespace {

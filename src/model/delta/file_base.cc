@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "container/read/stored_connection.h"
+#include "format/header.h"
 #include "model/delta/access.h"
 #include "model/delta/base_state.h"
 #include "model/delta/tensor_chain.h"

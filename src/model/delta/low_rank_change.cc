@@ -14,9 +14,9 @@
 #include "codec/lossy/low_rank.h"
 #include "codec/lossy/quantize.h"
 #include "format/extent.h"
+#include "format/low_rank.h"
 #include "model/delta/truncated_svd.h"
 #include "model/quantize/bit_allocation.h"
-#include "thalia/format/low_rank.h"
 
 namespace thalia::model {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "format/payload.h"
+#include "format/tensor.h"
 
 namespace thalia::model {
 RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)

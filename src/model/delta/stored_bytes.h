@@ -9,6 +9,7 @@
 
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
+#include "format/tensor.h"
 #include "model/delta/byte_source.h"
 
 namespace thalia::model {

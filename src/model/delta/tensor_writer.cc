@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/delta.h"
 #include "format/payload.h"
 #include "model/delta/converted_base.h"
 #include "model/delta/low_rank_delta.h"

@@ -9,6 +9,8 @@
 #include "container/file/delta_prefix.h"
 #include "container/write/check_options.h"
 #include "container/write/file_save.h"
+#include "format/constants.h"
+#include "format/delta.h"
 #include "io/base_file.h"
 #include "io/posix_file.h"
 #include "model/delta/base_state.h"
@@ -16,7 +18,6 @@
 #include "model/delta/low_rank_delta.h"
 #include "model/delta/region_changes.h"
 #include "model/delta/tensor_writer.h"
-#include "thalia/format/constants.h"
 #include "thalia/paths.h"
 
 namespace thalia {
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 DeltaOptions settled(DeltaOptions options) {
   Compression& compression = options.compression;
   if (!compression.codec) {
-    compression.codec = compression.level == 0 ? format::Codec::plane_entropy : format::Codec::zstd;
+    compression.codec = compression.level == 0 ? Codec::plane_entropy : Codec::zstd;
   }
   return options;
 }

@@ -11,14 +11,13 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "format/little_endian.h"
 #include "model/diff/structure.h"
 #include "model/diff/value_comparison.h"
 #include "thalia/text.h"
 
 namespace thalia {
 namespace {
-
-using format::Header;
 
 std::string json_string(std::string_view text) {
   return fmt::format("\"{}\"", text);
@@ -33,18 +32,13 @@ std::string hex_string(std::span<const std::uint8_t> bytes) {
   return json_string(hex(bytes));
 }
 
-std::string version(const Header& header) {
-  return json_string(fmt::format("{}.{}.{}", std::uint16_t{header.major_version},
-                                 std::uint16_t{header.minor_version},
-                                 std::uint16_t{header.patch_version}));
-}
-
-void diff_headers(const Header& a, const Header& b, Diff& diff) {
+void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
   const auto number = [](std::vector<FieldDiff>& fields, std::string_view name, std::uint64_t x,
                          std::uint64_t y) {
     add_field(fields, name, std::to_string(x), std::to_string(y));
   };
-  add_field(diff.header, "version", version(a), version(b));
+  add_field(diff.header, "version", json_string(a.version.to_string()),
+            json_string(b.version.to_string()));
   number(diff.header, "training_steps", a.training_steps, b.training_steps);
   number(diff.header, "total_neurons", a.total_neurons, b.total_neurons);
   number(diff.header, "total_synapses", a.total_synapses, b.total_synapses);
@@ -54,8 +48,7 @@ void diff_headers(const Header& a, const Header& b, Diff& diff) {
   number(diff.storage, "timestamp", a.timestamp, b.timestamp);
   number(diff.storage, "generation", a.generation, b.generation);
   add_field(diff.storage, "file_uuid", hex_string(a.file_uuid), hex_string(b.file_uuid));
-  number(diff.storage, "checksum_type", format::code_of(format::ChecksumType{a.checksum_type}),
-         format::code_of(format::ChecksumType{b.checksum_type}));
+  number(diff.storage, "checksum_type", format::code_of(a.checksum), format::code_of(b.checksum));
 }
 
 RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {

@@ -28,9 +28,9 @@ using model::Ends;
 
 // What the region was compressed with: its floats tell, as what a codec for floats leaves to zstd
 // has a smaller code.
-format::Codec codec_of(const Reader& reader, std::string_view region) {
+Codec codec_of(const Reader& reader, std::string_view region) {
   const RegionView view = reader.region(region);
-  auto codec = format::Codec::store;
+  auto codec = Codec::store;
   for (std::uint32_t i = 0; i < view.tensor_count(); ++i)
     codec = std::max(codec, view.tensor(i).codecs().back());
   return codec;

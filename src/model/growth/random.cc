@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/fail.h"
+#include "format/little_endian.h"
 #include "integrity/sha256.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::model {
 namespace {

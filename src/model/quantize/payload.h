@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/format/quantized.h"
+#include "format/quantized.h"
 #include "thalia/quantization.h"
 
 namespace thalia::model {

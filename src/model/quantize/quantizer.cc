@@ -12,6 +12,7 @@
 #include "codec/float/conversion.h"
 #include "codec/lossy/quantize.h"
 #include "container/file/open_file.h"
+#include "format/quantized.h"
 #include "model/precision/glob.h"
 #include "model/value/path_names.h"
 

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_SUITE(session)
 
 namespace {
 
-void save(const fs::path& path, float first, format::Codec compression) {
+void save(const fs::path& path, float first, Codec compression) {
   std::vector<float> weights(64 * 64, first);
   SaveOptions options;
   options.durability = Durability::none;
@@ -87,7 +87,7 @@ const std::vector<Call>& calls() {
       {"compress",
        [](auto& s, auto& in, auto& out) {
          auto options = s.template options<CompressOptions>();
-         options.compression.codec = format::Codec::zstd;
+         options.compression.codec = Codec::zstd;
          compress_checkpoint(in, out, options);
        }},
       {"compact", [](auto& s, auto& in,
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(every_call_ends_when_a_stop_is_requested) {
   stop.request_stop();
   Output out(-1);
   const Session session{.out = out, .stop = stop.get_token()};
-  for (const format::Codec compression : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec compression : {Codec::store, Codec::zstd}) {
     for (const Call& call : calls()) {
       BOOST_TEST_CONTEXT(call.name) {
         const test::TemporaryFolder folder;
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(calls_do_their_work_where_none_is) {
   for (const Call& call : calls()) {
     BOOST_TEST_CONTEXT(call.name) {
       const test::TemporaryFolder folder;
-      save(folder / "in.thalia", 1, format::Codec::store);
+      save(folder / "in.thalia", 1, Codec::store);
       BOOST_CHECK_NO_THROW(call.run(session, folder / "in.thalia", folder / "out"));
     }
   }

@@ -7,13 +7,13 @@
 
 #include "boost_test.h"
 #include "codec/chunk/codec.h"
+#include "format/chunk.h"
 #include "support/bytes.h"
 
 using namespace thalia;
 using codec::choose_coding;
 using codec::Content;
 using codec::ElementLayout;
-using format::Codec;
 using format::Filter;
 using test::random_bytes;
 

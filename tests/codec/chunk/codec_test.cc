@@ -6,6 +6,7 @@
 
 #include "boost_test.h"
 #include "codec/frame/frames.h"
+#include "format/chunk.h"
 #include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/error.h"
@@ -15,7 +16,6 @@ using codec::ChunkForm;
 using codec::decode_chunk;
 using codec::encode_chunk;
 using codec::level_range;
-using format::Codec;
 using format::Filter;
 using test::bytes_of;
 using test::random_bytes;

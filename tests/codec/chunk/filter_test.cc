@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "format/chunk.h"
 #include "support/bytes.h"
 #include "thalia/error.h"
 

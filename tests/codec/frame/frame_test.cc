@@ -13,7 +13,6 @@ using namespace thalia;
 using namespace thalia::test;
 using codec::FrameDecoder;
 using codec::FrameKind;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(frame)
 

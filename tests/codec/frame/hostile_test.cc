@@ -7,11 +7,11 @@
 #include "boost_test.h"
 #include "codec/chunk/codec.h"
 #include "codec/frame/frames.h"
+#include "format/chunk.h"
 #include "support/files.h"
 #include "thalia/error.h"
 
 using namespace thalia;
-using format::Codec;
 using format::Filter;
 using test::bytes_of;
 using test::codec_sample;

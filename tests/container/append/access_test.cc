@@ -9,6 +9,7 @@
 
 #include "boost_test.h"
 #include "container/append/check.h"
+#include "format/header.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"

@@ -7,6 +7,7 @@
 #include "boost_test.h"
 #include "container/append/check.h"
 #include "container/write/same_as_sample.h"
+#include "format/header.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -16,7 +17,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
 
 BOOST_AUTO_TEST_SUITE(append)
 
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(replaced_removed_and_added_regions_are_what_readers_find) {
 BOOST_AUTO_TEST_CASE(every_checksum_type_and_leaf_holds_after_an_append) {
   for (const ChecksumType type :
        {ChecksumType::none, ChecksumType::sha256, ChecksumType::crc32, ChecksumType::block_tree}) {
-    for (const auto leaves : {format::LeafAlgorithm::xxh3_128, format::LeafAlgorithm::sha256}) {
+    for (const auto leaves : {LeafAlgorithm::xxh3_128, LeafAlgorithm::sha256}) {
       BOOST_TEST_CONTEXT("type " << int(type) << ", leaves " << int(leaves)) {
         SaveOptions options = steady_options();
         options.checksum = type;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_old_end_on_a_block_boundary_leaves_every_leaf) {
 
 // From blocks of 4 KiB to those of 1 MiB.
 BOOST_AUTO_TEST_CASE(blocks_grow_with_the_file) {
-  for (const auto leaves : {format::LeafAlgorithm::xxh3_128, format::LeafAlgorithm::sha256}) {
+  for (const auto leaves : {LeafAlgorithm::xxh3_128, LeafAlgorithm::sha256}) {
     for (const Access access : {Access::mapped, Access::copied}) {
       SaveOptions options = steady_options();
       options.block_log2.reset();
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(blocks_grow_with_the_file) {
       Sample sample = small_sample();
       const SavedFile file(sample, options);
       const Reader before = Reader::open(file.path);
-      BOOST_TEST(int(before.header().integrity_block_log2) == 12);
+      BOOST_TEST(int(before.header().block_log2) == 12);
       std::uint64_t generation = 1;
       for (const auto& [bytes, log2] :
            {std::pair(5'000u, 12), std::pair(2u << 20, 14), std::pair(3'000u, 14),
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(blocks_grow_with_the_file) {
         sample.regions.push_back(region);
         check_state(file.path, sample, ++generation);
         const Reader reader = Reader::open(file.path);
-        BOOST_TEST(int(reader.header().integrity_block_log2) == log2);
+        BOOST_TEST(int(reader.header().block_log2) == log2);
         BOOST_TEST(reader.dead_bytes() == result.dead_bytes);
       }
       // Who opened the first state goes on with its leaves.
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(blocks_that_somebody_chose_stay) {
                     sample.regions.back());
     appender.commit();
     check_state(file.path, sample, 2);
-    BOOST_TEST(unsigned{Reader::open(file.path).header().integrity_block_log2} == log2);
+    BOOST_TEST(unsigned{Reader::open(file.path).header().block_log2} == log2);
   }
 }
 
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(blocks_over_damage_do_not_grow) {
   declare_tensors(appender, appender.add_region(region.spec), region);
   appender.commit();
   const Reader reader = Reader::open(file.path);
-  BOOST_TEST(int(reader.header().integrity_block_log2) == 12);
+  BOOST_TEST(int(reader.header().block_log2) == 12);
   check_same(reader.region("new").at("large"), region.tensors[0]);
   BOOST_CHECK_THROW(reader.region("old").at("large").bytes(), IntegrityError);
   const VerifyReport report = verify(file.path);
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(connections_change_one_by_one) {
 }
 
 BOOST_AUTO_TEST_CASE(compressed_tensors_are_added_kept_and_moved) {
-  for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
     SaveOptions options = steady_options();
     options.compression.codec = codec;
     options.compression.chunk_bytes = 4096;
@@ -302,12 +302,12 @@ BOOST_AUTO_TEST_CASE(compressed_tensors_are_added_kept_and_moved) {
     check_state(file.path, sample, 2);
     const Reader reader = Reader::open(file.path);
     BOOST_TEST(!reader.region("second").at("ramp").is_raw());
-    BOOST_TEST(bool(reader.header().flags & format::kFlagLz4) == (codec == format::Codec::lz4));
+    BOOST_TEST(reader.header().flags.lz4 == (codec == Codec::lz4));
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
-  for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
     SaveOptions options = steady_options();
     options.compression.codec = codec;
     options.compression.chunk_bytes = 4096;
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
     check_state(file.path, sample, 2);
     const TensorView source = Reader::open(from.path).tensor("ramp");
     const TensorView copy = Reader::open(file.path).tensor("ramp");
-    BOOST_TEST(copy.is_raw() == (codec == format::Codec::store));
+    BOOST_TEST(copy.is_raw() == (codec == Codec::store));
     BOOST_TEST(copy.stored_bytes() == source.stored_bytes());
     BOOST_TEST(bool(copy.content_hash() == source.content_hash()));
   }
@@ -377,8 +377,7 @@ BOOST_AUTO_TEST_CASE(debris_is_written_over_and_cut) {
     write_file(file.path, before + std::string(debris, '\xA5'));
     append_change(file.path, steady_append());
     check_state(file.path, changed_sample(), 2);
-    BOOST_TEST(std::filesystem::file_size(file.path) ==
-               Reader::open(file.path).header().file_length);
+    BOOST_TEST(std::filesystem::file_size(file.path) == Reader::open(file.path).file_bytes());
   }
 }
 

@@ -19,7 +19,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
 
 BOOST_AUTO_TEST_SUITE(compaction)
 
@@ -83,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_compacted_file_is_what_a_save_would_have_written) {
 }
 
 BOOST_AUTO_TEST_CASE(chunks_stay_as_they_are_stored) {
-  for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
     const TemporaryFolder folder;
     SaveOptions options = steady_options();
     options.block_log2.reset();
@@ -114,7 +113,7 @@ BOOST_AUTO_TEST_CASE(its_memory_has_the_bounds_of_a_save) {
 }
 
 BOOST_AUTO_TEST_CASE(damage_is_refused_and_nothing_replaced) {
-  for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
     for (const ChecksumType type : {ChecksumType::block_tree, ChecksumType::none}) {
       const TemporaryFolder folder;
       SaveOptions options = steady_options();

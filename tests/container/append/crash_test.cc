@@ -56,7 +56,7 @@ AppendOptions durable(Durability durability) {
 
 AppendOptions compressing() {
   AppendOptions options = durable(Durability::full);
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   return options;
 }
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_kill_while_the_blocks_grow_leaves_the_old_state_or_the_ne
       BOOST_TEST_REQUIRE(bool(end != End::failed));
       const Reader reader = Reader::open(file.path);
       const bool is_new = reader.header().generation == 2;
-      BOOST_TEST(int(reader.header().integrity_block_log2) == (is_new ? 14 : 12));
+      BOOST_TEST(int(reader.header().block_log2) == (is_new ? 14 : 12));
       reader.verify_all();
       check_same(reader, is_new ? large : small);
       BOOST_TEST(!recover(file.path).restored);

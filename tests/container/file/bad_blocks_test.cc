@@ -1,6 +1,7 @@
 #include "container/file/bad_blocks.h"
 
 #include "boost_test.h"
+#include "format/header.h"
 
 using namespace thalia;
 using container::BadBlocks;

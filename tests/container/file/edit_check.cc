@@ -16,7 +16,7 @@ std::string saved(const SaveOptions& options) {
 
 SaveOptions in_chunks() {
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   return options;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/tensor.h"
 #include "support/damage.h"
 
 namespace thalia::test {

@@ -3,6 +3,8 @@
 
 #include "boost_test.h"
 #include "container/file/edit_check.h"
+#include "format/directory.h"
+#include "format/tensor.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -87,11 +89,11 @@ BOOST_AUTO_TEST_CASE(broken_tensor_entries_are_refused) {
       edits_of<T>(entry_of("w_in"),
                   {{"name_offset", [](T& t) { t.name_offset = kAll32; }},
                    {"name_offset", [](T& t) { t.name_length = 65535; }},
-                   {"role", [](T& t) { t.role = format::Role{9}; }},
-                   {"encoding", [](T& t) { t.encoding = format::Encoding{8}; }},
-                   {"encoding", [](T& t) { t.encoding = format::Encoding{255}; }},
-                   {"logical_length", [](T& t) { t.encoding = format::Encoding{1}; }},
-                   {"logical_length", [](T& t) { t.encoding = format::Encoding{2}; }},
+                   {"role", [](T& t) { t.role = Role{9}; }},
+                   {"encoding", [](T& t) { t.encoding = Encoding{8}; }},
+                   {"encoding", [](T& t) { t.encoding = Encoding{255}; }},
+                   {"logical_length", [](T& t) { t.encoding = Encoding{1}; }},
+                   {"logical_length", [](T& t) { t.encoding = Encoding{2}; }},
                    {"dtype", [](T& t) { t.dtype = DType{29}; }},
                    {"logical_length", [](T& t) { t.dtype = DType{3}; }},
                    {"ndim", [](T& t) { t.ndim = 9; }},

@@ -2,6 +2,7 @@
 #include "boost_test.h"
 #include "container/file/edit_check.h"
 #include "container/read/damage_check.h"
+#include "format/header.h"
 #include "support/errors.h"
 #include "thalia/reader.h"
 
@@ -52,14 +53,14 @@ BOOST_AUTO_TEST_CASE(broken_fields_are_refused) {
           {"zero_d2", [](H& h) { h.zero_d2[1] = 1; }},
           {"zero_dc", [](H& h) { h.zero_dc[35] = 1; }},
           {"generation", [](H& h) { h.generation = 0; }},
-          {"checksum_type", [](H& h) { h.checksum_type = format::ChecksumType{4}; }},
-          {"integrity_block_log2", [](H& h) { h.checksum_type = format::ChecksumType{1}; }},
+          {"checksum_type", [](H& h) { h.checksum_type = ChecksumType{4}; }},
+          {"integrity_block_log2", [](H& h) { h.checksum_type = ChecksumType{1}; }},
           {"integrity_block_log2", [](H& h) { h.integrity_block_log2 = 11; }},
           {"integrity_block_log2", [](H& h) { h.integrity_block_log2 = 31; }},
           {"integrity_block_log2", [](H& h) { h.integrity_block_log2 = 255; }},
-          {"leaf_algorithm", [](H& h) { h.leaf_algorithm = format::LeafAlgorithm{0}; }},
-          {"leaf_algorithm", [](H& h) { h.leaf_algorithm = format::LeafAlgorithm{3}; }},
-          {"integrity_length", [](H& h) { h.leaf_algorithm = format::LeafAlgorithm{2}; }},
+          {"leaf_algorithm", [](H& h) { h.leaf_algorithm = LeafAlgorithm{0}; }},
+          {"leaf_algorithm", [](H& h) { h.leaf_algorithm = LeafAlgorithm{3}; }},
+          {"integrity_length", [](H& h) { h.leaf_algorithm = LeafAlgorithm{2}; }},
           {"file_length", [](H& h) { h.file_length = h.file_length + 1; }},
           {"integrity_offset", [](H& h) { h.file_length = h.file_length - 1; }},
           {"file_length", [](H& h) { h.file_length = 0; }},

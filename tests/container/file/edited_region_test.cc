@@ -4,6 +4,9 @@
 
 #include "boost_test.h"
 #include "container/file/edit_check.h"
+#include "format/connectivity.h"
+#include "format/region.h"
+#include "format/state.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -59,8 +62,8 @@ BOOST_AUTO_TEST_CASE(broken_region_headers_are_refused) {
   check_edits(
       varied_bytes(), Readers::refuse,
       edits_of<R>(of_cortex(&EditableFile::region_header),
-                  {{"neuron_type", [](R& r) { r.neuron_type = format::NeuronType{3}; }},
-                   {"neuron_type", [](R& r) { r.neuron_type = format::NeuronType{kAll32}; }},
+                  {{"neuron_type", [](R& r) { r.neuron_type = NeuronType{3}; }},
+                   {"neuron_type", [](R& r) { r.neuron_type = NeuronType{kAll32}; }},
                    {"encoding_type", [](R& r) { r.encoding_type = 2; }},
                    {"config_offset", [](R& r) { r.config_offset = 191; }},
                    {"config_offset", [](R& r) { r.config_offset = 0; }},
@@ -178,9 +181,9 @@ BOOST_AUTO_TEST_CASE(what_stands_beside_the_connections_is_reported) {
                   file.header().connectivity_length = file.header().connectivity_length + 8;
                 }},
                {"weights of another role", "role",
-                [](EditableFile& file) { file.tensor("0.weights").role = format::Role{8}; }},
+                [](EditableFile& file) { file.tensor("0.weights").role = Role{8}; }},
                {"delays of another role", "role",
-                [](EditableFile& file) { file.tensor("0.delays").role = format::Role{0}; }}});
+                [](EditableFile& file) { file.tensor("0.delays").role = Role{0}; }}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,13 +5,14 @@
 
 #include "boost_test.h"
 #include "container/wrap/check.h"
+#include "format/meta.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "support/errors.h"
 #include "support/sample.h"
 #include "thalia/append.h"
 #include "thalia/compact.h"
-#include "thalia/format/meta.h"
+#include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/stream.h"
@@ -47,7 +48,10 @@ std::string texts_of(const RegionView& region) {
 
 // Everything that both tell, alike.
 void check_tells_the_same(const Reader& side, const Reader& source) {
-  BOOST_TEST(std::memcmp(&side.header(), &source.header(), sizeof(format::Header)) == 0);
+  BOOST_TEST(side.header().training_steps == source.header().training_steps);
+  BOOST_TEST(side.header().generation == source.header().generation);
+  BOOST_TEST((side.header().file_uuid == source.header().file_uuid));
+  BOOST_TEST((side.header().flags == source.header().flags));
   BOOST_TEST(side.file_bytes() == source.file_bytes());
   BOOST_TEST(side.metadata_json() == source.metadata_json());
   BOOST_TEST((side.closing_checksum() == source.closing_checksum()));
@@ -100,8 +104,8 @@ struct Editor {
 
 BOOST_AUTO_TEST_CASE(a_side_file_tells_what_its_source_tells_but_for_payloads) {
   for (const Sample& sample : {small_sample(), varied_sample()}) {
-    for (const auto type : {format::ChecksumType::block_tree, format::ChecksumType::sha256,
-                            format::ChecksumType::crc32, format::ChecksumType::none}) {
+    for (const auto type : {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32,
+                            ChecksumType::none}) {
       SaveOptions options = steady_options();
       options.checksum = type;
       const Pair files(sample, options);
@@ -198,7 +202,7 @@ BOOST_AUTO_TEST_CASE(side_files_of_appended_wrapped_and_side_files_are_as_good) 
   check_tells_the_same(Reader::open(folder / "f.meta"), source);
 
   CompressOptions wrap = small_frames();
-  wrap.compression.codec = format::Codec::zstd;
+  wrap.compression.codec = Codec::zstd;
   compress_checkpoint(folder / "f", folder / "f.zst", wrap);
   write_metadata_file(folder / "f.zst", folder / "g.meta", options);
   BOOST_TEST((read_file(folder / "g.meta") == read_file(folder / "f.meta")));

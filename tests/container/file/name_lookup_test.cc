@@ -6,13 +6,14 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
+#include "format/directory.h"
+#include "format/header.h"
 #include "format/overlay.h"
+#include "format/region.h"
+#include "format/tensor.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/format/directory.h"
-#include "thalia/format/region.h"
-#include "thalia/format/tensor.h"
 #include "thalia/reader.h"
 
 using namespace thalia;

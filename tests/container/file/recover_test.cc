@@ -10,6 +10,7 @@
 #include "container/append/check.h"
 #include "container/write/header_builder.h"
 #include "container/write/same_as_sample.h"
+#include "format/header.h"
 #include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
@@ -22,7 +23,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
 
 BOOST_AUTO_TEST_SUITE(recovery)
 
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(forged_records_are_tried_and_passed_over) {
     forged.region_index_offset = at - forged.region_index_length / 64 * 64 - 64;
     forged.directory_offset = forged.region_index_offset - 1024;
     forged.directory_length = 200u;
-    forged.checksum_type = format::ChecksumType::none;
+    forged.checksum_type = ChecksumType::none;
     forged.integrity_length = 0u;
     forged.integrity_block_log2 = 0;
     forged.leaf_algorithm = {};

@@ -5,6 +5,7 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
+#include "format/header.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -14,7 +15,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
 
 BOOST_AUTO_TEST_SUITE(corruption)
 
@@ -159,9 +159,9 @@ BOOST_AUTO_TEST_CASE(random_flips_are_found_with_every_checksum_and_codec) {
   check_random_flips(options_with(ChecksumType::sha256), 1'000);
   check_random_flips(options_with(ChecksumType::crc32), 1'000);
   SaveOptions options = steady_options();
-  options.leaves = format::LeafAlgorithm::sha256;
+  options.leaves = LeafAlgorithm::sha256;
   check_random_flips(options, 1'000);
-  for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
     options = steady_options();
     options.compression.codec = codec;
     options.compression.chunk_bytes = 4096;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(bad_indices_of_compressed_tensors_are_reported_and_refused)
   tensor.payload[4 * 65] = std::byte{64};  // the first column index
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   Writer writer(folder / "f", options);
   writer.write(writer.add_tensor(writer.add_region({.name = "r"}), tensor.spec), tensor.payload);

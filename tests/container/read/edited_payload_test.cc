@@ -4,6 +4,8 @@
 
 #include "boost_test.h"
 #include "container/file/edit_check.h"
+#include "format/chunk.h"
+#include "format/tensor.h"
 #include "integrity/crc32.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -178,11 +180,11 @@ BOOST_AUTO_TEST_CASE(broken_chunk_entries_are_refused) {
                    {"raw_length", [](C& c) { c.raw_length = c.raw_length + 1; }},
                    {"raw_length", [](C& c) { c.raw_length = kAll32; }},
                    {"crc32", [](C& c) { c.crc32 = c.crc32 ^ 1; }},
-                   {"codec", [](C& c) { c.codec = format::Codec{5}; }},
-                   {"stored_length", [](C& c) { c.codec = format::Codec{0}; }},
-                   {"plane_entropy", [](C& c) { c.codec = format::Codec{3}; }},
-                   {"packed_exponents", [](C& c) { c.codec = format::Codec{4}; }},
-                   {"lz4", [](C& c) { c.codec = format::Codec{2}; }},
+                   {"codec", [](C& c) { c.codec = Codec{5}; }},
+                   {"stored_length", [](C& c) { c.codec = Codec{0}; }},
+                   {"plane_entropy", [](C& c) { c.codec = Codec{3}; }},
+                   {"packed_exponents", [](C& c) { c.codec = Codec{4}; }},
+                   {"lz4", [](C& c) { c.codec = Codec{2}; }},
                    {"filter", [](C& c) { c.filter = format::Filter{format::kFilterCount}; }},
                    {"filter", [](C& c) { c.filter = format::Filter{255}; }},
                    {"zero_16", [](C& c) { c.zero_16 = 1; }}}));

@@ -3,6 +3,7 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
+#include "format/chunk.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(random_slices_of_chunks_are_those_of_single_elements) {
   }
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   save(folder / "f", sample, options);
   const Reader reader = Reader::open(folder / "f");
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_slice_decodes_the_chunks_it_lies_in_and_no_other) {
   for (std::size_t i = 0; i < tensor.payload.size(); ++i) tensor.payload[i] = std::byte(i / 64);
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::lz4;
+  options.compression.codec = Codec::lz4;
   options.compression.chunk_bytes = 4096;
   save(folder / "f", {.regions = {{{.name = "r"}, {tensor}}}, .connections = {}}, options);
   EditableFile editable(read_file(folder / "f"));
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_slice_across_chunks_reads_no_chunk_beyond_its_ends) {
   for (std::size_t i = 0; i < tensor.payload.size(); ++i) tensor.payload[i] = std::byte(i / 64);
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::lz4;
+  options.compression.codec = Codec::lz4;
   options.compression.chunk_bytes = 4096;
   save(folder / "f", {.regions = {{{.name = "r"}, {tensor}}}, .connections = {}}, options);
   EditableFile layout(read_file(folder / "f"));

@@ -15,8 +15,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(stream_damage)
 
@@ -155,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_tensor_is_passed_over_where_asked_for) {
 BOOST_AUTO_TEST_CASE(damage_under_leaves_of_sha256_is_passed_over_too) {
   StreamFile file;
   SaveOptions options = steady_options();
-  options.leaves = format::LeafAlgorithm::sha256;
+  options.leaves = LeafAlgorithm::sha256;
   save_stream_sample(file.path, options);
   file.sound = read_file(file.path);
   file.damage("large/t4", 500'000);

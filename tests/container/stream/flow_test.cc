@@ -22,8 +22,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 // `count` tensors of 1 MiB.
 struct EvenFile {
-  explicit EvenFile(std::size_t count, format::Codec codec = format::Codec::store)
-      : path(folder / "f") {
+  explicit EvenFile(std::size_t count, Codec codec = Codec::store) : path(folder / "f") {
     const auto data = random_bytes(count * kMiB);
     Writer writer(path, {.compression = {.codec = codec}, .durability = Durability::none});
     const RegionId region = writer.add_region({.name = "r"});
@@ -209,7 +208,7 @@ BOOST_AUTO_TEST_CASE(memory_is_written_to_no_more_once_an_error_is_out) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_may_be_dropped_at_any_time) {
-  const EvenFile file(32, format::Codec::lz4);
+  const EvenFile file(32, Codec::lz4);
   const Reader reader = Reader::open(file.path);
   for (int taken = 0; taken < 20; taken += 3) {
     std::optional<StreamedTensor> last;

@@ -13,9 +13,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
-using format::Codec;
-using format::LeafAlgorithm;
 
 static_assert(std::input_iterator<StreamReader::Iterator>);
 

@@ -13,7 +13,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
 
 BOOST_AUTO_TEST_SUITE(verification)
 
@@ -49,13 +48,12 @@ Sample sharing_a_block() {
           .connections = {}};
 }
 
-std::string damaged_beside_sound(const Sample& sample, bool compressed,
-                                 format::LeafAlgorithm leaves) {
+std::string damaged_beside_sound(const Sample& sample, bool compressed, LeafAlgorithm leaves) {
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
   options.block_log2 = 16;
   options.leaves = leaves;
-  if (compressed) options.compression.codec = format::Codec::zstd;
+  if (compressed) options.compression.codec = Codec::zstd;
   options.compression.chunk_bytes = 4096;
   save(folder / "f", sample, options);
   std::string bytes = read_file(folder / "f");
@@ -120,8 +118,7 @@ BOOST_AUTO_TEST_CASE(a_sound_tensor_in_a_damaged_block_is_handed_out) {
   for (const bool compressed : {false, true}) {
     BOOST_TEST_CONTEXT("compressed " << compressed) {
       const Sample sample = sharing_a_block();
-      const DamagedFile file(
-          damaged_beside_sound(sample, compressed, format::LeafAlgorithm::xxh3_128));
+      const DamagedFile file(damaged_beside_sound(sample, compressed, LeafAlgorithm::xxh3_128));
       for (const Access access : {Access::mapped, Access::copied}) {
         const Reader reader = Reader::open(file.path(), {.access = access});
         std::vector<std::byte> out(16'384);
@@ -151,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_sound_tensor_in_a_damaged_block_is_handed_out) {
 BOOST_AUTO_TEST_CASE(leaves_of_sha256_have_the_last_word) {
   for (const bool compressed : {false, true}) {
     const DamagedFile file(
-        damaged_beside_sound(sharing_a_block(), compressed, format::LeafAlgorithm::sha256));
+        damaged_beside_sound(sharing_a_block(), compressed, LeafAlgorithm::sha256));
     const TensorView sound = open(file, Verification::on_first_touch).tensor("sound");
     std::vector<std::byte> out(16'384);
     BOOST_CHECK_EXCEPTION(sound.read(out), IntegrityError, has_code(ErrorCode::checksum_mismatch));
@@ -165,7 +162,7 @@ BOOST_AUTO_TEST_CASE(sound_tensors_of_a_damaged_small_file_are_had_where_asked_f
     const Sample sample = two_tensors();
     SaveOptions options = steady_options();
     options.block_log2 = 20;
-    if (compressed) options.compression.codec = format::Codec::zstd;
+    if (compressed) options.compression.codec = Codec::zstd;
     const TemporaryFolder folder;
     save(folder / "f", sample, options);
     DamagedFile file(read_file(folder / "f"));

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "format/wrapper.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/format/wrapper.h"
 #include "thalia/wrap.h"
 
 namespace thalia::test {
 
-inline constexpr format::Codec kWrappers[] = {format::Codec::zstd, format::Codec::lz4};
+inline constexpr Codec kWrappers[] = {Codec::zstd, Codec::lz4};
 
-inline std::string ending(format::Codec codec) {
-  return codec == format::Codec::zstd ? ".zst" : ".lz4";
+inline std::string ending(Codec codec) {
+  return codec == Codec::zstd ? ".zst" : ".lz4";
 }
 
 /// Runs of equal bytes and runs that look random, the same each time.
@@ -44,7 +44,7 @@ inline DecompressOptions quickly() {
 }
 
 /// `text` wrapped with `options`, as the bytes of the file.
-inline std::string wrapped(const std::string& text, format::Codec codec,
+inline std::string wrapped(const std::string& text, Codec codec,
                            CompressOptions options = small_frames()) {
   const TemporaryFolder folder;
   write_file(folder / "plain", text);

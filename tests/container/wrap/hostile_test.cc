@@ -2,12 +2,12 @@
 // nothing is allocated for what they claim.
 #include "boost_test.h"
 #include "container/wrap/check.h"
+#include "format/wrapper.h"
 #include "support/errors.h"
 #include "thalia/wrap.h"
 
 using namespace thalia;
 using namespace thalia::test;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(hostile_wrap)
 

@@ -21,7 +21,6 @@
 using namespace thalia;
 using namespace thalia::test;
 using container::WrappedFile;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(wrapped_reader)
 

@@ -11,7 +11,6 @@
 
 using namespace thalia;
 using container::unwrap_front_frame;
-using format::Codec;
 using test::bytes_of;
 using test::has_code;
 using test::says;

@@ -11,7 +11,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(wrap)
 

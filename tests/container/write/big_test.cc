@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "boost_test.h"
+#include "format/header.h"
+#include "format/tensor.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -91,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_of_more_than_4_gib_is_read_past_4_gib) {
 BOOST_AUTO_TEST_CASE(a_compressed_tensor_of_more_than_4_gib_is_read_past_4_gib) {
   const TemporaryFolder folder;
   SaveOptions options = big_options();
-  options.compression.codec = format::Codec::lz4;
+  options.compression.codec = Codec::lz4;
   stream_rows(folder / "f", options);
   BOOST_TEST(std::filesystem::file_size(folder / "f") < kGiB / 8);
   check_rows(Reader::open(folder / "f").tensor("rows"));
@@ -143,7 +145,7 @@ BOOST_AUTO_TEST_CASE(offsets_past_a_hole_of_many_gib_are_followed) {
   format::Header& header = editable.header();
   header.directory_offset = header.directory_offset + grown;
   header.region_index_offset = header.region_index_offset + grown;
-  header.checksum_type = format::ChecksumType::none;
+  header.checksum_type = ChecksumType::none;
   header.integrity_block_log2 = 0;
   header.leaf_algorithm = {};
   header.integrity_offset = header.integrity_offset + grown;

@@ -8,6 +8,7 @@
 #include "container/read/damage_check.h"
 #include "container/write/same_as_sample.h"
 #include "container/write/skewed_tensor.h"
+#include "format/chunk.h"
 #include "integrity/crc32.h"
 #include "support/bytes.h"
 #include "support/damage.h"
@@ -20,7 +21,6 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using format::Codec;
 using format::Filter;
 
 BOOST_AUTO_TEST_SUITE(compressed)
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_tells_what_its_chunks_are_stored_with) {
 
 BOOST_AUTO_TEST_CASE(a_chunk_entry_of_no_codec_is_refused_where_codecs_are_asked_for) {
   EightChunks eight(Codec::zstd);
-  eight.file().chunk(5).codec = format::Codec{format::kCodecCount};
+  eight.file().chunk(5).codec = Codec{kCodecCount};
   eight.file().reseal();
   const DamagedFile damaged(eight.file().bytes());
   const Reader reader = Reader::open(damaged.path());

@@ -10,7 +10,6 @@
 using namespace thalia;
 using namespace thalia::container;
 using namespace thalia::test;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(compression_probe)
 

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(every_role_and_neuron_type_comes_back) {
                                  .homeostatic_updated = ~0ull},
                         .tensors = {}};
     // Declared against the order in which roles stand in the file.
-    for (std::uint8_t role = format::kRoleCount; role-- > 0;) {
+    for (std::uint8_t role = kRoleCount; role-- > 0;) {
       for (const char* prefix : {"z", "a"}) {
         region.tensors.push_back(dense_tensor(std::string(prefix) + std::to_string(role),
                                               DType::i16, {5u + role}, Role{role}, role));

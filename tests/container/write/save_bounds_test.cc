@@ -57,7 +57,7 @@ const std::vector<Bounded>& bounded_options() {
 
 void save_one(const Path& path, const Bounded& option, std::uint64_t value) {
   static const std::vector<float> bytes(64);
-  SaveOptions options{.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096},
+  SaveOptions options{.compression = {.codec = Codec::zstd, .chunk_bytes = 4096},
                       .durability = Durability::none,
                       .io = IoMode::buffered,
                       .work = {.threads = 1}};

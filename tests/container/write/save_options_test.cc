@@ -12,13 +12,11 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/error.h"
+#include "thalia/options.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
 using namespace thalia::test;
-using format::ChecksumType;
-using format::Codec;
-using format::LeafAlgorithm;
 
 BOOST_AUTO_TEST_SUITE(save_options)
 
@@ -149,8 +147,8 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_shrink_stay_raw) {
   BOOST_TEST(shrinks.stored_bytes() < shrinks.logical_bytes() / 4);
   BOOST_TEST(reader.tensor("mixed").chunk_count() == 16u);
   BOOST_TEST(reader.tensor("mixed").stored_bytes() > (32u << 10));
-  BOOST_TEST((reader.header().flags & (format::kFlagCompressed | format::kFlagLz4)) ==
-             format::kFlagCompressed);
+  BOOST_TEST(reader.header().flags.compressed);
+  BOOST_TEST(!reader.header().flags.lz4);
 }
 
 BOOST_AUTO_TEST_CASE(streamed_payloads_give_the_bytes_of_borrowed_ones) {
@@ -269,7 +267,7 @@ BOOST_AUTO_TEST_CASE(cancelled_save_leaves_the_old_file) {
   const TemporaryFolder folder;
   save(folder / "f", varied_sample(), steady_options());
   const auto old = read_file(folder / "f");
-  for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
     std::stop_source source;
     SaveOptions options = steady_options();
     options.compression.codec = codec;

@@ -72,22 +72,20 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
     options.*member = value;
     return options;
   };
-  refuse_options(with(&SaveOptions::checksum, format::ChecksumType{4}), "checksum");
-  refuse_options(with(&SaveOptions::leaves, format::LeafAlgorithm{0}), "leaves");
-  refuse_options(with(&SaveOptions::leaves, format::LeafAlgorithm{3}), "leaves");
+  refuse_options(with(&SaveOptions::checksum, ChecksumType{4}), "checksum");
+  refuse_options(with(&SaveOptions::leaves, LeafAlgorithm{0}), "leaves");
+  refuse_options(with(&SaveOptions::leaves, LeafAlgorithm{3}), "leaves");
   refuse_options(with(&SaveOptions::block_log2, 11u), "block_log2");
   refuse_options(with(&SaveOptions::block_log2, 31u), "block_log2");
   for (const std::uint32_t bytes : {0u, 4095u, 4097u, (1u << 30) + 4096, ~0u})
     refuse_options({.compression = {.chunk_bytes = bytes}}, "chunk_bytes");
-  for (const auto codec : {format::Codec{format::kCodecCount}, format::Codec{9}})
+  for (const auto codec : {Codec{kCodecCount}, Codec{9}})
     refuse_options({.compression = {.codec = codec}}, "codec");
-  refuse_options({.compression = {.codec = format::Codec::store}, .automatic_codec = true},
-                 "codec");
+  refuse_options({.compression = {.codec = Codec::store}, .automatic_codec = true}, "codec");
   for (const auto& [codec, level] :
-       {std::pair(format::Codec::store, 1), std::pair(format::Codec::zstd, 23),
-        std::pair(format::Codec::zstd, -1), std::pair(format::Codec::lz4, 13),
-        std::pair(format::Codec::plane_entropy, 1),
-        std::pair(format::Codec::packed_exponents, 1)}) {
+       {std::pair(Codec::store, 1), std::pair(Codec::zstd, 23), std::pair(Codec::zstd, -1),
+        std::pair(Codec::lz4, 13), std::pair(Codec::plane_entropy, 1),
+        std::pair(Codec::packed_exponents, 1)}) {
     refuse_options({.compression = {.codec = codec, .level = level}}, "level");
   }
 }

@@ -68,15 +68,14 @@ BOOST_AUTO_TEST_CASE(compression_is_what_the_name_or_the_option_says) {
   };
   BOOST_TEST(start("a.zst", {}) == "\x28\xB5\x2F\xFD");
   BOOST_TEST(start("a.lz4", {}) == "\x04\x22\x4D\x18");
-  BOOST_TEST(start("b.zst", {.save = {.compression = {.codec = format::Codec::zstd,
-                                                      .level = 19}}}) == "\x28\xB5\x2F\xFD");
-  BOOST_TEST(start("a.thalia", {.save = {.compression = {.codec = format::Codec::zstd}}}) ==
-             "THAL");
+  BOOST_TEST(start("b.zst", {.save = {.compression = {.codec = Codec::zstd, .level = 19}}}) ==
+             "\x28\xB5\x2F\xFD");
+  BOOST_TEST(start("a.thalia", {.save = {.compression = {.codec = Codec::zstd}}}) == "THAL");
   BOOST_TEST(Reader::open(folder.path() / "a.thalia").region("cortex").at("w_ff").chunk_count() ==
              1u);
-  for (const SaveOptions& save : {SaveOptions{.compression = {.codec = format::Codec::store}},
-                                  SaveOptions{.compression = {.codec = format::Codec::lz4}},
-                                  SaveOptions{.automatic_codec = true}})
+  for (const SaveOptions& save :
+       {SaveOptions{.compression = {.codec = Codec::store}},
+        SaveOptions{.compression = {.codec = Codec::lz4}}, SaveOptions{.automatic_codec = true}})
     expect<UsageError>([&] { start("c.zst", {.save = save}); }, ErrorCode::bad_argument);
   BOOST_TEST(!names_in(folder.path()).contains("c.zst"));
 }

@@ -67,8 +67,8 @@ struct Case {
 
 std::vector<Case> cases() {
   return {{"as it is", ".thalia", {}},
-          {"zstd chunks", ".thalia", {.save = {.compression = {.codec = format::Codec::zstd}}}},
-          {"lz4 chunks", ".thalia", {.save = {.compression = {.codec = format::Codec::lz4}}}},
+          {"zstd chunks", ".thalia", {.save = {.compression = {.codec = Codec::zstd}}}},
+          {"lz4 chunks", ".thalia", {.save = {.compression = {.codec = Codec::lz4}}}},
           {"wrapped", ".thalia.zst", {}},
           {"fp16", ".thalia", {.precision_policy = precision_policy("fp16")}},
           {"fp16, wrapped", ".thalia.lz4", {.precision_policy = precision_policy("fp16")}}};

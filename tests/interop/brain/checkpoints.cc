@@ -78,8 +78,8 @@ void write_rich_checkpoint(const std::filesystem::path& path, const SaveOptions&
   const RegionId far = writer.add_region({.name = kLongName});
 
   std::vector<OwnedTensor> tensors;
-  tensors.reserve(format::kRoleCount + 4);
-  for (std::uint8_t role = 0; role < format::kRoleCount; ++role) {
+  tensors.reserve(kRoleCount + 4);
+  for (std::uint8_t role = 0; role < kRoleCount; ++role) {
     tensors.push_back(make_tensor("z" + std::to_string(9 - role), DType::f32, {3, 5}));
     writer.add_tensor(
         v1, {.name = tensors.back().name, .dtype = DType::f32, .shape = {3, 5}, .role = Role{role}},

@@ -140,10 +140,9 @@ BOOST_AUTO_TEST_CASE(save_load_with_compression_and_its_detection) {
   const BrainState brain = mock_brain();
   struct {
     const char* name;
-    format::Codec codec;
-  } const kinds[] = {{"a.thalia", format::Codec::store},
-                     {"a.thalia.zst", format::Codec::zstd},
-                     {"a.thalia.lz4", format::Codec::lz4}};
+    Codec codec;
+  } const kinds[] = {
+      {"a.thalia", Codec::store}, {"a.thalia.zst", Codec::zstd}, {"a.thalia.lz4", Codec::lz4}};
   for (const auto& [name, codec] : kinds) {
     const BrainSaveResult saved = BrainCheckpoint::save(brain, files.folder / name);
     BOOST_TEST((saved.codec == codec), name);

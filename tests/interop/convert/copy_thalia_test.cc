@@ -29,12 +29,12 @@ BOOST_AUTO_TEST_CASE(a_copy_says_all_that_the_original_says) {
   const TemporaryFolder folder;
   write_rich_checkpoint(folder / "a.thalia", fixed_identity());
   const std::string original = describe(folder / "a.thalia");
-  const SaveOptions saves[] = {{.checksum = format::ChecksumType::none},
-                               {.checksum = format::ChecksumType::sha256},
-                               {.checksum = format::ChecksumType::crc32},
-                               {.leaves = format::LeafAlgorithm::sha256, .block_log2 = 12},
-                               {.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096}},
-                               {.compression = {.codec = format::Codec::lz4}}};
+  const SaveOptions saves[] = {{.checksum = ChecksumType::none},
+                               {.checksum = ChecksumType::sha256},
+                               {.checksum = ChecksumType::crc32},
+                               {.leaves = LeafAlgorithm::sha256, .block_log2 = 12},
+                               {.compression = {.codec = Codec::zstd, .chunk_bytes = 4096}},
+                               {.compression = {.codec = Codec::lz4}}};
   for (const SaveOptions& save : saves) {
     const ConvertResult there = convert(folder / "a.thalia", folder / "b.thalia", fixed(save));
     BOOST_TEST(there.losses.empty());
@@ -49,9 +49,8 @@ BOOST_AUTO_TEST_CASE(a_copy_says_all_that_the_original_says) {
 BOOST_AUTO_TEST_CASE(compressed_files_can_be_compressed_otherwise) {
   const TemporaryFolder folder;
   write_rich_checkpoint(folder / "a.thalia",
-                        fixed_identity({.compression = {.codec = format::Codec::zstd}}));
-  convert(folder / "a.thalia", folder / "b.thalia",
-          fixed({.compression = {.codec = format::Codec::lz4}}));
+                        fixed_identity({.compression = {.codec = Codec::zstd}}));
+  convert(folder / "a.thalia", folder / "b.thalia", fixed({.compression = {.codec = Codec::lz4}}));
   BOOST_TEST((describe(folder / "b.thalia") == describe(folder / "a.thalia")));
 }
 
@@ -66,7 +65,7 @@ BOOST_AUTO_TEST_CASE(decompression_is_bounded) {
   const TemporaryFolder folder;
   const std::vector<std::byte> zeros(100'000);
   {
-    Writer writer(folder / "a.thalia", {.compression = {.codec = format::Codec::zstd}});
+    Writer writer(folder / "a.thalia", {.compression = {.codec = Codec::zstd}});
     writer.add_tensor(writer.add_region({.name = "r"}),
                       {.name = "w", .dtype = DType::u8, .shape = {zeros.size()}}, zeros);
     writer.commit();

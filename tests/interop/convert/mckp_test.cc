@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_SUITE(convert_mckp)
 
 namespace {
 
-ConvertOptions quick(std::optional<format::Codec> codec = format::Codec::store) {
+ConvertOptions quick(std::optional<Codec> codec = Codec::store) {
   ConvertOptions options;
   options.save.durability = Durability::none;
   options.save.compression.codec = codec;
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(safetensors_files_come_back_through_mckp) {
     owned.push_back(make_tensor("m." + std::string(dtype_name(dtype)), dtype, {4, 6}));
   save_safetensors(folder / "a.safetensors", borrow(owned),
                    SafetensorsMetadata{{"b", "1"}, {"a", "zwei\n"}}, Durability::none);
-  for (const auto codec : {std::optional(format::Codec::store), std::optional(format::Codec::zstd),
-                           std::optional<format::Codec>()}) {
+  for (const auto codec :
+       {std::optional(Codec::store), std::optional(Codec::zstd), std::optional<Codec>()}) {
     const auto there = convert(folder / "a.safetensors", folder / "a.mckp", quick(codec));
     BOOST_TEST(there.losses.empty());
     BOOST_TEST(there.tensors == owned.size());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(thalia_files_come_back_through_mckp) {
   const MckpFile file = MckpFile::open(folder / "a.mckp");
   BOOST_TEST(file.header().training_step.value() == 77u);
   BOOST_TEST(file.header().metadata == sample.metadata);
-  convert(folder / "a.mckp", folder / "b.thalia", quick(format::Codec::zstd));
+  convert(folder / "a.mckp", folder / "b.thalia", quick(Codec::zstd));
   const Reader before = Reader::open(folder / "a.thalia"),
                after = Reader::open(folder / "b.thalia");
   BOOST_TEST(after.region_count() == 2u);

@@ -96,10 +96,9 @@ constexpr const char* kLongName = "hippocampus.ca3.recurrent.collaterals.layer";
 BOOST_AUTO_TEST_CASE(regions_and_connections_of_all_are_in_the_output) {
   Files files;
   const auto a = files.add("a", {"", {{"x", 1}, {kLongName, 2}}, {{"x", kLongName, 5}}, 30});
-  const auto b = files.add("b", {"", {{"y", 3}}, {{"y", "y", 6}}, 70},
-                           {.checksum = format::ChecksumType::none});
-  const auto c =
-      files.add("c", {"", {{"w", 4}}, {}, 50}, {.compression = {.codec = format::Codec::zstd}});
+  const auto b =
+      files.add("b", {"", {{"y", 3}}, {{"y", "y", 6}}, 70}, {.checksum = ChecksumType::none});
+  const auto c = files.add("c", {"", {{"w", 4}}, {}, 50}, {.compression = {.codec = Codec::zstd}});
   const ConvertResult result = merge({a, b, c}, files.output(), {}, fixed());
   BOOST_TEST(result.losses.empty());
   BOOST_TEST(result.tensors == 6u);
@@ -123,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_file_make_up_the_file) {
   write_rich_checkpoint(folder / "whole", fixed_identity());
   extract(folder / "whole", {"v1", kLongName}, folder / "a", fixed());
   extract(folder / "whole", {"empty", kLongName}, folder / "b",
-          fixed({.compression = {.codec = format::Codec::lz4}}));
+          fixed({.compression = {.codec = Codec::lz4}}));
   merge({folder / "a", folder / "b"}, folder / "out", {}, fixed());
   const Reader whole = Reader::open(folder / "whole");
   const Reader merged = Reader::open(folder / "out");
@@ -140,7 +139,7 @@ BOOST_AUTO_TEST_CASE(what_files_have_alike_is_taken_once) {
   const auto a = files.add("a", file);
   File other = file;
   other.metadata = R"({"b": {"y":2, "x":1}, "a":1})";
-  const auto b = files.add("b", other, {.compression = {.codec = format::Codec::zstd}});
+  const auto b = files.add("b", other, {.compression = {.codec = Codec::zstd}});
   BOOST_TEST(merge({a, b, a}, files.output(), {}, fixed()).losses.empty());
   BOOST_TEST(diff(Reader::open(a), files.merged()).same());
 }

@@ -10,6 +10,7 @@
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
+#include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/v01.h"
 #include "thalia/verify.h"
@@ -106,10 +107,10 @@ BOOST_AUTO_TEST_CASE(files_of_the_original_become_valid_ones_and_come_back) {
 BOOST_AUTO_TEST_CASE(tensors_are_compressed_as_the_options_say) {
   const TemporaryFolder folder;
   MigrateOptions options = quick();
-  options.save.compression.codec = format::Codec::zstd;
+  options.save.compression.codec = Codec::zstd;
   migrate(v01_data("full.thalia"), folder / "new.thalia", kCurrent, options);
   const Reader reader = Reader::open(folder / "new.thalia");
-  BOOST_TEST((reader.header().flags & format::kFlagCompressed) != 0);
+  BOOST_TEST(reader.header().flags.compressed);
 }
 
 BOOST_AUTO_TEST_CASE(timestamp_and_steps_stay) {

@@ -23,8 +23,7 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
   const std::vector<float> numbers = weights(23 * 300'000);
   const ByteSpan bytes = as_byte_span(numbers);
   {
-    Writer writer(folder / "a.thalia",
-                  fixed_identity({.compression = {.codec = format::Codec::lz4}}));
+    Writer writer(folder / "a.thalia", fixed_identity({.compression = {.codec = Codec::lz4}}));
     const RegionId region = writer.add_region({.name = "r"});
     writer.add_tensor(region, {.name = "w", .dtype = DType::f32, .shape = {23, 3, 100'000}}, bytes);
     writer.add_tensor(region, {.name = "spikes", .dtype = DType::f32, .shape = {numbers.size()}},

@@ -12,6 +12,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/convert.h"
+#include "thalia/options.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 
@@ -51,10 +52,10 @@ BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
   const std::vector<double> doubles(numbers.begin(), numbers.end());
   const ByteSpan singles = as_byte_span(numbers);
   const auto halves = as_type(DType::f32, DType::f16, singles);
-  for (const format::Codec codec : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
     write_checkpoint(folder / "a.thalia", {.compression = {.codec = codec, .chunk_bytes = 4096}},
                      "");
-    for (const format::Codec target : {format::Codec::store, format::Codec::lz4}) {
+    for (const Codec target : {Codec::store, Codec::lz4}) {
       const ConvertResult result =
           convert(folder / "a.thalia", folder / "b.thalia",
                   with_precision("fp16", {.compression = {.codec = target}}));
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_copy_converts_what_the_policy_says_and_nothing_else) {
       is("spikes", DType::boolean, as_byte_span(std::vector<std::uint8_t>{1, 0, 1}));
       is("eligibility", DType::f16, halves);
       BOOST_TEST(reader.metadata_json() == R"({"precision_policy":"fp16"})");
-      BOOST_TEST((reader.header().flags & format::kFlagMixedPrecision) != 0);
+      BOOST_TEST(reader.header().flags.mixed_precision);
       BOOST_TEST(result.converted_tensors == 3u);
       BOOST_TEST(result.precision.share(PrecisionKind::fp16).count == 3u);
       BOOST_TEST(result.precision.share(PrecisionKind::fp16).bytes == 3 * 2 * kManyWeights);
@@ -170,7 +171,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
                                as_byte_span(delays));
   writer.commit();
 
-  for (const format::Codec target : {format::Codec::store, format::Codec::zstd}) {
+  for (const Codec target : {Codec::store, Codec::zstd}) {
     const ConvertResult result =
         convert(folder / "a.thalia", folder / "b.thalia",
                 with_precision("fp16", {.compression = {.codec = target}}));

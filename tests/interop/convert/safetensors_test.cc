@@ -42,10 +42,10 @@ BOOST_AUTO_TEST_CASE(files_of_the_reference_come_back_byte_for_byte) {
   const RegionGrouping groupings[] = {
       {}, {.kind = RegionGrouping::Kind::none}, {.kind = RegionGrouping::Kind::depth, .depth = 1}};
   const SaveOptions saves[] = {{},
-                               {.checksum = format::ChecksumType::none},
-                               {.leaves = format::LeafAlgorithm::sha256},
-                               {.compression = {.codec = format::Codec::zstd, .chunk_bytes = 4096}},
-                               {.compression = {.codec = format::Codec::lz4, .chunk_bytes = 4096}}};
+                               {.checksum = ChecksumType::none},
+                               {.leaves = LeafAlgorithm::sha256},
+                               {.compression = {.codec = Codec::zstd, .chunk_bytes = 4096}},
+                               {.compression = {.codec = Codec::lz4, .chunk_bytes = 4096}}};
   for (const char* name : {"dtypes", "names", "metadata", "metadata_empty", "ranks", "none"}) {
     const auto original = golden(std::string(name) + ".safetensors");
     for (const RegionGrouping& grouping : groupings) {
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(formats_are_detected_and_can_be_forced) {
   write_file(folder / "noise", "no checkpoint");
   BOOST_TEST(refusal(folder / "noise", folder / "y.thalia") ==
              "bad_magic: not a file of a format that is known");
-  options = fixed({.compression = {.codec = format::Codec::zstd}});
+  options = fixed({.compression = {.codec = Codec::zstd}});
   BOOST_TEST(refusal(golden("none.safetensors"), folder / "y.safetensors", options) ==
              "bad_argument: safetensors files are not compressed");
 }
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   }
   BOOST_TEST(same.converted_tensors == 4u);
 
-  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::store, Codec::lz4}) {
     const ConvertResult there = convert(folder / "a.safetensors", folder / "c.thalia",
                                         with_precision("bf16", {.compression = {.codec = codec}}));
     BOOST_TEST(verify(folder / "c.thalia").ok());
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(alternating_regions_are_written_in_order) {
                     {"a.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)},
                     {"b.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)}});
   convert(folder / "a.safetensors", folder / "b.thalia",
-          with_precision("fp16", {.compression = {.codec = format::Codec::zstd}}));
+          with_precision("fp16", {.compression = {.codec = Codec::zstd}}));
   BOOST_TEST(verify(folder / "b.thalia").ok());
   const Reader reader = Reader::open(folder / "b.thalia");
   const auto halves = as_type(DType::f32, DType::f16, as_byte_span(numbers));

@@ -11,7 +11,6 @@
 #include "support/files.h"
 
 using namespace thalia;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(checkpoint_compressor)
 

@@ -13,8 +13,6 @@
 #include "thalia/mckp.h"
 
 using namespace thalia;
-using format::Codec;
-using format::LeafAlgorithm;
 using test::mckp_bytes;
 using test::NamedTensors;
 

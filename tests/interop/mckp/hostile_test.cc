@@ -8,6 +8,7 @@
 #include "codec/frame/lz4_block.h"
 #include "codec/frame/zstd_extent.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/little_endian.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/format.h"
 #include "interop/mckp/samples.h"
@@ -16,7 +17,6 @@
 #include "support/files.h"
 
 using namespace thalia;
-using format::Codec;
 using test::mckp_bytes;
 using test::NamedTensors;
 using test::open_bytes;

@@ -18,7 +18,6 @@
 #include "thalia/value.h"
 
 using namespace thalia;
-using format::Codec;
 using test::mckp_bytes;
 using test::NamedTensors;
 using test::open_bytes;

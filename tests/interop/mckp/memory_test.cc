@@ -17,7 +17,6 @@
 #include "thalia/mckp.h"
 
 using namespace thalia;
-using format::Codec;
 
 BOOST_AUTO_TEST_SUITE(mckp_memory)
 

@@ -8,11 +8,11 @@
 
 #include "boost_test.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/little_endian.h"
 #include "integrity/sha256.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/format/little_endian.h"
 
 using namespace thalia;
 using test::bytes_of;

@@ -48,5 +48,5 @@ int main() {
     return 77;
   }
   there_and_back(*model, {});
-  there_and_back(*model, {.compression = {.codec = format::Codec::zstd}});
+  there_and_back(*model, {.compression = {.codec = Codec::zstd}});
 }

@@ -3,7 +3,9 @@
 #include <array>
 
 #include "boost_test.h"
+#include "format/v01.h"
 #include "interop/v01/files.h"
+#include "interop/v01/header.h"
 #include "support/errors.h"
 #include "support/files.h"
 
@@ -17,7 +19,7 @@ namespace {
 // The sample's file, piece by piece.
 Digest256 write_pieces(const std::filesystem::path& path, const V01Document& document) {
   BinaryWriter writer(path, Durability::none);
-  format::V01Header header = document.header;
+  format::V01Header header = interop::to_disk(document.header);
   header.metadata_length = writer.write_json(document.metadata).length;
   std::vector<V01IndexEntry> entries;
   for (const V01Entry& entry : document.entries)
@@ -107,7 +109,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_at_the_path_before_the_end) {
 BOOST_AUTO_TEST_CASE(a_finished_writer_takes_no_more) {
   const TemporaryFolder folder;
   BinaryWriter writer(folder / "f", Durability::none);
-  writer.write_header(new_v01_header());
+  writer.write_header(interop::to_disk({}));
   writer.finalize();
   BOOST_CHECK_EXCEPTION(writer.write_json(Value::object()), UsageError,
                         has_code(ErrorCode::wrong_state));

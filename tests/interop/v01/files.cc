@@ -5,7 +5,9 @@
 #include <cstring>
 #include <span>
 
+#include "format/v01.h"
 #include "integrity/sha256.h"
+#include "interop/v01/header.h"
 
 namespace thalia::test {
 namespace {
@@ -107,7 +109,7 @@ void finalize_v01(std::string& file) {
 
 std::string v01_file_of(std::string_view metadata, std::string_view region_json,
                         std::string_view tensors) {
-  format::V01Header header = new_v01_header();
+  format::V01Header header = interop::to_disk({});
   format::V01RegionEntry entry{};
   entry.name[0] = 'r';
   header.metadata_length = metadata.size();

@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(tensors_outlive_the_file) {
 BOOST_AUTO_TEST_CASE(totals_are_counted_as_the_original_counts) {
   for (const char* name : {"full.thalia", "full.thalia.lz4", "eraA_full.thalia.zst"}) {
     V01Document document = read_v01(v01_data(name)).document;
-    const format::V01Header header = document.header;
+    const V01Header header = document.header;
     document.header.total_neurons = 0;
     document.header.total_synapses = 0;
     count_v01_totals(document);

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_component_is_read_where_it_was_written) {
 }
 
 BOOST_AUTO_TEST_CASE(roles_and_components_agree) {
-  for (unsigned role = 0; role < format::kRoleCount; ++role) {
+  for (unsigned role = 0; role < kRoleCount; ++role) {
     const auto of_role = component_of_role(static_cast<Role>(role));
     BOOST_TEST((role_of_component(of_role) == static_cast<Role>(role)), of_role);
   }

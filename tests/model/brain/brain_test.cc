@@ -8,7 +8,6 @@
 #include "model/brain/stored_brain.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/format/header.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
@@ -84,22 +83,22 @@ BOOST_AUTO_TEST_CASE(tensors_are_found_by_name_and_role_without_the_tree) {
 BOOST_AUTO_TEST_CASE(header_totals_and_flags_are_true) {
   const Saved saved(sample_brain());
   const Reader reader = saved.open();
-  const format::Header& header = reader.header();
+  const FileHeader header = reader.header();
   BOOST_TEST(header.total_neurons == 15u);
   // w_ff 110, two sparse of 2, w of the pathway 6, two sparse connections of 2.
   BOOST_TEST(header.total_synapses == 110u + 2 + 2 + 6 + 2 + 2);
   BOOST_TEST(header.training_steps == 1000u);
-  BOOST_TEST(header.num_regions == 4u);
-  BOOST_TEST(header.flags ==
-             (format::kFlagHomeostatic | format::kFlagNeuromodulators | format::kFlagSparse));
+  BOOST_TEST(reader.region_count() == 4u);
+  const FileFlags flags{.homeostatic = true, .neuromodulators = true, .sparse = true};
+  BOOST_TEST((header.flags == flags));
   BrainState plain;
   plain.regions.add("r").weights()["w"] = floats({2});
-  BOOST_TEST(Saved(plain).open().header().flags == 0);
+  BOOST_TEST((Saved(plain).open().header().flags == FileFlags{}));
 }
 
 BOOST_AUTO_TEST_CASE(homeostatic_state_can_be_left_out) {
   const Saved saved(sample_brain(), {.include_homeostatic = false});
-  BOOST_TEST((saved.open().header().flags & format::kFlagHomeostatic) == 0);
+  BOOST_TEST(!saved.open().header().flags.homeostatic);
   BOOST_TEST(saved.load().regions.at("cortex").find("homeostatic") == nullptr);
 }
 
@@ -221,7 +220,7 @@ BOOST_AUTO_TEST_CASE(element_types_are_restored_unless_asked_not_to) {
       }});
   BOOST_TEST(paths.front() == "regions.cortex.weights.w_ff");
   BOOST_TEST((saved.open().region("cortex").at("w_ff").dtype() == DType::bf16));
-  BOOST_TEST((saved.open().header().flags & format::kFlagMixedPrecision) != 0);
+  BOOST_TEST(saved.open().header().flags.mixed_precision);
   // Every value of the sample is exact in bf16.
   const BrainState restored = saved.load();
   BOOST_TEST((restored == brain));

@@ -10,7 +10,7 @@ namespace thalia::test {
 inline void check_chain(const ChainReader& chain, const SampleState& state) {
   const Reader& reader = chain.reader();
   BOOST_TEST(reader.metadata_json() == state.metadata);
-  BOOST_TEST(std::uint64_t{reader.header().training_steps} == state.steps);
+  BOOST_TEST(reader.header().training_steps == state.steps);
   BOOST_REQUIRE(reader.region_count() == state.regions.size());
   for (const auto& [name, tensors] : state.regions) {
     const RegionView region = reader.region(name);

@@ -1,11 +1,12 @@
 // Chains that are broken: bases that are gone, others, or damaged; deltas that are cut or changed.
 #include <cstring>
 
+#include "format/delta.h"
+#include "format/header.h"
 #include "model/delta/check.h"
 #include "model/delta/edit.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/format/delta.h"
 #include "thalia/text.h"
 #include "thalia/verify.h"
 

@@ -6,7 +6,7 @@
 #include "model/delta/check.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/format/header.h"
+#include "thalia/options.h"
 #include "thalia/verify.h"
 
 using namespace thalia;
@@ -195,11 +195,10 @@ BOOST_AUTO_TEST_CASE(sparse_tensors_and_scalars_come_back) {
     BOOST_TEST(verify(folder.delta).ok());
     check_chain(ChainReader::open(folder.delta), after);
     const ChainReader chain = ChainReader::open(folder.delta);
-    const auto& header = chain.reader().header();
+    const FileHeader header = chain.reader().header();
     const auto full = folder / "full.thalia";
     save_full(after, full);
-    BOOST_TEST(std::uint64_t{header.total_synapses} ==
-               std::uint64_t{Reader::open(full).header().total_synapses});
+    BOOST_TEST(header.total_synapses == Reader::open(full).header().total_synapses);
   }
 }
 
@@ -230,7 +229,7 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
                                 {"rest", {{"w", {normal_tensor({200, 100}, random)}}}}}};
   save_full(state, folder.base);
   std::vector<std::pair<std::filesystem::path, SampleState>> links{{folder.base, state}};
-  constexpr std::array kCodecs{format::Codec::zstd, format::Codec::lz4, format::Codec::store};
+  constexpr std::array kCodecs{Codec::zstd, Codec::lz4, Codec::store};
   for (std::uint64_t step = 1; step <= 20; ++step) {
     state.steps = step;
     state.metadata = "{\"step\":" + std::to_string(step) + "}";
@@ -264,7 +263,7 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
     }
   }
   const ResolveResult full = resolve(links.back().first, folder / "full.thalia", {},
-                                     {.compression = {.codec = format::Codec::zstd}});
+                                     {.compression = {.codec = Codec::zstd}});
   BOOST_TEST(full.depth == 20);
   check_chain(ChainReader::open(folder / "full.thalia"), state);
   BOOST_TEST(verify(folder / "full.thalia").ok());
@@ -313,12 +312,12 @@ BOOST_AUTO_TEST_CASE(without_compression_nothing_is_compressed) {
   few.mutable_as<float>()[5] = 1;
   save_full({.regions = {{"r", {{"all", {before}}, {"few", {before}}}}}}, folder.base);
   const SampleState after{.regions = {{"r", {{"all", {all}}, {"few", {few}}}}}};
-  const DeltaResult result = save_delta(after, folder.base, folder.delta,
-                                        {.compression = {.codec = format::Codec::store}});
+  const DeltaResult result =
+      save_delta(after, folder.base, folder.delta, {.compression = {.codec = Codec::store}});
   BOOST_TEST(result.whole == 1u);
   BOOST_TEST(result.lists == 1u);
   const Reader reader = Reader::open(folder.delta);
-  BOOST_TEST((reader.header().flags & format::kFlagCompressed) == 0);
+  BOOST_TEST(!reader.header().flags.compressed);
   check_chain(ChainReader::open(folder.delta), after);
 }
 
@@ -328,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_level_alone_is_one_of_zstd) {
   const SampleState after{.regions = {{"r", {{"all", {Tensor::zeros(DType::f32, {100, 300})}}}}}};
   save_delta(after, folder.base, folder.delta, {.compression = {.level = 9}});
   const auto codecs = Reader::open(folder.delta).region("r").at("all").codecs();
-  BOOST_TEST((codecs == std::vector{format::Codec::zstd}));
+  BOOST_TEST((codecs == std::vector{Codec::zstd}));
   check_chain(ChainReader::open(folder.delta), after);
 }
 
@@ -338,7 +337,7 @@ BOOST_AUTO_TEST_CASE(every_checksum_can_tell_a_base) {
   const Tensor tensor = random_tensor(DType::f32, {100, 100}, random);
   const SampleState after = one(with_changes(tensor, 3));
   for (unsigned type = 1; type < 4; ++type) {  // with none there is nothing to know it by
-    const auto checksum = static_cast<format::ChecksumType>(type);
+    const auto checksum = static_cast<ChecksumType>(type);
     save_full(one(tensor), folder.base, {.checksum = checksum, .durability = Durability::none});
     save_delta(after, folder.base, folder.delta, {.checksum = checksum});
     BOOST_TEST(verify(folder.delta).ok());

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "container/file/delta_prefix.h"
+#include "format/delta.h"
 #include "support/bytes.h"
 #include "support/files.h"
-#include "thalia/format/delta.h"
 
 namespace thalia::test {
 

@@ -8,13 +8,14 @@
 #include "boost_test.h"
 #include "codec/lossy/low_rank.h"
 #include "container/read/low_rank_arrays.h"
+#include "format/low_rank.h"
+#include "format/tensor.h"
 #include "model/delta/low_rank_change.h"
 #include "model/delta/truncated_svd.h"
 #include "model/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/delta.h"
-#include "thalia/format/low_rank.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

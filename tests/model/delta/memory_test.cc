@@ -118,12 +118,12 @@ BOOST_AUTO_TEST_CASE(results_tell_what_the_file_s_header_and_directory_do) {
   const auto check = [](const fs::path& path, const FileIdentity& identity,
                         const std::vector<TensorDigest>& digests) {
     const ChainReader chain = ChainReader::open(path);
-    const format::Header& header = chain.reader().header();
+    const FileHeader header = chain.reader().header();
     BOOST_TEST((identity.closing_checksum == chain.reader().closing_checksum()));
     BOOST_TEST((identity.file_uuid == header.file_uuid));
-    BOOST_TEST(identity.generation == std::uint64_t{header.generation});
-    BOOST_TEST(identity.file_length == std::uint64_t{header.file_length});
-    BOOST_TEST(identity.training_steps == std::uint64_t{header.training_steps});
+    BOOST_TEST(identity.generation == header.generation);
+    BOOST_TEST(identity.file_length == chain.reader().file_bytes());
+    BOOST_TEST(identity.training_steps == header.training_steps);
     BOOST_TEST(identity.depth == chain.depth());
     const DeltaState stored = thalia::delta_state(chain);
     std::size_t i = 0;

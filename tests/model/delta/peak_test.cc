@@ -102,8 +102,7 @@ DeltaState state(std::uint64_t step) {
 }
 
 void save_base(const fs::path& path, std::uint64_t step) {
-  Writer writer(path,
-                {.compression = {.codec = format::Codec::lz4}, .durability = Durability::none});
+  Writer writer(path, {.compression = {.codec = Codec::lz4}, .durability = Durability::none});
   writer.set_training_steps(step);
   const DeltaState all = state(step);
   const RegionId region = writer.add_region(all.regions[0].spec);
@@ -125,7 +124,7 @@ void save_base(const fs::path& path, std::uint64_t step) {
 }
 
 DeltaOptions delta_options() {
-  return {.compression = {.codec = format::Codec::lz4},
+  return {.compression = {.codec = Codec::lz4},
           .durability = Durability::none,
           .work = {.threads = 2, .memory_bytes = kMemory}};
 }
@@ -151,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_delta_of_large_tensors_is_written_and_resolved_in_little_
   BOOST_TEST((top.region("large").at("difference").encoding() != Encoding::dense));
   check_peak([&] {
     resolve(folder / "2.delta.thalia", folder / "full.thalia", chain,
-            {.compression = {.codec = format::Codec::lz4},
+            {.compression = {.codec = Codec::lz4},
              .durability = Durability::none,
              .work = {.threads = 2, .memory_bytes = kMemory}});
   });

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_what_a_delta_is_taken_of) {
   check_weights(files.delta, files.restored);
   // Of its own elements nothing is stored; chunks do not matter.
   SaveOptions chunked = quiet_save();
-  chunked.compression.codec = format::Codec::zstd;
+  chunked.compression.codec = Codec::zstd;
   chunked.compression.chunk_bytes = 4096;
   quantize_file(files.plain, files.folder / "chunked.thalia", {}, {.save = chunked});
   const DeltaResult same =

@@ -76,7 +76,7 @@ Side sparse(Encoding encoding, const std::vector<T>& values, const Shape& shape)
 }
 
 struct How {
-  format::Codec codec = format::Codec::store;
+  Codec codec = Codec::store;
   unsigned threads = 0;
   ReadLimits limits{};
 };
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(large_tensors_are_compared_piece_by_piece_to_one_result) {
                          sparse<std::uint32_t>(Encoding::coo, a, shape)};
   const Side after[] = {dense(b, shape), sparse<std::uint32_t>(Encoding::csr, b, shape),
                         sparse<std::uint64_t>(Encoding::coo, b, shape)};
-  for (const format::Codec codec : {format::Codec::store, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::store, Codec::lz4}) {
     for (const Side& x : before) {
       for (const Side& y : after) {
         const ValueDiff one = compare(x, y, {.codec = codec, .threads = 1});
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(one_bit_pattern_of_another_dtype_is_another_value) {
 BOOST_AUTO_TEST_CASE(decompression_is_bounded) {
   const std::vector<float> a(4096, 1.0f);
   const Side csr = sparse<std::uint32_t>(Encoding::csr, a, {1, 4096});
-  How how{.codec = format::Codec::zstd};
+  How how{.codec = Codec::zstd};
   how.limits.max_allocation_bytes = csr.bytes.size() - 1;
   BOOST_CHECK_EXCEPTION(compare(dense(a, {1, 4096}), csr, how), FormatError,
                         has_code(ErrorCode::limit_exceeded));

@@ -8,6 +8,7 @@
 #include "boost_test.h"
 #include "growth_sample.h"
 #include "model/brain/stored_brain.h"
+#include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/killed_at.h"
@@ -172,13 +173,13 @@ BOOST_AUTO_TEST_CASE(a_region_without_connections_leaves_that_section_alone) {
   BrainState state = brain();
   state.regions.add("alone", cortex());
   const File file(state);
-  const std::uint64_t before = Reader::open(file.path).header().connectivity_offset;
+  const std::uint64_t before = EditableFile(read_file(file.path)).layout().connectivity_offset;
   grow_file(file.path, "alone", 2, {}, kSteady);
-  BOOST_TEST(Reader::open(file.path).header().connectivity_offset == before);
+  BOOST_TEST(EditableFile(read_file(file.path)).layout().connectivity_offset == before);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_compressed_is_compressed_again) {
-  for (const format::Codec codec : {format::Codec::zstd, format::Codec::lz4}) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
     BrainState state;
     BrainRegion& region = state.regions.add("r", {.n_neurons = 100});
     region.weights()["w"] = Tensor::zeros(DType::f32, {100, 500});
@@ -198,10 +199,10 @@ BOOST_AUTO_TEST_CASE(a_codec_that_is_named_takes_the_place_of_the_one_before) {
   BrainState state;
   state.regions.add("r", {.n_neurons = 100}).weights()["w"] = Tensor::zeros(DType::f32, {100, 500});
   SaveOptions options = steady_options();
-  options.compression.codec = format::Codec::zstd;
+  options.compression.codec = Codec::zstd;
   const File file(state, {.sparse = SparseStorage::dense}, options);
   AppendOptions raw = kSteady;
-  raw.compression.codec = format::Codec::store;
+  raw.compression.codec = Codec::store;
   grow_file(file.path, "r", 10, {.sparsity = 0}, raw);
   BOOST_TEST(Reader::open(file.path).region("r").at("w").is_raw());
 }

@@ -3,11 +3,12 @@
 #include <limits>
 
 #include "boost_test.h"
+#include "format/quantized.h"
+#include "format/tensor.h"
 #include "model/quantize/quantization_sample.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/format/quantized.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

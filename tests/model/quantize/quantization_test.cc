@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(lives_in_chunks_and_through_compact_and_append) {
   const Tensor tensor = tensor_of(DType::f32, {50'000}, numbers);
   write_layer(folder / "in", {{"w", tensor}});
   QuantizeFileOptions options = kQuiet;
-  options.save.compression.codec = format::Codec::zstd;
+  options.save.compression.codec = Codec::zstd;
   options.save.compression.chunk_bytes = 4096;
   options.save.sha256 = true;
   quantize_file(folder / "in", folder / "out", {.bits = 5}, options);

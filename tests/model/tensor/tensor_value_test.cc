@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(compressed_tensor_of_a_file_is_decompressed_within_the_limi
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.thalia";
   const std::vector<std::byte> zeros(100'000);
-  Writer writer(path, {.compression = {.codec = format::Codec::zstd}});
+  Writer writer(path, {.compression = {.codec = Codec::zstd}});
   const RegionId region = writer.add_region({.name = "r"});
   writer.add_tensor(region, {.name = "t", .dtype = DType::u8, .shape = {100'000}}, zeros);
   writer.commit();

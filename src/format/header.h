@@ -2,16 +2,13 @@
 // docs/format.md, "Header".
 #pragma once
 
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
+#include "thalia/options.h"
 
 namespace thalia::format {
 
 inline constexpr std::uint8_t kMagic[4] = {'T', 'H', 'A', 'L'};
-
-/// Persistent: values are part of the format.
-enum class ChecksumType : std::uint32_t { none = 0, sha256 = 1, crc32 = 2, block_tree = 3 };
-enum class LeafAlgorithm : std::uint8_t { xxh3_128 = 1, sha256 = 2 };
 
 /// Bits of Header::flags. Persistent.
 inline constexpr std::uint16_t kFlagCompressed = 1 << 0;

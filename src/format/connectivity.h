@@ -1,7 +1,7 @@
 // The connectivity section: which region projects to which. docs/format.md, "Connectivity".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::format {
 

@@ -2,7 +2,7 @@
 // "Dynamic state".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::format {
 

@@ -2,19 +2,12 @@
 // "Chunks".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
+#include "thalia/options.h"
 
 namespace thalia::format {
 
 /// Persistent: values are part of the format.
-enum class Codec : std::uint8_t {
-  store = 0,
-  zstd = 1,
-  lz4 = 2,
-  plane_entropy = 3,
-  packed_exponents = 4
-};
-inline constexpr std::uint8_t kCodecCount = 5;
 enum class Filter : std::uint8_t {
   none = 0,
   byte_planes_2 = 1,

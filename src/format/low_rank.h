@@ -1,7 +1,7 @@
 // What stands in front of the arrays of a low_rank_delta. docs/deltas.md, "low_rank_delta".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::format {
 

@@ -1,8 +1,8 @@
 // What the directory says of a quantized tensor. docs/format.md, "quantized".
 #pragma once
 
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::format {
 

@@ -2,9 +2,9 @@
 // the base. docs/deltas.md, "Delta files".
 #pragma once
 
+#include "format/little_endian.h"
+#include "format/tensor.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
-#include "thalia/format/tensor.h"
 
 namespace thalia::format {
 

@@ -1,8 +1,8 @@
 // The structures of a side file. docs/format.md, "Side files".
 #pragma once
 
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::format {
 

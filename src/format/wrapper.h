@@ -2,7 +2,7 @@
 // begins, inside a skippable frame. docs/format.md, "Wrappers".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
 
 namespace thalia::format {
 

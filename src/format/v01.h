@@ -1,8 +1,8 @@
 // Structures of the original program's files, version 0.1. docs/v01.md, "Version 0.1 files".
 #pragma once
 
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
-#include "thalia/format/little_endian.h"
 
 namespace thalia::format {
 

@@ -2,12 +2,10 @@
 // "Region".
 #pragma once
 
-#include "thalia/format/little_endian.h"
+#include "format/little_endian.h"
+#include "thalia/neuron_type.h"
 
 namespace thalia::format {
-
-/// Persistent. `none` marks a region that is no spiking population (a layer of a converted model).
-enum class NeuronType : std::uint32_t { lif = 0, conductance_lif = 1, none = 2 };
 
 /// One entry a region, in the order of the regions in the file.
 struct RegionIndexEntry {

@@ -2,9 +2,10 @@
 // "Payload headers" and "Directory".
 #pragma once
 
+#include "format/little_endian.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
-#include "thalia/format/little_endian.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia::format {
 
@@ -43,33 +44,6 @@ THALIA_FIELD(CsrHeader, n_rows, 0x04, 8);
 THALIA_FIELD(CsrHeader, n_cols, 0x0C, 8);
 THALIA_FIELD(CsrHeader, nnz, 0x14, 8);
 THALIA_FIELD(CsrHeader, checksum, 0x1C, 4);
-
-/// Persistent: values are part of the format.
-enum class Role : std::uint8_t {
-  weights = 0,
-  homeostatic = 1,
-  region_state = 2,
-  learning_state = 3,
-  oscillator = 4,
-  neuromodulator = 5,
-  optimizer = 6,
-  buffer = 7,
-  other = 8,
-};
-inline constexpr std::uint8_t kRoleCount = 9;
-
-/// Persistent: values are part of the format.
-enum class Encoding : std::uint8_t {
-  dense = 0,
-  csr = 1,
-  coo = 2,
-  quantized = 3,
-  same_as_base = 4,
-  xor_base = 5,
-  sparse_delta = 6,
-  low_rank_delta = 7,
-};
-inline constexpr std::uint8_t kEncodingCount = 8;
 
 /// Bits of TensorEntry::flags. wide_indices: the index arrays of csr and coo are u64, not u32.
 inline constexpr std::uint16_t kTensorWideIndices = 1 << 0;
