@@ -142,6 +142,11 @@ CALLS = (
         "resolve_threads() says how many threads there are",
     ),
     (
+        r"std::(?:call_once|once_flag)\b",
+        ("src/base/once.h",),
+        "base/once.h does work once, also where it throws",
+    ),
+    (
         r"\{:02x\}|0123456789abcdef",
         ("src/base/utf8.cc", "src/json/writer.cc"),
         "thalia/text.h writes hexadecimal digits",

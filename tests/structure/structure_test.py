@@ -140,6 +140,7 @@ class BrokenTrees(unittest.TestCase):
             ("::open(path, O_CREAT)", "src/io/atomic_file.cc"),
             ("std::ofstream out(path)", "src/io/atomic_file.cc"),
             ("std::thread::hardware_concurrency()", "src/base/parallel.cc"),
+            ("std::once_flag once;", "src/base/once.h"),
             ('fmt::format("{:02x}", byte)', "src/base/utf8.cc"),
             ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),

@@ -14,7 +14,7 @@ std::optional<std::uint32_t> OpenFile::find_connection(const container::ShortNam
   const auto compare = [](const auto& a, const auto& b) {
     return std::memcmp(std::data(a), std::data(b), sizeof(container::ShortName));
   };
-  std::call_once(connections_once_, [&] {
+  connections_once_.run([&] {
     std::vector<std::uint32_t> order(connection_count());
     std::iota(order.begin(), order.end(), 0u);
     for (const std::uint32_t i : order) connection_entry(i);  // which checks what is compared below

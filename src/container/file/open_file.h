@@ -6,13 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/once.h"
 #include "container/file/short_name.h"
 #include "container/file/verified_blocks.h"
 #include "format/chunk.h"
@@ -220,9 +220,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const format::DirectoryHeader* directory_ = nullptr;
   mutable std::optional<container::VerifiedBlocks> blocks_;
   // Files without a block tree: one bit a tensor, made on the first touch.
-  mutable std::once_flag tensors_once_;
+  mutable Once tensors_once_;
   mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
-  mutable std::once_flag connections_once_;
+  mutable Once connections_once_;
   mutable std::vector<std::uint32_t> connections_by_names_;
 };
 

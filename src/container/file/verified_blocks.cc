@@ -42,7 +42,7 @@ VerifiedBlocks::VerifiedBlocks(const io::FileBytes& mapping, const format::Heade
 }
 
 void VerifiedBlocks::ensure_leaves() {
-  std::call_once(leaves_once_, [&] {
+  leaves_once_.run([&] {
     mapping_.touch(header_.integrity_offset, header_.file_length - header_.integrity_offset);
     const Digest256 expected = integrity::closing_checksum(header_, leaves_);
     const ByteSpan stored = file_.subspan(header_.file_length - format::kChecksumLength);

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "base/once.h"
 #include "format/header.h"
 #include "io/file_bytes.h"
 #include "thalia/bytes.h"
@@ -54,7 +54,7 @@ class VerifiedBlocks {
   unsigned threads_;
   ByteSpan leaves_;
   std::uint64_t blocks_;
-  std::once_flag leaves_once_;
+  Once leaves_once_;
   struct Free {
     void operator()(void* memory) const noexcept;
   };

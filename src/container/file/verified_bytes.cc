@@ -99,9 +99,8 @@ ByteSpan OpenFile::chunk_bytes(const format::ChunkEntry& chunk,
 // what there is to check against.
 void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   if (entry.chunk_count != 0) return;  // each chunk is checked when it is decoded
-  std::call_once(tensors_once_, [&] {
-    tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count);
-  });
+  tensors_once_.run(
+      [&] { tensors_verified_ = std::make_unique<std::atomic<bool>[]>(directory_->tensor_count); });
   const auto* table = reinterpret_cast<const format::TensorEntry*>(
       bytes_.data() + header_.directory_offset + directory_->tensors_offset);
   std::atomic<bool>& done = tensors_verified_[static_cast<std::size_t>(&entry - table)];

@@ -45,7 +45,7 @@ void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
 
 void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
   const format::TensorEntry& entry = stored_.entry();
-  std::call_once(once_, [&] {
+  once_.run([&] {
     const std::uint64_t most =
         io::allocation_limit(stored_.file().options().limits, entry.stored_length);
     if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
@@ -57,7 +57,7 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
 }
 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {
-  std::call_once(once_, [&] {
+  once_.run([&] {
     const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
     io::check_allocation("payload", length, stored_.file().options().limits,
                          stored_.entry().stored_length);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/once.h"
 #include "codec/lossy/low_rank.h"
 #include "model/delta/stored_bytes.h"
 #include "thalia/tensor.h"
@@ -35,7 +35,7 @@ class ChainStage {
 
   StoredBytes stored_;
   Encoding encoding_;
-  mutable std::once_flag once_;
+  mutable Once once_;
   mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked
   mutable codec::LowRankFactors factors_;
 };

@@ -121,7 +121,7 @@ std::optional<FilePlace> ChainLink::find(const TensorKey& key) const {
     if (!number) return std::nullopt;
     return FilePlace{*region, *number};
   }
-  std::call_once(connections_once_, [&] {
+  connections_once_.run([&] {
     std::unordered_map<std::string, std::uint32_t> found;
     for (std::uint32_t i = 0; i < file.connection_count(); ++i) {
       const format::ConnectionEntry& entry = file.connection_entry(i);

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/once.h"
 #include "container/file/open_file.h"
 #include "thalia/delta.h"
 
@@ -41,7 +41,7 @@ class ChainLink {
 
  private:
   std::shared_ptr<const detail::OpenFile> file_;
-  mutable std::once_flag connections_once_;
+  mutable Once connections_once_;
   mutable std::unordered_map<std::string, std::uint32_t> connections_;
 };
 

@@ -14,7 +14,7 @@ RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)
       size_(*format::shape_of(stored_.entry()).element_count() * width_) {}
 
 const container::QuantizedArrays& RestoredBytes::arrays() const {
-  std::call_once(once_, [&] {
+  once_.run([&] {
     const detail::OpenFile& file = stored_.file();
     const format::TensorEntry& entry = stored_.entry();
     if (const auto most = file.options().limits.max_allocation_bytes; stored_.size() > most)

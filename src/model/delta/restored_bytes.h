@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/once.h"
 #include "container/read/quantized_arrays.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/stored_bytes.h"
@@ -29,7 +29,7 @@ class RestoredBytes final : public ByteSource {
   StoredBytes stored_;
   std::uint64_t width_;
   std::uint64_t size_;
-  mutable std::once_flag once_;
+  mutable Once once_;
   mutable std::vector<std::byte> decoded_;
   mutable std::optional<container::QuantizedArrays> arrays_;
 };

@@ -130,7 +130,7 @@ void ValueComparison::load_sparse() {
 }
 
 void ValueComparison::compare(std::uint64_t piece) {
-  if (kind_ != Kind::dense) std::call_once(loaded_, [this] { load_sparse(); });
+  if (kind_ != Kind::dense) loaded_.run([this] { load_sparse(); });
   const DType a = before_.dtype();
   const DType b = after_.dtype();
   if (is_complex(a) || is_complex(b)) {

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/once.h"
 #include "model/diff/tally.h"
 #include "thalia/diff.h"
 
@@ -52,7 +52,7 @@ class ValueComparison {
   std::uint64_t pieces_ = 0;
   std::uint64_t piece_bytes_ = 0;
   std::vector<DifferenceTally> tallies_;  ///< one a piece
-  std::once_flag loaded_;
+  Once loaded_;
   std::unique_ptr<Sparse> sparse_;
   std::atomic<std::uint64_t> left_ = 0;
 };
