@@ -1,3 +1,7 @@
+// Chooses on a sample, so that a choice costs a few per cent of the encoding and not a second
+// encoding. The sample and every comparison depend on the arguments alone: no clock, no random
+// numbers. So equal chunks are stored as equal bytes on every machine and by any number of threads.
+// A wrong guess costs space, never data: encode_chunk() compares the real sizes afterwards.
 #include "codec/chunk/choice.h"
 
 #include <array>
@@ -16,17 +20,21 @@ namespace {
 
 using format::Filter;
 
-// Of a chunk: a thirtieth where it has 1 MiB. Stretches are whole elements.
+// Four stretches of 8 KiB: a thirtieth of a chunk of 1 MiB, spread over all of it. 8 KiB are enough
+// for the codecs to find their matches, and a multiple of every element size.
 constexpr std::size_t kPieces = 4;
 constexpr std::size_t kPieceBytes = 8 << 10;
 constexpr std::size_t kSample = kPieces * kPieceBytes;
-// Stretches of a shorter look, and how many times smaller what repeats becomes.
+// A shorter look, of four stretches of 1 KiB: what LZ4 makes at least two times smaller repeats.
 constexpr std::size_t kGlance = 1 << 10;
 constexpr std::size_t kRepeats = 2;
-// Filters compare at the fastest level as they do at others.
+// Filters rank the same at the fastest level as at higher ones. It is also the level at which zstd
+// stands in for a codec of floats.
 constexpr int kProbeLevel = 1;
 
-// Evenly from the chunk, the first piece from its beginning and the last near its end.
+// Stretches at equal distances, the first at the chunk's beginning and the last near its end: a
+// chunk may span several tensors. The distance is a multiple of 8, so that each stretch begins with
+// a whole element. A chunk that is no longer than the sample is taken whole, and not copied.
 ByteSpan sample(ByteSpan raw, std::size_t piece_bytes, MutableByteSpan out) {
   if (raw.size() <= kPieces * piece_bytes) return raw;
   const std::size_t step = (raw.size() - piece_bytes) / (kPieces - 1) / 8 * 8;
@@ -55,7 +63,9 @@ FilterTrial smallest_filter(Codec codec, ElementLayout layout, ByteSpan raw) {
   FilterTrial best{.filter = filters.front(), .size = encoded_size(codec, bytes)};
   for (const Filter filter : filters.subspan(1)) {
     apply_filter(filter, bytes, filtered);
-    // Planes of a whole chunk are longer than a codec's blocks, so each gets tables of its own.
+    // A plane of the whole chunk is longer than a codec's block, so each plane gets tables of its
+    // own. In the sample all planes would share one table and look worse than they are; each is
+    // therefore encoded alone. A chunk that is its own sample is encoded just as it will be.
     const std::size_t planes = bytes.size() < raw.size() ? layout.element_bytes : 1;
     std::size_t size = 0;
     for (std::size_t i = 0; i < planes; ++i)
@@ -78,7 +88,8 @@ std::size_t entropy_coded_size(ElementLayout layout, ByteSpan raw) {
   return coded.size();
 }
 
-// A glance at a few KiB: codes for single bytes make nothing of what repeats, or is zero.
+// Codes for single bytes gain nothing from what repeats, such as runs of zeros or equal rows; zstd
+// does. LZ4 at its fastest is the cheapest way to see repetition.
 bool repeats(ByteSpan raw) {
   std::array<std::byte, kPieces * kGlance> bytes;
   const ByteSpan seen = sample(raw, kGlance, bytes);
@@ -90,8 +101,9 @@ ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw
   const bool codable = layout.content == Content::floats || layout.content == Content::integers;
   if (!codable || repeats(raw))
     return {Codec::zstd, filter_for(Codec::zstd, layout, raw), kProbeLevel};
-  // Numbers that ascend, as ids and offsets do, are little more than their differences. They are
-  // too rarely the bulk of a checkpoint for the trial to be felt.
+  // Ascending numbers, such as ids and offsets, are little more than their differences, which only
+  // the filters of zstd take. The trial is expensive, but such tensors are rarely the bulk of a
+  // checkpoint.
   if (layout.content == Content::integers && layout.element_bytes >= 4) {
     const FilterTrial trial = smallest_filter(Codec::zstd, layout, raw);
     if (trial.size < entropy_coded_size(layout, raw))

@@ -1,4 +1,4 @@
-// How a chunk is stored when a codec is asked for: found on a sample of it. docs/design.md,
+// How a chunk is stored when a codec is asked for, found on a sample of it. docs/design.md,
 // "Compress where it pays".
 #pragma once
 
@@ -14,9 +14,10 @@ struct ChunkChoice {
   int level = 0;
 };
 
-/// What promises the smallest chunk of what `wanted` allows: zstd and lz4 with the filter that fits
-/// best; the codecs of floats for what they are made for, and zstd at its fastest for the rest.
-/// Equal arguments give equal answers. `level` is one of the codec's, not 0 where it has some.
+/// The coding that promises the smallest chunk within what `wanted` allows. For zstd and lz4 that
+/// is the filter that fits best. The codecs of floats code what they are made for, and leave the
+/// rest to zstd at its fastest. Equal arguments give equal answers. `level` is one of the codec's,
+/// not 0 where it has levels.
 ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw);
 
 }  // namespace thalia::codec

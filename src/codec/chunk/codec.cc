@@ -1,3 +1,8 @@
+// The only way from a chunk's bytes to its stored form and back: choice, filter, codec. A chunk is
+// complete in itself, so any number of threads may encode and decode at once; what they reuse is
+// thread_local.
+// Decoding trusts nothing. The caller checks the CRC-32 of the stored bytes, but whoever writes a
+// hostile file can compute that too: a decoder must refuse what is wrong, and stay within `raw`.
 #include "codec/chunk/codec.h"
 
 #include <algorithm>
@@ -43,6 +48,7 @@ void decode_bytes(Codec codec, ByteSpan stored, MutableByteSpan raw) {
   fail_codec(codec);
 }
 
+// Codec store is not handled here: `out` stays as it is, and encode_chunk() stores the raw bytes.
 void encode_choice(const ChunkChoice& choice, ElementLayout layout, ByteSpan raw,
                    std::vector<std::byte>& out) {
   thread_local Scratch scratch;
@@ -85,6 +91,8 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
   }
   const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
   encode_choice(choice, layout, raw, out);
+  // A chunk must save at least its own entry in the directory, so that compression makes no file
+  // larger. The choice was made on a sample; this compares the real sizes.
   if (choice.codec != Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
     return {choice.codec, choice.filter};
   out.assign(raw.begin(), raw.end());
@@ -95,10 +103,12 @@ void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableBy
   check_filter(filter);
   try {
     if (filter == format::Filter::none) return decode_bytes(codec, stored, raw);
+    // A filter is undone out of place, so the codec decodes to scratch memory first.
     thread_local Scratch scratch;
     const Scratch::Lease filtered = scratch.take(raw.size());
     decode_bytes(codec, stored, filtered.bytes());
     undo_filter(filter, filtered.bytes(), raw);
+    // Codecs know only their own stream; the section of the file is added here.
   } catch (Error& error) {
     error.add_section("payload");
     throw;

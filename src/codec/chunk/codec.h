@@ -32,7 +32,7 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
 /// filter this version lacks.
 void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
 
-/// 1..22, 1..12; {0, 0} for codecs without levels.
+/// The levels of a codec: 1 to 22 for zstd, 1 to 12 for lz4; all 0 for a codec without levels.
 struct LevelRange {
   int lowest;
   int highest;

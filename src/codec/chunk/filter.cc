@@ -1,3 +1,7 @@
+// Translates the filter of a chunk's entry into a word width and whether differences are taken; the
+// work itself is in codec/planes/split.h. A filter never changes the length, and undoing it is
+// defined for any bytes. So a filter cannot fail on a hostile chunk: only its number can be
+// unknown.
 #include "codec/chunk/filter.h"
 
 #include <algorithm>
@@ -46,7 +50,8 @@ std::span<const Filter> filters_for(ElementLayout layout) noexcept {
   static constexpr std::array k2{Filter::none, Filter::byte_planes_2};
   static constexpr std::array k4{Filter::none, Filter::byte_planes_4, Filter::difference_planes_4};
   static constexpr std::array k8{Filter::none, Filter::byte_planes_8, Filter::difference_planes_8};
-  // Neighbouring floats differ by nothing that helps.
+  // Differences stand last, so that they can be left off for floats: the bits of neighbouring
+  // floats differ as much as the floats themselves.
   const std::size_t count = layout.content == Content::floats ? 2 : 3;
   if (layout.content == Content::bytes) return kNone;
   if (layout.element_bytes == 2) return k2;

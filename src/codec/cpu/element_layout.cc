@@ -1,3 +1,4 @@
+// Every dtype is named, with no default: a new one must be sorted in here, or the compiler warns.
 #include "codec/cpu/element_layout.h"
 
 namespace thalia::codec {
@@ -32,6 +33,9 @@ ElementLayout element_layout(DType dtype) noexcept {
     case DType::i64:
     case DType::u64:
       return {Content::integers, 8};
+    // Booleans and the scales of e8m0 are bytes that repeat, and gain from no filter. The others
+    // are smaller than a byte or cross bytes, so their elements are not words that a filter could
+    // cut.
     case DType::boolean:
     case DType::f8_e8m0:
     case DType::f6_e2m3:

@@ -1,3 +1,5 @@
+// Asked once per process and never changed afterwards: every thread picks the same kernels. On
+// other processors than x86-64 all answers are no, and the portable kernels run.
 #include "codec/cpu/processor.h"
 
 #ifdef __x86_64__
@@ -31,6 +33,7 @@ const Processor& processor() noexcept {
   return here;
 }
 
+// The AVX-512 kernels may use AVX2 as well, so neither counts without it.
 bool has_vector_set(VectorSet set) noexcept {
   if (set == VectorSet::portable) return true;
   const Processor& here = processor();

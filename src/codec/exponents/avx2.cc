@@ -1,4 +1,7 @@
-// 32 bytes at a time with AVX2: each symbol of the code is compared with all of them.
+// The kernels of packed_exponents with AVX2, 32 bytes at a time. AVX2 has no table of 256 bytes to
+// look codes up in, so each symbol of the code, 15 at most, is compared with all bytes at once. Two
+// halves of 32 bytes make a group; their planes are the lower and upper 4 bytes of the group's
+// words.
 #ifdef __x86_64__
 #include <bit>
 #include <cstring>
@@ -21,7 +24,8 @@ THALIA_AVX2 inline __m256i all(unsigned value) noexcept {
   return _mm256_set1_epi8(static_cast<char>(value));
 }
 
-// Bit j of 32 bytes.
+// Bit j of each of 32 bytes. A shift left within words of 16 bits moves bit j to the highest bit of
+// each byte, which is all that movemask looks at; what crosses from byte to byte is below it.
 THALIA_AVX2 inline std::uint32_t bit_plane(__m256i bytes, unsigned j) noexcept {
   const __m256i shifted = _mm256_sll_epi16(bytes, _mm_cvtsi32_si128(static_cast<int>(7 - j)));
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(shifted));
@@ -30,7 +34,8 @@ THALIA_AVX2 inline void store_plane(std::byte* at, std::uint32_t plane) noexcept
   std::memcpy(at, &plane, sizeof(plane));
 }
 
-// Bit j of 32 bytes, each a bit of what stands there.
+// The inverse of bit_plane(): byte i becomes 1 << j where bit i of the plane is set, else 0. The
+// shuffle gives each byte the byte of the plane that has its bit, and the mask selects the bit.
 THALIA_AVX2 inline __m256i spread_plane(const std::byte* at, unsigned j) noexcept {
   std::uint32_t plane;
   std::memcpy(&plane, at, sizeof(plane));
@@ -42,8 +47,10 @@ THALIA_AVX2 inline __m256i spread_plane(const std::byte* at, unsigned j) noexcep
   return _mm256_and_si256(_mm256_cmpeq_epi8(bits, bit_of), all(1u << j));
 }
 
-// Seldom are there more than three: so many are written without asking how many there are, which
-// could not be predicted. Those too many give way to the next group's.
+// A group seldom has more than three escapes. Three are therefore always written, without a branch
+// on their number that would be mispredicted. Those that were too many are overwritten by the next
+// group's; behind the last group they fall into kEscapeSlack. The bit that is set in `escaped`
+// keeps countr_zero() below 64 where no escape is left.
 THALIA_AVX2 inline std::byte* write_escapes(std::uint64_t escaped, const std::byte* bytes,
                                             std::byte symbol_mask, std::byte* escapes) noexcept {
   const int count = std::popcount(escaped);
@@ -68,6 +75,7 @@ THALIA_AVX2 std::byte* pack(const ExponentLookup& lookup, const std::byte* bytes
     std::uint64_t escaped = 0;
     for (std::size_t half = 0; half < 2; ++half) {
       const __m256i in = _mm256_and_si256(load_half(bytes + half * kHalf), all(code.symbol_mask()));
+      // Starts as the escape; the exclusive or turns that into i where symbol i is found.
       __m256i found = all(kEscape);
       for (unsigned i = 0; i < kEscape; ++i) {
         const __m256i is_here = _mm256_cmpeq_epi8(in, symbols[i]);
@@ -77,6 +85,7 @@ THALIA_AVX2 std::byte* pack(const ExponentLookup& lookup, const std::byte* bytes
       for (unsigned j = 0; j < kBits; ++j) {
         const std::uint32_t plane = bit_plane(found, j);
         store_plane(codes + 8 * j + 4 * half, plane);
+        // The escape has all bits set, and no other code has.
         escaped_here &= plane;
       }
       escaped |= std::uint64_t{escaped_here} << (half * kHalf);
@@ -88,6 +97,7 @@ THALIA_AVX2 std::byte* pack(const ExponentLookup& lookup, const std::byte* bytes
 
 THALIA_AVX2 std::byte* pack_any(const ExponentLookup& lookup, const std::byte* bytes,
                                 std::size_t groups, std::byte* codes, std::byte* escapes) noexcept {
+  // The number of bits is a template parameter, so that the inner loops unroll.
   constexpr decltype(ExponentKernels::pack) kPacks[] = {pack<1>, pack<2>, pack<3>, pack<4>};
   return kPacks[lookup.code.code_bits - 1](lookup, bytes, groups, codes, escapes);
 }
@@ -107,6 +117,8 @@ THALIA_AVX2 const std::byte* unpack(const ExponentCode& code, const std::byte* c
       store_half(bytes, _mm256_shuffle_epi8(symbols, found));
       auto escaped =
           static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, escape)));
+      // The number of escapes in a header and of codes that ask for one may differ in a hostile
+      // file.
       if (std::popcount(escaped) > end - escapes) return nullptr;
       for (; escaped != 0; escaped &= escaped - 1) bytes[std::countr_zero(escaped)] = *escapes++;
     }

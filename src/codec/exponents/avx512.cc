@@ -1,4 +1,6 @@
-// 64 bytes at a time with AVX-512 VBMI and VBMI2: masks are bit planes.
+// The kernels of packed_exponents with AVX-512 VBMI and VBMI2, a group of 64 bytes at a time. A
+// mask register has one bit for each byte of a vector, which is just what a bit plane is: planes
+// are stored and loaded as masks. Compress and expand move the escapes.
 #ifdef __x86_64__
 #include <cstring>
 
@@ -31,6 +33,8 @@ THALIA_AVX512 std::byte* pack(const ExponentLookup& lookup, const std::byte* byt
   const __m512i symbol_mask = _mm512_set1_epi8(static_cast<char>(lookup.code.symbol_mask()));
   for (; groups > 0; --groups, bytes += kGroup, codes += 8 * kBits) {
     const __m512i in = _mm512_loadu_si512(bytes);
+    // A look-up among 256 entries: each permutation looks among 128, and the highest bit of the
+    // byte says which of the two holds.
     const __m512i low = _mm512_permutex2var_epi8(quarter0, in, quarter1);
     const __m512i high = _mm512_permutex2var_epi8(quarter2, in, quarter3);
     const __m512i code = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(in), high);
@@ -40,6 +44,8 @@ THALIA_AVX512 std::byte* pack(const ExponentLookup& lookup, const std::byte* byt
       store_mask(codes + 8 * j, plane);
       escaped &= plane;
     }
+    // 64 bytes are always stored, at most all of them escapes; what is too much is overwritten by
+    // the next group or falls into kEscapeSlack.
     const __m512i symbols = _mm512_and_si512(in, symbol_mask);
     _mm512_storeu_si512(escapes, _mm512_maskz_compress_epi8(escaped, symbols));
     escapes += _mm_popcnt_u64(escaped);
@@ -71,7 +77,8 @@ THALIA_AVX512 const std::byte* unpack(const ExponentCode& code, const std::byte*
     const auto count = static_cast<std::size_t>(_mm_popcnt_u64(escaped));
     const auto left = static_cast<std::size_t>(end - escapes);
     if (count > left) return nullptr;
-    // No fault and no read of what is masked out.
+    // Fewer than 64 bytes may be left before the end of the stream. Masked bytes are not read, and
+    // cause no fault where they lie outside of mapped memory.
     const __mmask64 readable = left >= kGroup ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
     const __m512i next = _mm512_maskz_loadu_epi8(readable, escapes);
     const __m512i coded = _mm512_shuffle_epi8(symbols, found);

@@ -1,3 +1,5 @@
+// Chooses symbols and code width from counts. Ties go to the smaller byte and the narrower code, so
+// that the answer is the same with every standard library and on every machine.
 #include "codec/exponents/code.h"
 
 #include <algorithm>
@@ -19,6 +21,7 @@ ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits
   const std::uint64_t total = sum_of(counts);
   std::uint64_t escapes = total, fewest = UINT64_MAX;
   unsigned best = 1, coded = 0;
+  // Wider codes cost every byte a bit and save escapes; `escapes` falls as more symbols get a code.
   for (code.code_bits = 1; code.code_bits <= ExponentCode::kMaxCodeBits; ++code.code_bits) {
     while (coded < code.escape()) escapes -= of_symbol[order[coded++]];
     const std::uint64_t bits = code.bits(total, escapes);

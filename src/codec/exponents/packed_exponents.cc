@@ -1,3 +1,10 @@
+// The stream of packed_exponents, written and read in one pass over the words. docs/format.md,
+// "packed_exponents". The lengths of all parts but the escapes follow from the header and the raw
+// length, so encoding writes every part to its final place, and decoding checks the length of the
+// whole before it begins.
+// Each step takes a block of words: the planes below the highest go straight between words and
+// stream, and only the highest bytes pass through a small buffer. Blocks and groups are whole, so
+// the vector kernels never see a partial group; the last one is filled up.
 #include "codec/exponents/packed_exponents.h"
 
 #include <algorithm>
@@ -15,9 +22,11 @@ namespace {
 using format::PackedExponentsHeader;
 
 constexpr std::string_view kName = "packed_exponents";
-// Words whose highest bytes stay in the first cache between two passes.
+// Words of a block, so many that their highest bytes stay in the first cache between splitting and
+// packing. A multiple of kGroup, so that only the last group of a chunk can be incomplete.
 constexpr std::size_t kBlock = 4096;
-// Groups that the code is chosen from, of everywhere in the chunk: a 32nd of them within bounds.
+// The code is chosen from a 32nd of the groups, at least 32 and at most 128 of them, from all over
+// the chunk: the shares of the exponents need no more, and a chunk may span several tensors.
 constexpr std::size_t kFewestSampled = 32, kMostSampled = 128;
 
 [[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
@@ -38,6 +47,8 @@ struct Parts {
   std::uint64_t codes, low, planes, tail, escapes;
 };
 
+// How often each highest byte occurs in the sample. The kernels split words into all their planes;
+// only the highest one is counted.
 ByteCounts sampled_counts(const PlaneKernels::Pair& kernels, std::size_t width, ByteSpan raw) {
   ByteCounts counts{};
   const std::size_t count = raw.size() / width;
@@ -56,7 +67,8 @@ ByteCounts sampled_counts(const PlaneKernels::Pair& kernels, std::size_t width, 
   return counts;
 }
 
-// Whether the code promises less than the raw bytes, by what was sampled.
+// Whether the code takes fewer bits than the bytes themselves, by the sample. It spares noise a
+// full encoding that would be thrown away.
 bool is_promising(const ExponentCode& code, const ByteCounts& counts) {
   const std::uint64_t total = sum_of(counts);
   std::uint64_t coded = 0;
@@ -68,8 +80,8 @@ bool is_promising(const ExponentCode& code, const ByteCounts& counts) {
   return code.bits(total, total - coded) < total * 8;
 }
 
-// The stream in `out`, which is at least as long as `raw` and a block and the slack more. Returns
-// its length, or 0 where it is not shorter than `raw`.
+// Writes the stream to `out`, which must have room for raw.size() bytes, a block and the slack.
+// Returns the stream's length, or 0 as soon as it is sure not to be shorter than `raw`.
 std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, std::byte* out,
                    const PlaneKernels::Pair& kernels, const ExponentKernels& exponents) {
   const Parts parts(code, width, raw.size());
@@ -86,9 +98,11 @@ std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, st
     const std::size_t groups = (n + kGroup - 1) / kGroup;
     planes[width - 1] = highest;
     kernels.split(raw.data() + i * width, n, planes);
-    // Of code 0, and without low bits.
+    // Fills up the last group with the symbol of code 0, whose low bits are zero: so the bits that
+    // stand for no word are zero, as the format asks, and none of them is an escape.
     std::fill(highest + n, highest + groups * kGroup, std::byte{code.symbols[0]});
     escapes = exponents.pack(lookup, highest, groups, codes, escapes);
+    // Checked for each block, as the room behind the escapes is one block and the slack.
     if (static_cast<std::size_t>(escapes - out) >= raw.size()) return 0;
     if (code.low_bits() != 0) exponents.pack_low(code.low_bits(), highest, groups, low);
     codes += groups * 8 * code.code_bits;
@@ -114,7 +128,9 @@ struct Stream {
   Parts parts;
 };
 
-// Checks all that can be checked before decoding.
+// Checks everything that can be checked before a byte is decoded. The sum of the lengths cannot
+// wrap: the raw length is that of memory, and the parts are small multiples of it. Unused entries
+// of the symbols are zero and pass the check.
 Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   PackedExponentsHeader header;
   if (stored.size() < sizeof(header))
@@ -142,7 +158,8 @@ Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   return {width, code, parts};
 }
 
-// Bits of the last group that stand for no word.
+// The bits of the last group that stand for no word must be zero, so that a file has no place where
+// bytes could be hidden, or change without notice.
 void check_padding(const Stream& stream, ByteSpan stored) {
   const std::size_t used = stream.parts.count % kGroup;
   if (used == 0) return;
@@ -159,6 +176,8 @@ void check_padding(const Stream& stream, ByteSpan stored) {
 
 }  // namespace
 
+// A symbol is the highest bits of a byte, so all bytes with it follow each other: the low bits make
+// no difference to the code.
 ExponentLookup::ExponentLookup(const ExponentCode& chosen) : code(chosen) {
   std::memset(code_of, static_cast<int>(code.escape()), sizeof(code_of));
   for (unsigned i = 0; i < code.escape(); ++i)
@@ -188,7 +207,8 @@ bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std
     const unsigned symbol_bits = std::min<unsigned>(layout.exponent_bits, 8);
     const ExponentCode code = choose_exponent_code(counts, symbol_bits);
     if (is_promising(code, counts)) {
-      // What was there stays, so that a vector that is used again is not filled with zeros again.
+      // `out` only grows: a vector that is used again is not filled with zeros again. The last
+      // resize cuts it to the stream.
       const std::size_t room = raw.size() + kBlock + kEscapeSlack;
       if (out.size() < room) out.resize(room);
       length = encode(code, width, raw, out.data(), kernels, exponent_kernels(set));
@@ -228,6 +248,7 @@ void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set
     low += groups * 8 * code.low_bits();
     for (std::size_t k = 0; k + 1 < width; ++k) planes[k] += n;
   }
+  // Fewer codes asked for an escape than there are.
   if (escapes != end) {
     fail("escapes", stored.size() - parts.escapes,
          fmt::format("{}, as many as codes", escapes - stored.data() - parts.escapes));

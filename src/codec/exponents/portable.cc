@@ -1,4 +1,5 @@
-// Eight bytes at a time, in integers: products move a bit of each byte into one byte.
+// The kernels of packed_exponents in plain integers, 8 bytes at a time: for processors without
+// AVX2, and what the tests compare the others with.
 #include "codec/exponents/kernels.h"
 #include "format/little_endian.h"
 
@@ -19,7 +20,8 @@ void store(std::byte* at, std::uint64_t value) noexcept {
   std::memcpy(at, &word, sizeof(word));
 }
 
-// Bit j of each of 64 bytes.
+// Bit j of each of 64 bytes. The product adds up copies of eight single bits at distances of 7, so
+// that the bit of byte i arrives at bit 56 + i; no two copies meet, so nothing is carried.
 std::uint64_t bit_plane(const std::byte* bytes, unsigned j) noexcept {
   std::uint64_t plane = 0;
   for (unsigned i = 0; i < kGroup; i += 8)
@@ -27,7 +29,9 @@ std::uint64_t bit_plane(const std::byte* bytes, unsigned j) noexcept {
   return plane;
 }
 
-// Adds bit i of the plane to byte i as its bit j.
+// Sets bit j of byte i where bit i of the plane is set. The plane's byte is copied to all eight
+// bytes, and each keeps its own bit, wherever that is. Adding 0x7f moves any such bit to the byte's
+// highest, without a carry to the next.
 void add_plane(std::uint64_t plane, unsigned j, std::byte* bytes) noexcept {
   for (unsigned i = 0; i < kGroup; i += 8) {
     const std::uint64_t selected = (plane >> i & 0xff) * kOnes & 0x8040201008040201;
