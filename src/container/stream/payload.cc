@@ -1,3 +1,8 @@
+// A tensor's bytes arrive in units, in any order and from several workers. Each byte of `out_` is
+// written by the one worker that brings it, so the copies need no lock. mutex_ guards what parts
+// have in common: chunks that lie in several pieces, CRCs of the pieces, doubt and error. The
+// atomic count of units orders all of it: the worker that brings it to zero sees what the others
+// wrote, and checks the whole.
 #include "container/stream/payload.h"
 
 #include <algorithm>
@@ -21,6 +26,7 @@ StreamPayload::StreamPayload(const StreamPlan& plan, const StreamTensor& tensor,
       memory_(std::move(memory)),
       units_left_(tensor.units) {}
 
+// Compressed chunks have no place: their stored bytes go through a buffer.
 MutableByteSpan StreamPayload::place_of(std::uint64_t begin, std::uint64_t end) const {
   if (!chunks_.empty() || begin < tensor_.offset || end > tensor_.end()) return {};
   return out_.subspan(begin - tensor_.offset, end - begin);
@@ -30,20 +36,26 @@ void StreamPayload::accept(std::uint64_t offset, ByteSpan piece) {
   const std::uint64_t begin = std::max(offset, tensor_.offset);
   const std::uint64_t end = std::min(offset + piece.size(), tensor_.end());
   if (begin >= end) return;
+  // The rest of the piece belongs to neighbours, or lies in a gap.
   const ByteSpan own = piece.subspan(begin - offset, end - begin);
   chunks_.empty() ? accept_raw(begin, own) : accept_chunks(begin, own);
 }
 
 void StreamPayload::accept_raw(std::uint64_t offset, ByteSpan piece) {
   if (verifies_) {
+    // Outside the lock; check_crc() joins the pieces' CRCs in the order of the file.
     const std::uint32_t crc = integrity::crc32(piece);
     const std::lock_guard lock(mutex_);
     crcs_.push_back({offset, piece.size(), crc});
   }
   std::byte* const place = out_.data() + (offset - tensor_.offset);
+  // Equal: the bytes were read to place_of().
   if (place != piece.data()) std::memcpy(place, piece.data(), piece.size());
 }
 
+// Chunks lie one behind the other without gaps; the plan has checked their entries. So the first
+// chunk that ends behind `offset` holds it, and the following ones hold the rest. A chunk that is
+// whole in the piece is decoded where it lies. The parts of any other are gathered first.
 void StreamPayload::accept_chunks(std::uint64_t offset, ByteSpan piece) {
   const auto ends_by = [](const format::ChunkEntry& chunk, std::uint64_t at) {
     return chunk.offset + chunk.stored_length <= at;
@@ -66,6 +78,7 @@ void StreamPayload::accept_chunks(std::uint64_t offset, ByteSpan piece) {
       std::memcpy(split.stored.data() + (offset - chunk.offset), part.data(), part.size());
       split.missing -= part.size();
       if (split.missing == 0) {
+        // Decoding takes long; other workers may gather meanwhile.
         const auto whole = split_.extract(entry);
         lock.unlock();
         decode(i, whole.mapped().stored);
@@ -97,7 +110,9 @@ std::optional<std::uint64_t> StreamPayload::doubted_block() const {
 }
 
 bool StreamPayload::has_digests() const {
+  // decode_stored() has checked the CRC-32 of each chunk, or has failed.
   if (!chunks_.empty()) return true;
+  // One thread: this runs in a worker, and the others have work.
   const integrity::ContentDigest digest = integrity::content_digest(out_, 1);
   return digest.crc32 == tensor_.crc32 && digest.hash == tensor_.content_hash;
 }

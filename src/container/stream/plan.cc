@@ -1,3 +1,9 @@
+// The whole plan is made before the first read, on the caller's thread, from the file's tables.
+// Everything that workers need of the tables is copied into the plan: a file that shrinks later
+// then makes reads fail, and raises no signal. Units begin and end on whole blocks of the tree (or
+// on what direct reads need), hold at most kStreamExtent unless one block is larger, and no block
+// is in two units of one range. Each tensor counts the units with bytes of it, and is complete when
+// they are. docs/design.md, "Streaming".
 #include "container/stream/plan.h"
 
 #include <algorithm>
@@ -12,9 +18,10 @@
 namespace thalia::container {
 namespace {
 
-// Gaps of this size are read through: a disk that has to start anew loses as much time.
+// Gaps up to this size are read through: starting a new read costs a disk as much time.
 constexpr std::uint64_t kGap = 256 << 10;
-// Tensors asked for within this many bytes of each other are read in the file's order.
+// Tensors that are asked for within so many bytes of each other are read in the file's order. This
+// is also how much a tensor may wait for others that were asked for later.
 constexpr std::uint64_t kWindow = 32 << 20;
 
 class Planner {
@@ -27,6 +34,7 @@ class Planner {
     const std::uint64_t block = plan_.verifies_blocks ? 1ull << header.integrity_block_log2 : 0;
     grain_ = std::max<std::uint64_t>(block, io::kDirectAlignment);
     step_ = std::max(block, kStreamExtent);
+    // Blocks of the tree end where the integrity table begins; nothing is read behind them.
     limit_ = plan_.verifies_blocks ? header.integrity_offset : header.file_length;
   }
 
@@ -46,6 +54,8 @@ class Planner {
       if (!is_plain(view.encoding())) fail_unresolved(view.encoding());
       // What stands in the file for no bytes is not read.
       const bool empty = view.logical_bytes() == 0;
+      // One copy of a region's name for a run of its tensors, and one string for all tensors'
+      // names: a plan may have a million of them.
       if (plan_.regions.empty() || plan_.regions.back() != region)
         plan_.regions.emplace_back(region);
       plan_.tensors.push_back({.view = view,
@@ -62,12 +72,15 @@ class Planner {
                                .name_length = view.name().size()});
       plan_.names += view.name();
       if (empty || view.is_raw()) return;
+      // The copies are used unchecked from here on.
       ChunkReader(file_, *source.entry).check_entries();
       for (std::uint32_t i = 0; i < view.chunk_count(); ++i)
         plan_.chunks.push_back(file_.chunk_entry(source.entry->first_chunk + i));
     });
   }
 
+  // Empty tensors first, since they are in no unit. as_asked sorts within windows; the other orders
+  // read the file from its begin to its end.
   void sort() {
     auto& tensors = plan_.tensors;
     const auto by_offset = [](const StreamTensor& a, const StreamTensor& b) {
@@ -87,7 +100,8 @@ class Planner {
     }
   }
 
-  // Neighbours become one range; where the file's order ends or a gap is too wide, the next begins.
+  // Neighbours become one range. A range ends where the next tensor does not follow in the file,
+  // because the order that was asked for goes back, or where a gap is too wide to read through.
   void plan_units() {
     const auto& tensors = plan_.tensors;
     std::size_t first = 0;
@@ -112,6 +126,8 @@ class Planner {
     return {begin, end - begin};
   }
 
+  // Cuts a range at multiples of step_ in the file, not of the range's begin: so no unit splits a
+  // block. Units in which no tensor has bytes, in a gap, are left out.
   void cut(std::uint64_t begin, std::uint64_t end, std::size_t first, std::size_t last) {
     std::size_t at = first;
     std::size_t behind = first;

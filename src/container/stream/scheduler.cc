@@ -1,3 +1,11 @@
+// The one lock of a stream. Three parties meet here: one feeder thread admits tensors and pushes
+// units, workers take and read them, and the caller takes complete tensors. All state is guarded by
+// mutex_; every wait is on a condition variable of its own party, so nobody wakes the wrong one.
+//
+// Invariant: an admitted byte is counted in ahead_bytes_ until its tensor is handed out, then in
+// held_bytes_ until the caller drops it. Their sum stays within memory_bytes_, with two exceptions
+// without which a stream would wait forever: see admit(). ended_ is never taken back; once it is
+// set, every wait returns.
 #include "container/stream/scheduler.h"
 
 #include <utility>
@@ -15,9 +23,11 @@ StreamScheduler::StreamScheduler(std::uint64_t memory_bytes, std::size_t ahead,
 bool StreamScheduler::admit(std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
   feeder_.wait(lock, [&] {
-    // A caller who waits cannot release what he holds; and where he waits for what no unit under
-    // way brings, more memory is the only way on.
+    // A caller that waits in next() cannot release what it holds, so that does not count. If it
+    // waits and no pushed unit is left that could complete its tensor, the next unit has to be
+    // read, whatever memory its tensors take.
     const std::uint64_t used = ahead_bytes_ + (waiting_ ? 0 : held_bytes_);
+    // Two comparisons, because used + bytes could wrap, and used may be beyond the limit already.
     const bool fits = used <= memory_bytes_ && bytes <= memory_bytes_ - used;
     return ended_ || fits || (waiting_ && unfinished_units_ == 0 && !deliverable());
   });
@@ -27,6 +37,8 @@ bool StreamScheduler::admit(std::uint64_t bytes) {
 
 bool StreamScheduler::push(std::size_t unit) {
   std::unique_lock lock(mutex_);
+  // A unit that waits for a worker costs nothing itself, but its tensors have their memory already,
+  // the caller's among it.
   feeder_.wait(lock, [&] { return ended_ || ready_.size() < ahead_; });
   if (ended_) return false;
   ready_.push_back(unit);
@@ -43,6 +55,8 @@ void StreamScheduler::close() {
 
 std::optional<std::size_t> StreamScheduler::take(bool wait) {
   std::unique_lock lock(mutex_);
+  // A worker with reads in flight does not wait here: it has results to process, and nobody else
+  // would process them.
   if (wait) workers_.wait(lock, [&] { return ended_ || closed_ || !ready_.empty(); });
   if (ended_ || ready_.empty()) return std::nullopt;
   const std::size_t unit = ready_.front();
@@ -51,6 +65,8 @@ std::optional<std::size_t> StreamScheduler::take(bool wait) {
   return unit;
 }
 
+// A worker calls this after complete_tensor() for all tensors that the unit completed. In the other
+// order the feeder could see no unit under way and nothing deliverable, and admit beyond the limit.
 void StreamScheduler::complete_unit() noexcept {
   const std::lock_guard lock(mutex_);
   if (--unfinished_units_ == 0) feeder_.notify_one();
@@ -63,9 +79,12 @@ void StreamScheduler::complete_tensor(std::size_t tensor) {
   } else {
     complete_[tensor] = 1;
   }
+  // In a given order, a tensor behind the next one is no reason to wake the caller.
   if (waiting_ && deliverable()) caller_.notify_one();
 }
 
+// The first one to end the stream decides what the caller gets: what other threads throw later is a
+// consequence, and stop() leaves no error.
 void StreamScheduler::fail(std::exception_ptr error) noexcept {
   const std::lock_guard lock(mutex_);
   if (!ended_) error_ = std::move(error);
@@ -102,6 +121,7 @@ std::optional<std::size_t> StreamScheduler::wait_deliverable(std::unique_lock<st
     return ended_ || handed_out_ == tensors_ || (next = deliverable()).has_value();
   };
   if (!found()) {
+    // admit() may be waiting for just this: it counts less while the caller waits.
     waiting_ = true;
     feeder_.notify_one();
     caller_.wait(lock, found);
@@ -111,6 +131,7 @@ std::optional<std::size_t> StreamScheduler::wait_deliverable(std::unique_lock<st
   return next;
 }
 
+// Under the lock of wait_next(), so that no byte is counted twice or not at all in between.
 void StreamScheduler::hand_out(std::uint64_t bytes) {
   if (delivery_.empty()) as_completed_.pop_front();
   ++handed_out_;

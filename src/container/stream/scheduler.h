@@ -1,5 +1,6 @@
 // Where the threads of a stream meet: the feeder that admits tensors and hands out units, the
-// workers that read them, and the caller who takes what is complete.
+// workers that read them, and the caller that takes what is complete. This class only counts and
+// orders; it touches no file and no payload. docs/design.md, "Streaming".
 #pragma once
 
 #include <condition_variable>
@@ -16,20 +17,21 @@ namespace thalia::container {
 /// Internally synchronised. Tensors and units go by their numbers in the plan.
 class StreamScheduler {
  public:
-  /// @param memory_bytes bound on admitted memory. @param ahead units that may wait for a worker.
+  /// @param memory_bytes admitted memory, at most. @param ahead units that may wait for a worker.
   /// @param delivery the tensors in the order in which they are handed out; empty: as they are
   /// completed.
   StreamScheduler(std::uint64_t memory_bytes, std::size_t ahead, std::vector<std::size_t> delivery,
                   std::size_t tensors);
 
   // The feeder's side. Both wait, and return false once the stream has ended.
-  /// Waits until `bytes` more fit into the bound, or nothing else can go on without them.
+  /// Waits until `bytes` more fit into memory_bytes, or nothing can go on without them.
   bool admit(std::uint64_t bytes);
   bool push(std::size_t unit);
   void close();  ///< no unit follows
 
-  // The workers' side.
-  /// nullopt: none now, and with `wait` none any more.
+  // The workers' side. A unit's tensors are completed before the unit is.
+  /// The next unit to read. nullopt: without `wait`, there is none now; with it, there will be
+  /// none.
   std::optional<std::size_t> take(bool wait);
   void complete_unit() noexcept;
   void complete_tensor(std::size_t tensor);
@@ -50,7 +52,7 @@ class StreamScheduler {
     return next;
   }
   std::exception_ptr error() const;
-  /// Memory that was handed out is free.
+  /// So many bytes that were handed out are free. On any thread, even after the stream has ended.
   void release(std::uint64_t bytes) noexcept;
 
  private:

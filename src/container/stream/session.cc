@@ -1,3 +1,8 @@
+// Threads and memory of a stream. One thread runs feed(): it gives each tensor its memory, in the
+// plan's order, and pushes a unit once all tensors with bytes in it have theirs. So a worker finds
+// a payload for every tensor of its unit. payloads_[i] is written by the feeder before the push,
+// and moved from by the caller after the tensor is complete; the scheduler's lock orders the two,
+// and no other lock is needed. The caller's thread touches the rest: results, order, errors.
 #include "container/stream/session.h"
 
 #include <algorithm>
@@ -13,15 +18,16 @@
 namespace thalia::container {
 namespace {
 
-// More than any machine has, and far from where sums wrap.
+// More than any machine has, and small enough that rounding up and adding cannot wrap.
 constexpr std::uint64_t kLargestAllocation = 1ull << 62;
 
-// What a tensor takes of the stream's own memory.
+// What a tensor takes of the stream's own memory: whole pages for direct reads.
 std::uint64_t memory_of(std::uint64_t logical_bytes) {
   return format::align_up(logical_bytes, io::kDirectAlignment);
 }
 
-// Memory of the stream's own, which counts until the caller lets go of it.
+// Memory of the stream's own, which counts until the caller drops it. It shares the scheduler,
+// because a caller may keep a tensor longer than the stream.
 class StreamMemory {
  public:
   StreamMemory(std::shared_ptr<StreamScheduler> scheduler, std::uint64_t bytes)
@@ -37,8 +43,8 @@ class StreamMemory {
   io::AlignedBuffer buffer_;
 };
 
-// The order in which tensors are handed out, by their numbers in the plan; empty tensors have
-// nothing to wait for. Empty: as they are completed.
+// The order in which tensors are handed out, by their numbers in the plan; nothing for
+// as_completed. It differs from the order of reading: within a window, reading follows the file.
 std::vector<std::size_t> delivery_order(const StreamPlan& plan, StreamOrder order) {
   if (order == StreamOrder::as_completed) return {};
   std::vector<std::size_t> delivery(plan.tensors.size());
@@ -73,6 +79,7 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
             payloads_,
             options_.work.progress,
             static_cast<bool>(options_.damaged)} {
+  // Empty tensors stand first in the plan and are in no unit, so no worker would complete them.
   for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
     scheduler_->complete_tensor(i);
   on_cancel_.emplace(options_.work.cancel, [this] { cancel(); });
@@ -84,10 +91,13 @@ StreamSession::~StreamSession() {
 }
 
 void StreamSession::stop() noexcept {
+  // Clearing joins; the workers wait for their reads first, so no memory is written to afterwards.
   scheduler_->stop();
   threads_.clear();
 }
 
+// Called on the thread that asks for the stop: it only ends the stream, and the caller throws in
+// next().
 void StreamSession::cancel() noexcept {
   try {
     file_->named([&] { stop_if_cancelled(options_.work.cancel); });
@@ -110,7 +120,8 @@ void StreamSession::start_threads() {
   }
 }
 
-// Hands out units in the plan's order, each once its tensors have memory.
+// Units overlap in tensors: a tensor at the edge of one unit goes on in the next. `begun` makes
+// sure that each gets its memory once.
 void StreamSession::feed() noexcept {
   try {
     std::size_t begun = 0;
@@ -131,6 +142,7 @@ bool StreamSession::begin(std::size_t tensor) {
   MutableByteSpan out = caller_memory(facts);
   std::shared_ptr<StreamMemory> memory;
   if (out.empty()) {
+    // The file says how large the tensor is: a small file must not make us allocate without limit.
     const std::uint64_t most = std::min(
         io::allocation_limit(file_->options().limits, facts.stored_bytes), kLargestAllocation);
     if (facts.logical_bytes > most)
@@ -160,6 +172,8 @@ std::optional<StreamedTensor> StreamSession::next() {
     if (!number) return std::nullopt;
     const auto payload = std::move(payloads_[*number]);
     const StreamTensor& facts = plan_.tensors[*number];
+    // Taken here, not when the threads end, so that the time that the caller takes afterwards does
+    // not count.
     result_.seconds = watch_.seconds();
     if (payload && payload->error()) {
       ++result_.damaged;
@@ -185,6 +199,7 @@ void StreamSession::pass_over(const StreamTensor& tensor, const std::exception_p
 }
 
 std::optional<std::size_t> StreamSession::next_number() {
+  // Whoever has got all tensors gets the end, even if something fails afterwards.
   const bool all = result_.tensors + result_.damaged == plan_.tensors.size();
   const auto admitted = [&](std::size_t tensor) {
     const auto& payload = payloads_[tensor];
@@ -193,6 +208,7 @@ std::optional<std::size_t> StreamSession::next_number() {
   if (!all) {
     if (const auto number = scheduler_->wait_next(admitted)) return number;
   }
+  // Before anything is thrown: the caller may free its memory as soon as it sees the error.
   stop();
   if (all) return std::nullopt;
   if (const std::exception_ptr error = scheduler_->error()) std::rethrow_exception(error);

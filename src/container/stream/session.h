@@ -1,4 +1,5 @@
-// A stream at work: the threads, what they share, and what the caller takes from them.
+// A stream at work: the threads, what they share, and what the caller takes from them. The members'
+// order is that of their lifetimes: the threads are declared last, because they use all others.
 #pragma once
 
 #include <cstdint>

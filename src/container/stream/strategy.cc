@@ -1,3 +1,7 @@
+// Chooses once, before the first read, from what the kernel, the file system and the page cache
+// allow. Direct reads pay where the disk is what limits; bytes in the page cache are copied faster
+// than they are read again. A denial is never an error: the next slower way is taken, and
+// fallback() says why. docs/design.md, "Streaming".
 #include "container/stream/strategy.h"
 
 #include <algorithm>
@@ -9,9 +13,10 @@
 namespace thalia::container {
 namespace {
 
-// Below this, a load is over before a queue pays.
+// Below this, a load is over before a queue of reads pays for its setup.
 constexpr std::uint64_t kDirectReadThreshold = 1 << 20;
-// Units that are looked up in the page cache before the strategy is chosen.
+// Units that are looked up in the page cache before the strategy is chosen: enough for an estimate,
+// few for a file of many GiB.
 constexpr std::size_t kResidencySamples = 64;
 
 }  // namespace
@@ -19,6 +24,7 @@ constexpr std::size_t kResidencySamples = 64;
 ReadStrategy::ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan,
                            const StreamOptions& options)
     : source_{file.mapping().fd(), -1, file.mapping().path()} {
+  // Who asks for direct reads gets them for pages in the cache, too.
   if (options.io != IoMode::direct) cache_.emplace(source_.fd, file.header().file_length);
   const bool pays = plan.total_bytes >= kDirectReadThreshold && !io::is_in_memory(source_.fd) &&
                     !is_mostly_cached(plan);
@@ -49,17 +55,18 @@ bool ReadStrategy::is_mostly_cached(const StreamPlan& plan) const {
     const StreamUnit& unit = plan.units[i];
     if (is_cached(unit.begin, std::min(unit.end - unit.begin, kStreamExtent))) ++found;
   }
+  // If nearly all is cached, a ring and its buffers would be set up for a few reads.
   return found * 10 >= looked_up * 9;
 }
 
 void ReadStrategy::share(const StreamPlan& plan, const StreamOptions& options) {
-  // Half of the memory at most is for buffers, the other for tensors.
+  // At most half of the memory is for buffers, so that the other half is left for tensors.
   const std::uint64_t extents = plan.total_bytes / kStreamExtent + 1;
   const std::uint64_t affordable = options.work.memory_bytes / 2 / kStreamExtent;
   workers_ = static_cast<unsigned>(
       std::min<std::uint64_t>({resolve_threads(options.work.threads), extents, affordable}));
   const std::uint64_t depth = std::min<std::uint64_t>(options.queue_depth, affordable) / workers_;
-  // A worker that takes all there is leaves nothing for the others.
+  // A worker that has room for all units at once would leave nothing to the others.
   depth_ = static_cast<unsigned>(
       std::clamp<std::uint64_t>(depth, 1, (extents + workers_ - 1) / workers_));
 }

@@ -1,3 +1,6 @@
+// The public class: checks options, collects what is asked for, and leaves the rest to a session.
+// All errors of tables and options come from the constructor; from then on the file is met by reads
+// only, and every error comes from next().
 #include <algorithm>
 #include <optional>
 
@@ -16,6 +19,8 @@
 namespace thalia {
 namespace {
 
+// Half of the memory is for buffers: two extents of 1 MiB here. If not even one could be afforded,
+// there would be no worker.
 constexpr std::uint64_t kLeastMemory = 4 << 20;
 
 void check_options(const StreamOptions& options) {
@@ -25,7 +30,8 @@ void check_options(const StreamOptions& options) {
   check_option("queue_depth", options.queue_depth, 1, 1024);
 }
 
-// The tables are about to be read where they were when the file was opened.
+// The plan reads the tables in the mapping. If the file was cut since it was opened, that would
+// raise a signal; so its length is asked for once more.
 void check_length(const detail::OpenFile& file) {
   const io::FileBytes& mapping = file.mapping();
   if (mapping.begin() != 0) {
@@ -87,7 +93,8 @@ class StreamReader::Impl {
     return region.index();
   }
 
-  // Of a wrapped file, what is asked for is decoded, on all threads, before it is read.
+  // A wrapped file is decoded as it is asked for. What the units need is decoded here, on all
+  // threads, so that workers find it in memory.
   static void settle(const detail::OpenFile& file, const container::StreamPlan& plan) {
     if (file.mapping().backing() == io::Backing::file) return;
     file.named([&] {
@@ -138,6 +145,7 @@ std::optional<StreamedTensor> StreamReader::next() {
 void StreamReader::for_each(const std::function<void(StreamedTensor)>& callback) {
   try {
     while (auto tensor = next()) callback(*std::move(tensor));
+    // The callback may have thrown while reads into the caller's memory are in flight.
   } catch (...) {
     impl_->session().stop();
     throw;

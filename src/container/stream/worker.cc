@@ -1,3 +1,9 @@
+// One worker thread. It keeps as many reads in flight as its reader has slots, and processes them
+// in the order in which it started them, each while its bytes are in the core's cache: blocks are
+// verified first, then tensors take their bytes. A unit belongs to one worker from take() to
+// complete_unit(), with all its parts, so a block's hash needs no lock. What is wrong with a tensor
+// stays with that tensor where the caller wants to pass over damage; everything else ends the
+// stream.
 #include "container/stream/worker.h"
 
 #include <algorithm>
@@ -24,7 +30,8 @@ class Worker {
         block_log2_(header_.integrity_block_log2),
         leaf_algorithm_(header_.leaf_algorithm),
         reader_(make_reader(work.strategy.waits())) {
-    // The ring that was there when the strategy was chosen may be one too many now.
+    // The strategy saw that a ring can be made. By now the limit on locked memory or on files may
+    // be reached: then threads wait.
     if (!reader_) reader_ = make_reader(io::ReadMethod::threads);
   }
 
@@ -32,6 +39,7 @@ class Worker {
     while (true) {
       while (!reader_->full() && start_next()) {
       }
+      // Reads that are in flight when the stream ends are waited for by the reader's destructor.
       if (in_flight_.empty() || work_.scheduler.has_ended()) return;
       process(in_flight_.front());
       in_flight_.pop_front();
@@ -41,7 +49,7 @@ class Worker {
 
  private:
   // A unit, or a part of one whose block is larger than an extent. A worker reads all parts of a
-  // unit, one behind the other.
+  // unit, one after the other, since they go into one hash.
   struct Part {
     std::size_t unit;
     std::uint64_t begin;
@@ -55,6 +63,7 @@ class Worker {
 
   bool start_next() {
     if (!part_) {
+      // Waits only if there is nothing else to do.
       const auto unit = work_.scheduler.take(in_flight_.empty());
       if (!unit) return false;
       part_ = Part{*unit, plan_.units[*unit].begin, 0};
@@ -77,6 +86,8 @@ class Worker {
     const Source source = cached ? Source::page_cache : Source::disk;
     const bool direct = !cached && work_.strategy.is_direct();
     if (direct) work_.read_directly.store(true, std::memory_order_relaxed);
+    // Direct I/O needs aligned memory; the page cache can be copied anywhere. Other parts go
+    // through a buffer of the reader.
     const MutableByteSpan place = place_of(part);
     if (!place.empty() && (!direct || is_aligned(place))) {
       reader_->start_into(part.begin, place, source);
@@ -105,6 +116,8 @@ class Worker {
     const StreamUnit& unit = plan_.units[part.unit];
     const ByteSpan bytes =
         work_.named(unit.first_tensor, [&]() -> ByteSpan { return reader_->oldest(); });
+    // Blocks first: a wrong leaf of SHA-256 says more than the decoder that then fails on the
+    // bytes, and the first error stays.
     if (plan_.verifies_blocks) verify(part, unit, bytes);
     for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i)
       attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
@@ -115,6 +128,7 @@ class Worker {
 
   void finish(const StreamUnit& unit) {
     for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
+      // The worker that brings a tensor's last unit checks it as a whole.
       if (!work_.payloads[i]->finish_unit()) continue;
       attempt(i, [&] { check(*work_.payloads[i]); });
       work_.scheduler.complete_tensor(i);
@@ -122,6 +136,8 @@ class Worker {
     work_.scheduler.complete_unit();
   }
 
+  // A damaged block may hold the damage outside this tensor: in padding or in a neighbour. The
+  // tensor's own digests decide.
   void check(StreamPayload& payload) const {
     payload.check_crc();
     if (const auto block = payload.doubted_block(); block && !payload.has_digests())
@@ -156,7 +172,8 @@ class Worker {
     }
   }
 
-  // The parts of a block come in order.
+  // A block larger than an extent is never whole in memory. Its parts come in order, from one
+  // worker, and are hashed as they pass. The leaf of block 0 is that of a header of zeros.
   void verify_large(const Part& part, const StreamUnit& unit, ByteSpan bytes) {
     if (part.begin == unit.begin) hasher_.emplace(leaf_algorithm_);
     if (part.begin == 0) {
@@ -181,7 +198,8 @@ class Worker {
 
   void conclude(bool sound, std::uint64_t block, const StreamUnit& unit,
                 format::Extent extent) const {
-    // A copied file would read these bytes once more before it hands them out.
+    // In a mapping, this block need not be verified again. A copied file would read the bytes once
+    // more before it hands them out, and nobody has checked those.
     if (sound && work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
     for (std::size_t i = unit.first_tensor; !sound && i < unit.last_tensor; ++i) {
       const StreamTensor& tensor = plan_.tensors[i];
@@ -190,7 +208,8 @@ class Worker {
     }
   }
 
-  // Who can forge a content hash must not get past leaves of SHA-256.
+  // XXH3 leaves catch damage; so do the tensor's digests, and the tensor may be sound. SHA-256
+  // leaves are there against tampering, and who can forge a content hash must not get past them.
   void doubt(std::size_t tensor, std::uint64_t block) const {
     if (leaf_algorithm_ == LeafAlgorithm::xxh3_128) return work_.payloads[tensor]->doubt(block);
     attempt(tensor, [&] { fail_block(header_, block); });
@@ -198,6 +217,7 @@ class Worker {
 
   void report(std::uint64_t bytes) {
     if (!work_.progress) return;
+    // Called under the lock: the caller's function is not called by two threads at once.
     const std::lock_guard lock(work_.progress_mutex);
     work_.progress_bytes += bytes;
     work_.progress(work_.progress_bytes, plan_.total_bytes);
