@@ -32,7 +32,9 @@ format::Extent BadBlocks::first_part(const format::Extent& extent) const {
 }
 
 std::vector<bool> BadBlocks::touched_by(const std::vector<format::Extent>& extents) const {
-  // How many extents begin and end at each, and from that how many there are.
+  // A difference array: one more at the first bad block that an extent reaches, one less behind the
+  // last. Its running sum counts the extents that reach into each block, in one pass however much
+  // they overlap.
   std::vector<std::int64_t> changes(size() + 1);
   for (const format::Extent& extent : extents) {
     const auto [first, end] = range_of(extent);

@@ -11,24 +11,26 @@
 
 namespace thalia::container {
 
-/// Immutable. Every question costs what its answer and a binary search cost, as a file may have
-/// millions of blocks and of tensors, and all of them be bad.
+/// Immutable. A question costs its answer and a binary search, never a walk over all blocks: a file
+/// may have millions of blocks and tensors, and all of them may be bad.
 class BadBlocks {
  public:
-  /// @param numbers ascending; empty of a file without block tree. @param header valid.
+  /// @param numbers of the bad blocks, ascending; empty for a file without a block tree. @param
+  /// header one that was validated.
   BadBlocks(std::vector<std::uint64_t> numbers, const format::Header& header);
 
   std::size_t size() const noexcept { return numbers_.size(); }
   std::uint64_t number(std::size_t i) const noexcept { return numbers_[i]; }
   format::Extent extent(std::size_t i) const noexcept;
 
-  /// The part of an extent that lies in the first of them; all of it where none is in it.
+  /// The part of an extent that lies in the first bad block that it reaches; the whole extent where
+  /// it reaches none.
   format::Extent first_part(const format::Extent& extent) const;
-  /// Of each, whether any of the extents reaches into it. Extents may overlap.
+  /// For each bad block, whether any of the extents reaches into it. Extents may overlap.
   std::vector<bool> touched_by(const std::vector<format::Extent>& extents) const;
 
  private:
-  // [first, end) of those that an extent reaches into.
+  // The bad blocks that an extent reaches into, as a range [first, end) of numbers_.
   std::pair<std::size_t, std::size_t> range_of(const format::Extent& extent) const;
 
   std::vector<std::uint64_t> numbers_;

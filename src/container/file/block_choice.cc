@@ -1,3 +1,7 @@
+// The size of blocks is a trade. Damage to one byte makes its whole block unverifiable, so blocks
+// should be small; but each adds a leaf to the table, and a section on a block of its own leaves a
+// gap in front of it. Whoever lays out a file and whoever looks for dead bytes in one has to know
+// the same sizes, so all of them are chosen here.
 #include "container/file/block_choice.h"
 
 #include <algorithm>
@@ -8,16 +12,18 @@
 namespace thalia::container {
 namespace {
 
-// The smaller blocks, while 256 of them are enough: a table of 4 KiB.
+// Smaller blocks are used while 256 of them suffice: with leaves of 16 bytes that is a table of 4
+// KiB, one page.
 constexpr unsigned kMostLeavesLog2 = 8;
 
-// What gaps may take of a file of any size, and beyond it, one byte of so many.
+// Gaps may take this much of any file, or one byte in kGapShare of a larger one.
 constexpr std::uint64_t kFreeGaps = 16 << 10;
 constexpr std::uint64_t kGapShare = 16;
 
 }  // namespace
 
 unsigned block_log2_for(std::uint64_t covered) noexcept {
+  // The last size has no upper limit: it is what find_if() leaves where none of the others fits.
   const auto* const found =
       std::find_if(std::begin(kBlockLog2s), std::end(kBlockLog2s) - 1,
                    [&](unsigned log2) { return covered <= 1ull << (log2 + kMostLeavesLog2); });
@@ -30,6 +36,8 @@ std::optional<unsigned> chosen_block_log2(const format::Header& header) noexcept
 }
 
 std::uint64_t BlockGaps::behind(std::uint64_t at) noexcept {
+  // While a file is laid out its size is not known. What lies in front of the section is a lower
+  // limit, so gaps only ever come out too few.
   const std::uint64_t known = std::max(at, least_bytes_);
   const unsigned log2 = block_log2_for(known);
   if (!on_ || log2 == format::kDefaultBlockLog2) return at;
@@ -40,6 +48,7 @@ std::uint64_t BlockGaps::behind(std::uint64_t at) noexcept {
 }
 
 bool is_gap(std::uint64_t at, std::uint64_t section) noexcept {
+  // The file does not record which block size a gap was made for, so each of the small ones counts.
   return section == format::align_up(at, format::kAlignment) ||
          std::any_of(std::begin(kBlockLog2s), std::end(kBlockLog2s) - 1, [&](unsigned log2) {
            return section == format::align_up(at, std::uint64_t{1} << log2);

@@ -10,25 +10,27 @@
 
 namespace thalia::container {
 
-/// All that block_log2_for() may say.
+/// Every value that block_log2_for() may return, smallest first.
 inline constexpr unsigned kBlockLog2s[] = {12, 14, 16, format::kDefaultBlockLog2};
 
-/// For a file whose blocks cover so many bytes.
+/// The block size, as a power of two, that suits a file whose blocks cover so many bytes.
 unsigned block_log2_for(std::uint64_t covered) noexcept;
 
-/// What somebody chose for a file; nullopt where its blocks are those that its size asks for, and
-/// may grow with it.
+/// The block size that a caller chose for a file. nullopt where it is the one that the size of the
+/// file suggests: such blocks may become larger as the file grows.
 std::optional<unsigned> chosen_block_log2(const format::Header& header) noexcept;
 
-/// Begins sections on blocks of their own, as far as that costs little: 16 KiB, or a sixteenth of
-/// the file as far as its size is known. Blocks of 1 MiB are too large for gaps.
+/// Begins each section on a block of its own, so that damage in one leaves the other verifiable.
+/// Gaps take at most 16 KiB, or a sixteenth of the file as far as its size is known. Blocks of 1
+/// MiB are too large for gaps.
 class BlockGaps {
  public:
   BlockGaps() = default;  ///< none
   /// @param least_bytes that the file will have at least.
   explicit BlockGaps(std::uint64_t least_bytes) noexcept : on_(true), least_bytes_(least_bytes) {}
 
-  /// Where a section is to begin that could begin at `at`.
+  /// The place for a section that could begin at `at`: the next block, or `at` itself where the gap
+  /// would cost too much.
   std::uint64_t behind(std::uint64_t at) noexcept;
 
  private:

@@ -1,3 +1,6 @@
+// The order of the checks decides what an error says. Magic and major version come first, as no
+// other field is known to mean anything in another format. Then comes the CRC, so that damage is
+// reported as damage and not as the odd value that it left in a field. Then come the fields.
 #include "container/file/checked_headers.h"
 
 #include <cstddef>
@@ -11,7 +14,8 @@
 namespace thalia::container {
 namespace {
 
-// CRC-32 of a struct with its own CRC field taken as zero.
+// The CRC-32 of a struct in which the CRC field itself counts as zero. Takes a copy, as the struct
+// may lie in a read-only mapping.
 template <typename T>
 std::uint32_t self_crc(T copy, format::le32 T::*field) {
   copy.*field = std::uint32_t{0};

@@ -1,3 +1,7 @@
+// Checksum types 0 to 2 are one sequence over the whole file and take a pass from the front. A
+// block tree is checked from header and leaves alone, whatever the size of the file. The header is
+// passed apart from the other bytes because callers hold a copy of it: an append may be overwriting
+// the one in the file.
 #include "container/file/closing_checksum.h"
 
 #include <cstring>

@@ -1,3 +1,11 @@
+// Finds the header to restore where the first bytes of a file are damaged. Anything may lie on a
+// multiple of 64, also the record of another file that was stored as a payload. So a record counts
+// only where it holds as a header, says that it stands where it stands, and has the closing
+// checksum in front of its file_length that follows from it.
+//
+// Costs have an upper limit for files made to exhaust the search: a place costs a compare of a few
+// bytes, a record its CRC, and only the kMostTried best records a pass over the file.
+// docs/writing.md, "Recovery".
 #include "container/file/commit_records.h"
 
 #include <algorithm>
@@ -17,16 +25,17 @@
 namespace thalia::container {
 namespace {
 
-// Every generation leaves one record, and the highest that is whole ends the search. A file that is
-// made of records costs this many passes over it and no more.
+// Every generation leaves one record, and the search ends at the first whole one. Only a file made
+// of records needs more than these, and costs this many passes. docs/writing.md asks for at least
+// 64.
 constexpr std::size_t kMostTried = 64;
 
 bool has_tree(const format::Header& header) {
   return header.checksum_type == ChecksumType::block_tree;
 }
 
-// Whether 256 bytes can be the commit record at `offset`: what is cheap to see first, as there are
-// many places to look at.
+// Whether 256 bytes can be the commit record at `offset`. Compares only what is cheap, as this runs
+// for every multiple of 64 in the file.
 bool may_be_record(const format::Header& header, std::uint64_t offset) {
   return std::memcmp(header.magic, format::kMagic, sizeof format::kMagic) == 0 &&
          header.major_version == format::kMajorVersion &&
@@ -42,6 +51,7 @@ bool holds(const format::Header& header, std::uint64_t file_size, const ReadLimi
   }
 }
 
+// The highest generation first; of equal ones the record that stands later in the file.
 bool is_better(const CommitRecord& a, const CommitRecord& b) {
   return a.header.generation != b.header.generation ? a.header.generation > b.header.generation
                                                     : a.offset > b.offset;
@@ -78,6 +88,9 @@ bool check_state(ByteSpan all, CommitRecord& record, const ReadLimits& limits, u
 
 }  // namespace
 
+// A whole header of another version, or one beyond the limits of the caller, is not damaged, and
+// restoring an older state over it would lose data. An UnsupportedError counts as damage only where
+// the CRC does not hold, as then the version itself may be what was damaged.
 bool may_be_recovered(const Error& error, ByteSpan file) {
   if (error.code() == ErrorCode::limit_exceeded) return false;
   if (dynamic_cast<const UnsupportedError*>(&error) == nullptr) return true;
@@ -93,6 +106,8 @@ RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& 
   std::uint64_t offset =
       (file.size() - sizeof(format::Header)) / format::kAlignment * format::kAlignment;
   for (; offset >= sizeof(format::Header); offset -= format::kAlignment) {
+    // The walk goes backwards, against the read-ahead of the kernel, so it asks for the bytes
+    // itself.
     if (offset % kReadAheadBytes == 0) {
       stop_if_cancelled(cancel);
       mapping.advise(offset - std::min(offset, kReadAheadBytes), kReadAheadBytes,
@@ -102,6 +117,7 @@ RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& 
     if (!may_be_record(header, offset) || !holds(header, file.size(), limits)) continue;
     ++out.records;
     candidates.push_back({offset, header});
+    // Drops the worse half now and then, so that a file of records does not fill the memory.
     if (candidates.size() < 2 * kMostTried) continue;
     std::sort(candidates.begin(), candidates.end(), is_better);
     candidates.resize(kMostTried);
@@ -115,6 +131,7 @@ RecordSearch find_commit_record(const io::FileBytes& mapping, const ReadLimits& 
       out.best = record;
       break;
     }
+    // The best damaged state, unless an earlier generation turns out to be whole.
     if (!out.best) out.best = record;
   }
   return out;

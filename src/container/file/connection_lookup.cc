@@ -1,4 +1,7 @@
-// Connections by the names of their ends: the table of a file is in no order.
+// Connections by the names of their ends. The table in the file is in no order, so the first
+// look-up sorts the numbers of its entries by both names, and the open file keeps them. Their count
+// was checked against the size of the section before. Where an entry is damaged the first look-up
+// throws, and the next one tries again.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -17,7 +20,8 @@ std::optional<std::uint32_t> OpenFile::find_connection(const container::ShortNam
   connections_once_.run([&] {
     std::vector<std::uint32_t> order(connection_count());
     std::iota(order.begin(), order.end(), 0u);
-    for (const std::uint32_t i : order) connection_entry(i);  // which checks what is compared below
+    for (const std::uint32_t i : order) connection_entry(i);  // checks what is compared below
+    // Stable, as a faulty file may name a pair twice: the first in the table is found then.
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       const format::ConnectionEntry& left = connection_entry(a);
       const format::ConnectionEntry& right = connection_entry(b);

@@ -16,6 +16,8 @@ std::uint64_t dead_bytes(const format::Header& header, std::vector<format::Exten
   live.push_back({header.integrity_offset - sizeof header, sizeof header});
   std::sort(live.begin(), live.end(),
             [](format::Extent a, format::Extent b) { return a.offset < b.offset; });
+  // A walk over the live extents in the order of the file. `at` never moves backwards, so extents
+  // that overlap, as only a faulty file has, are not counted twice.
   std::uint64_t dead = 0;
   std::uint64_t at = sizeof header;
   for (const format::Extent extent : live) {

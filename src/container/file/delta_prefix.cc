@@ -1,3 +1,8 @@
+// The checksums of a container cover the container alone, so that it stays a well-formed file when
+// it is cut out of the delta. The prefix in front of it therefore has a CRC of its own, over
+// header, reference, path and padding. Only path_length says how far that CRC reaches. So the
+// reference is checked first, then the CRC, then the rest of the prefix. docs/deltas.md,
+// "Structure".
 #include "container/file/delta_prefix.h"
 
 #include <algorithm>
@@ -25,9 +30,11 @@ constexpr std::uint64_t kPathOffset = sizeof(DeltaHeader) + sizeof(DeltaReferenc
 #define HEADER_AT(field) "delta", #field, offsetof(DeltaHeader, field)
 #define REFERENCE_AT(field) "delta", #field, sizeof(DeltaHeader) + offsetof(DeltaReference, field)
 
-// The magic without the byte by which the two forms of the header differ.
+// The two forms of the header agree in these bytes of the magic and differ in the next one.
 constexpr std::size_t kCommonMagic = 4;
 
+// Comes before all else: the body that the original program wrote is a pickle, and loading a pickle
+// runs code.
 void check_version(const DeltaHeader& header) {
   const auto refuse = [](std::uint64_t version, const char* message) {
     throw UnsupportedError(ErrorCode::unsupported_version, message,
@@ -75,6 +82,7 @@ void check_reference(const DeltaReference& reference, std::uint64_t file_size) {
   }
 }
 
+// The CRC field counts as zero: zeros are hashed in its place, which saves a copy of the prefix.
 std::uint32_t prefix_crc(ByteSpan prefix) {
   constexpr std::size_t kAt = sizeof(DeltaHeader) + offsetof(DeltaReference, crc32);
   constexpr std::byte kZero[sizeof(DeltaReference::crc32)] = {};
@@ -116,6 +124,7 @@ DeltaPrefix delta_prefix(const io::FileBytes& file) {
   }
   check_zero(HEADER_AT(zero_39), header.zero_39);
   const DeltaPrefix found = checked_delta_prefix(prefix);
+  // The file system takes the path up to its first NUL: another one than messages show.
   if (const std::size_t nul = found.path.find('\0'); nul != std::string_view::npos) {
     fail_field(ErrorCode::bad_name, "delta", "path", kPathOffset + nul,
                fmt::format("'{}'", printable(found.path)), "bytes without NUL");
@@ -127,6 +136,8 @@ DeltaPrefix delta_prefix(const io::FileBytes& file) {
   return found;
 }
 
+// The delta header repeats fields of the container for programs that read 64 bytes alone. If they
+// could differ, such a program would show another base than the one that is resolved.
 void check_delta_header(ByteSpan prefix, const format::Header& header) {
   const DeltaPrefix found = checked_delta_prefix(prefix);
   if ((header.flags & format::kFlagDelta) == 0) {
@@ -161,6 +172,7 @@ std::vector<std::byte> build_delta_prefix(const DeltaHeader& header,
   second.path_length = static_cast<std::uint32_t>(path.size());
   second.container_offset = format::align_up(kPathOffset + path.size(), format::kPageAlignment);
   std::vector<std::byte> out(second.container_offset);
+  // Runs twice: the CRC is computed over a prefix that is complete but for the CRC.
   const auto put = [&] {
     std::memcpy(out.data(), &first, sizeof first);
     std::memcpy(out.data() + sizeof first, &second, sizeof second);

@@ -1,3 +1,11 @@
+// Each extent is read to the offset that it has in the source, in address space for the whole
+// source. So a side file is read by the code that reads plain files; pages between the extents are
+// never touched and take no memory.
+//
+// The order of the checks: sizes in the header, before anything is allocated for them; the CRC of
+// header and extents, before an extent is followed; the extents; last the closing checksum over all
+// of it. What fill() lets pass was checked then, so a side file needs no blocks. docs/format.md,
+// "Side files".
 #include "container/file/meta_file.h"
 
 #include <algorithm>
@@ -23,7 +31,8 @@ using format::MetaExtent;
 using format::MetaHeader;
 
 constexpr const char* kSection = "side_file";
-// Address space for the source; far below what a process has, far above any checkpoint.
+// The most address space to reserve for a source, 16 TiB: far less than a process has, far more
+// than a checkpoint needs.
 constexpr std::uint64_t kMostSource = 1ull << 44;
 
 MetaHeader read_header(const io::FileBytes& file) {
@@ -104,6 +113,7 @@ std::vector<Extent> checked_extents(const MetaHeader& header, std::span<const Me
   return out;
 }
 
+// A structure may begin in one extent and end in the next, which fill() would refuse.
 void join_neighbours(std::vector<Extent>& extents) {
   std::size_t last = 0;
   for (std::size_t i = 1; i < extents.size(); ++i) {
@@ -131,7 +141,8 @@ std::shared_ptr<const MetaFile> MetaFile::open(const io::FileBytes& file,
   const MutableByteSpan table_bytes = std::as_writable_bytes(std::span(table));
   io::pread_all(file.fd(), sizeof header, table_bytes, file.path());
   check_crc(header, table_bytes);
-  // Nothing against the file; behind the CRC, as a damaged number is no large one.
+  // A limit of this library and no fault of the file. Checked after the CRC, so that a damaged
+  // length is reported as damage.
   if (header.source_length > kMostSource) {
     fail_field(ErrorCode::limit_exceeded, kSection, "source_length",
                offsetof(MetaHeader, source_length), std::to_string(header.source_length),

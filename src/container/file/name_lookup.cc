@@ -1,9 +1,11 @@
-// Regions and tensors by their names: binary searches in tables that are ordered by them.
+// Regions and tensors by their names: binary searches in tables that are ordered by name.
 //
-// To verify each entry that a search passes would hash a block for nearly every step. So the search
-// passes over the entries as they lie, and believes nothing of them: where it ends is verified, and
-// either that is the name, or two neighbours between which it would stand. Entries that led it
-// astray are damaged or in no order; a second search, which verifies each step, says which.
+// Verifying each entry that a search passes would hash a block at nearly every step. So a search
+// first passes over the entries as they lie, and believes nothing of them. Then it verifies the
+// place where it ended: the entry there has the name, or its two neighbours show that the name
+// would stand between them. Where neither is so, an entry on the way was damaged or out of order. A
+// second search then verifies every step, and ends with the error of the damaged block, or with the
+// answer. docs/format.md, "Look-up".
 #include "container/file/open_file.h"
 #include "format/directory.h"
 #include "format/tensor.h"
@@ -20,6 +22,7 @@ struct Place {
 template <typename NameAt>
 Place search(std::uint32_t first, std::uint32_t last, std::string_view wanted, NameAt name_at) {
   while (first < last) {
+    // Halving ends after some 32 steps, also in a table that is in no order.
     const std::uint32_t middle = first + (last - first) / 2;
     const int order = name_at(middle).compare(wanted);
     if (order == 0) return {middle, true};
@@ -50,7 +53,7 @@ std::optional<std::uint32_t> OpenFile::find_name(std::uint32_t first, std::uint3
         return std::nullopt;
       }
     } catch (const FormatError&) {
-      // Of an entry that may be damaged: that is the error then.
+      // The entry may lie in a damaged block, and then that is the error: the second search tells.
     }
   }
   const Place place = search(first, last, wanted, verified_at);

@@ -1,3 +1,12 @@
+// Opening a file, and fetching its tables. Once the constructor returns, header and directory
+// header have been checked by all their rules, so every table lies inside the file and has room for
+// its count. Every other structure is validated each time it is fetched, before a reference to it
+// is returned: a check costs less than remembering it, and opening takes two small reads however
+// many tensors there are. Nothing is allocated in proportion to a count in the file.
+//
+// All bytes are reached through touch() or verified(), as those of a copied file are not in memory
+// before. Two structures are handed out as they lie: chunk entries, which only ChunkReader can hold
+// against their neighbours, and side data, of which only the length is known here.
 #include "container/file/open_file.h"
 
 #include <algorithm>
@@ -28,19 +37,24 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-// An append overwrites the header while readers open the file, and may have lengthened the file
-// since it was mapped. Another look finds the new header whole, or a newer append: as long as the
-// file changes, there is no end to the looks. A file that stays as it is is damaged.
+// An append overwrites the header while readers open the file, and may have made the file longer
+// since it was mapped. Another look finds the new header whole, or a newer append. While the size
+// of the file changes, there is no limit to the looks. A file that stays as it is for this many is
+// damaged.
 constexpr int kSameLooks = 3;
 
-// What a thread brings into memory at a time; below it, starting another takes longer.
+// What a thread brings into memory at a time. For less, starting another thread takes longer.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
 
+// How the header fails that is being overwritten: by its CRC, or by a file_length beyond what was
+// mapped.
 bool may_be_an_append(const Error& error) {
   return error.context().section == "header" &&
          (error.code() == ErrorCode::checksum_mismatch || error.code() == ErrorCode::truncated);
 }
 
+// A copy of the header or, where it does not hold and the caller asked for it, of the commit record
+// that recover() would restore. Changes nothing.
 format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& options) {
   const ByteSpan all = mapping.bytes();
   const format::Header header = format::overlay<format::Header>(all, 0, "header");
@@ -95,10 +109,12 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
 OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
   options_.access = mapping_->access();
+  // Resolved once, against the bytes on disk. Later checks then hold to this number, whatever size
+  // they pass.
   options_.limits.max_allocation_bytes =
       io::allocation_limit(options.limits, container::bytes_on_disk(*mapping_));
   const bool partial = mapping_->backing() == io::Backing::partial;
-  // A side file was checked as a whole, and of most blocks it has no bytes.
+  // A side file was checked as a whole, and has no bytes of most blocks.
   if (partial) options_.verification = Verification::off;
   const ByteSpan all = mapping_->bytes();
   mapping_->touch(0, std::min(all.size(), sizeof(format::Header)));
@@ -119,6 +135,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == ChecksumType::block_tree) {
     blocks_.emplace(*mapping_, header_, options_.work.threads);
+    // Whoever fetches blocks of the source later verifies them with these leaves.
     if (partial) blocks_->ensure_leaves();
   }
 }
@@ -146,6 +163,7 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
 
 std::string_view OpenFile::json(format::Extent extent, std::string_view section,
                                 std::string_view field) const {
+  // Comes before the text is read or copied: its length is a claim of the file.
   named([&] { io::check_json_length(section, extent.length, options_.limits, bytes_.size()); });
   const ByteSpan text = verified(extent.offset, extent.length);
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
@@ -164,8 +182,8 @@ std::string_view OpenFile::json(format::Extent extent, std::string_view section,
   return view;
 }
 
-// The table lies inside the directory and the entry inside the table: both were checked against the
-// counts.
+// The table lies inside the file, and entry `i` inside the table: both were checked against the
+// counts in the headers. Structs have alignment 1, so they may be used at any address.
 template <typename T>
 const T& OpenFile::table_entry(std::uint64_t table, std::uint64_t i, As as) const {
   const ByteSpan entry = fetch(table + i * sizeof(T), sizeof(T), as);

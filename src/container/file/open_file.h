@@ -81,8 +81,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   /// [offset, offset + length), which lies before the integrity table, verified as the options say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
-  /// How a structure is looked at: to be believed and handed out, or to find the way to one that is
-  /// looked at once more.
+  /// How a structure is fetched: verified, to be believed and handed out; or as it lies, by a
+  /// search that verifies the place where it ends.
   enum class As { verified, it_lies };
   /// The same for bytes that are looked at once: of a copied file that is not verified they are
   /// read into `buffer`, and stay nowhere else.
@@ -219,7 +219,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   format::Header header_{};
   const format::DirectoryHeader* directory_ = nullptr;
   mutable std::optional<container::VerifiedBlocks> blocks_;
-  // Files without a block tree: one bit a tensor, made on the first touch.
+  // Where tensors are checked in place of blocks: one flag a tensor, allocated at the first check.
   mutable Once tensors_once_;
   mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
   mutable Once connections_once_;

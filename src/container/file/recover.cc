@@ -1,3 +1,8 @@
+// Recovery writes the 256 bytes of the header and nothing else: it cuts off no debris and repairs
+// no block. It writes only after find_commit_record() has proved the state of the record, and never
+// over a header that holds. It holds the lock of the file from before its first look until after
+// the sync, so no append runs in between. After a crash on the way the header still does not hold,
+// or is the restored one; another recovery finds the same record. docs/writing.md, "Recovery".
 #include "thalia/recover.h"
 
 #include "base/fail.h"
@@ -14,7 +19,8 @@
 namespace thalia {
 namespace {
 
-// What is wrong with the header; empty where it holds. @throws UnsupportedError.
+// What is wrong with the header; empty where it holds. @throws the error of check_header() where
+// that is no damage: another version, or a limit.
 std::string find_fault(ByteSpan file, const ReadLimits& limits) {
   try {
     container::check_header(format::overlay<format::Header>(file, 0, "header"), file.size(),

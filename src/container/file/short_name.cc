@@ -16,6 +16,7 @@ ShortName short_name(std::string_view full_name) {
   std::string text(full_name);
   if (text.size() > format::kShortNameCapacity) {
     const Digest256 digest = integrity::sha256(as_byte_span(full_name));
+    // 22 bytes of the name, a tilde and 8 digits are 31: the last byte of the field stays NUL.
     text = fmt::format("{}~{}", utf8_prefix(full_name, 22), hex(std::span(digest.bytes).first(4)));
   }
   ShortName out{};

@@ -1,3 +1,10 @@
+// One bit a block, set only after the bytes of the block were found to have their leaf, and never
+// cleared. The release on setting it and the acquire on reading it order it behind the bytes, which
+// another thread may have copied in. No lock is taken: two threads that meet in a block both hash
+// it, which is rare and costs less than a lock at every look-up.
+//
+// A leaf proves nothing before the closing checksum has vouched for the table, so every path calls
+// ensure_leaves() before it compares one. docs/format.md, "Block tree".
 #include "container/file/verified_blocks.h"
 
 #include <algorithm>
@@ -14,10 +21,11 @@
 namespace thalia::container {
 namespace {
 
-// A thread checks so many bytes at a time: for less it is not worth its start, and a kernel that
-// reads from a disk is asked for no less.
+// The least that a thread checks at a time: for less its start costs more than the hash, and a disk
+// is read slowly in smaller parts.
 constexpr std::uint64_t kCheckedTogether = 1 << 20;
-// Smaller blocks are in memory with their neighbours as soon as one byte is.
+// The least block for which the kernel is asked to read ahead. A page fault in a smaller one brings
+// in all of it.
 constexpr unsigned kAdvisedLog2 = 16;
 
 }  // namespace
@@ -88,6 +96,9 @@ void VerifiedBlocks::read(std::uint64_t offset, MutableByteSpan out) {
   while (!out.empty()) {
     const std::uint64_t block = offset >> header_.integrity_block_log2;
     const std::uint64_t length = std::min<std::uint64_t>(end_of(block) - offset, out.size());
+    // A whole block is read past mapping_ and hashed where the caller wants it. Its bit stays
+    // clear, as the bytes at mapping_ were not looked at. Part of a block cannot be hashed alone
+    // and comes by way of mapping_.
     const bool whole =
         offset == block << header_.integrity_block_log2 && offset + length == end_of(block);
     if (whole && !is_done(block)) {
@@ -135,6 +146,8 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t block_bytes = 1ull << header_.integrity_block_log2;
   const std::uint64_t end = (last + 1) * block_bytes;
   const std::uint64_t together = std::max<std::uint64_t>(kCheckedTogether / block_bytes, 1);
+  // The kernel reads kReadAheadBytes in front of the hashing: the start is asked for here, the rest
+  // by each job.
   mapping_.advise(open.front() * block_bytes,
                   std::min(kReadAheadBytes, end - open.front() * block_bytes),
                   io::Advice::will_need);

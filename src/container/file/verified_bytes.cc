@@ -1,4 +1,12 @@
-// What an open file hands out, checked as the options say.
+// Here Verification turns into checks; what an open file hands out passes by here. on_first_touch
+// checks the blocks that the bytes lie in or, in a file without a block tree, each raw tensor as a
+// whole. by_tensor checks each raw tensor and never blocks, so names and tables are not verified.
+// at_open and off check nothing here: the first is done when open() returns. Chunks have a CRC of
+// their own, which ChunkReader checks whatever the option.
+//
+// A block that differs condemns all its bytes, but a payload in it may be whole. Its CRC-32 and
+// content hash may speak for it where its entry is verified and leaves are not SHA-256.
+// docs/format.md, "Block tree".
 #include <algorithm>
 #include <cstring>
 
@@ -24,7 +32,8 @@ bool has_digests(const integrity::ContentDigest& digest, const format::TensorEnt
 
 ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
   stop_if_cancelled(options_.work.cancel);
-  // Blocks are smaller than frames: several threads would wait for one that decodes.
+  // Decodes frames first, one a thread. Blocks are smaller, and the threads that check those of one
+  // frame would all wait for the one that decodes it.
   if (mapping_->backing() == io::Backing::decoded) touch(offset, length);
   if (checks_blocks()) {
     named([&] { blocks_->ensure(offset, length); });
@@ -36,6 +45,8 @@ ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
 
 ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
+  // What is verified has to stay where it was checked. Only where nothing is checked may bytes pass
+  // through the buffer.
   if (options_.access == Access::mapped || options_.verification != Verification::off)
     return verified(offset, length);
   stop_if_cancelled(options_.work.cancel);
@@ -62,13 +73,14 @@ ByteSpan OpenFile::verified_payload(const format::TensorEntry& entry, std::uint6
   try {
     return verified(offset, length);
   } catch (const IntegrityError&) {
+    // The error stays that of the block: is_sound() keeps its own to itself.
     if (!is_sound(entry)) throw;
   }
   return unverified(offset, length);
 }
 
-// Whether the entry vouches for a raw tensor whose block is damaged: somewhere else, then. Entries
-// are verified themselves when they are fetched.
+// Whether the digests of its entry vouch for a raw tensor in a damaged block; the damage is
+// elsewhere in the block then. The entry was verified when it was fetched.
 bool OpenFile::is_sound(const format::TensorEntry& entry) const {
   if (!may_do_without_blocks() || entry.chunk_count != 0) return false;
   try {
@@ -95,8 +107,8 @@ ByteSpan OpenFile::chunk_bytes(const format::ChunkEntry& chunk,
   return unverified(chunk.offset, chunk.stored_length);
 }
 
-// Without leaves, or in spite of them: the directory's CRC-32 of the tensor, or of its chunks, is
-// what there is to check against.
+// Checks a raw tensor as a whole against the digests of its entry. Two threads may both do it, none
+// skips it. `entry` has to lie in the directory, as its place there is its number.
 void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   if (entry.chunk_count != 0) return;  // each chunk is checked when it is decoded
   tensors_once_.run(
@@ -132,6 +144,8 @@ void OpenFile::verify_for_append() const {
   return named([&]() -> void {
     if (!blocks_) return verify_whole_checksum();
     blocks_->ensure_leaves();
+    // The append continues the last block where that ends within one. The block gets a new leaf,
+    // which would vouch for damage in its old bytes; all other leaves stay.
     const std::uint64_t end = header_.integrity_offset;
     const std::uint64_t last = end >> header_.integrity_block_log2 << header_.integrity_block_log2;
     blocks_->ensure(last, end - last);

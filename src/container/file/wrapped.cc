@@ -1,3 +1,8 @@
+// Frames are decoded into memory, to the offsets that their content has in the plain file. With a
+// seek table a frame is decoded when one of its bytes is first touched; without one all content is
+// decoded at open, as nothing says where a frame begins. A frame counts as done after its last byte
+// is in place, and is never decoded again. One that fails to decode does not count, so every later
+// touch throws again.
 #include "container/file/wrapped.h"
 
 #include <cstring>
@@ -17,7 +22,8 @@ namespace {
 
 constexpr std::size_t kPiece = 256 << 10;
 
-// The first bytes tell whether it is worth decoding the rest.
+// Refuses another format by the first 256 bytes, before more is decoded. A delta begins with a
+// header of its own, and what is shorter is refused when its header is read.
 void check_identity(ByteSpan start) {
   format::Header header{};
   if (start.size() < sizeof header || is_delta(start)) return;
@@ -58,6 +64,7 @@ std::uint64_t WrappedFile::decode_all(const ReadLimits& limits) {
   std::uint64_t length = 0;
   while (const std::size_t got = stream.read(piece)) {
     if (length == 0) check_identity(ByteSpan(piece).first(got));
+    // Checked piece by piece, as nothing says how much there will be.
     io::check_allocation("wrapper", length + got, limits, file_->bytes().size());
     io::pwrite_all(fd(), length, ByteSpan(piece).first(got), path());
     length += got;
@@ -75,6 +82,8 @@ void WrappedFile::fill(std::uint64_t offset, std::uint64_t length) const {
 }
 
 void WrappedFile::decode(std::size_t i) const {
+  // A file may have millions of frames, so they share 64 locks. At worst a thread waits for a frame
+  // that it does not need.
   const std::lock_guard lock(locks_[i % locks_.size()]);
   if (done_[i].load(std::memory_order_relaxed)) return;
   const SeekTable::Frame frame = table_->frame(i);
