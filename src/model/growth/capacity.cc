@@ -1,3 +1,8 @@
+// How full each region is and what follows from it, as the original program computed both:
+// docs/states.md, "Capacity". Metrics are read from the state and never kept. auto_grow() measures
+// all regions before it grows the first, so that the growth of one does not change the verdict on
+// another; it and auto_prune() are one edit, which is kept as a whole or not at all.
+
 #include "thalia/capacity.h"
 
 #include <algorithm>
@@ -18,10 +23,13 @@ namespace {
 
 // The original program's figures.
 constexpr double kSaturated = 0.9;  // of the largest weight
+// Not relative: the absolute value from which a synapse counts as used.
 constexpr double kUsed = 0.1;
+// Fewest neurons that a recommendation and an automatic growth without one add.
 constexpr std::uint32_t kLeastRecommended = 10;
 constexpr std::uint32_t kLeastAutomatic = 8;
 
+// A number, or the mean of a tensor of numbers or truth values; nullopt of anything else.
 std::optional<double> mean_number(const Value* value) {
   if (value == nullptr) return std::nullopt;
   if (value->kind() == Value::Kind::number) return value->as_double();
@@ -40,6 +48,8 @@ std::optional<double> mean_number(const Value* value) {
 }
 
 double firing_rate(const BrainRegion& region) {
+  // Where programs keep the rate, the most specific first. Of spikes the mean is the share that
+  // fired.
   constexpr std::array<std::string_view, 4> kPlaces{"learning_state.firing_rate",
                                                     "homeostatic.firing_rate",
                                                     "region_state.spikes", "neuron_state.spikes"};
@@ -57,6 +67,7 @@ struct WeightCounts {
   std::uint64_t used = 0;
 
   void add(const Tensor& weights) {
+    // The largest of each matrix, not of the region: matrices differ in scale.
     double largest = 0;
     model::for_each_number(weights.dtype(), weights.values(),
                            [&](double weight) { largest = std::max(largest, std::abs(weight)); });
@@ -77,6 +88,7 @@ void recommend(CapacityMetrics& metrics) {
     bool applies;
     double share;
   };
+  // The first rule that applies gives the reason and the share of neurons to add.
   const std::array<Rule, 3> rules{{{"weight_saturation", metrics.weight_saturation > 0.85, 0.20},
                                    {"firing_rate", metrics.firing_rate > 0.9, 0.15},
                                    {"synapse_usage", metrics.synapse_usage > 0.95, 0.15}}};
@@ -103,6 +115,7 @@ CapacityMetrics metrics_of(const BrainState& brain, const BrainRegion& region) {
   metrics.utilization =
       0.4 * metrics.firing_rate + 0.4 * metrics.weight_saturation + 0.2 * metrics.synapse_usage;
   recommend(metrics);
+  // Safe means that prune_synapses() with its defaults would not spare the whole region.
   const std::uint64_t window = PruneOptions().importance_window_steps;
   const Value* tracked = region.find_path("learning_state.importance_window_steps");
   metrics.pruning_safe = model::task_change_reason(brain, false, window).empty() &&
@@ -161,6 +174,7 @@ std::vector<AutoPruning> auto_prune(BrainState& brain, const AutoPruneOptions& o
   if (!options.enable) return pruned;
   PruneOptions prune = options.prune;
   if (options.safety_level == PruneSafety::aggressive) {
+    // The original program's meaning of aggressive.
     prune.threshold *= 2;
     prune.importance_threshold *= 2;
     prune.safety_level = "aggressive";

@@ -1,3 +1,9 @@
+// Growth of one region inside a file, without loading the rest. The old region stays where it is,
+// the grown one is appended, and one commit switches to it: whoever reads meanwhile sees the old
+// state, and an error before the commit leaves the file as it was. The appender holds the file's
+// lock from its construction on, which is why it is made before the reader. Payloads are borrowed
+// by the appender until commit(): kept_ owns them, in a deque so that they do not move.
+
 #include "thalia/grow_file.h"
 
 #include <algorithm>
@@ -26,8 +32,8 @@ namespace {
 
 using model::Ends;
 
-// What the region was compressed with: its floats tell, as what a codec for floats leaves to zstd
-// has a smaller code.
+// Which codec the region was compressed with, taken from its floats: what a codec for floats does
+// not suit went to zstd, which has a smaller code, and so the largest code is the answer.
 Codec codec_of(const Reader& reader, std::string_view region) {
   const RegionView view = reader.region(region);
   auto codec = Codec::store;
@@ -40,7 +46,7 @@ ReadOptions read_options(const AppendOptions& options) {
   return {.access = options.access, .limits = options.limits, .work = options.work};
 }
 
-// One file, from the lock to the commit.
+// One growth of one file, from the lock to the commit. Used once.
 class GrowingFile {
  public:
   GrowingFile(const std::filesystem::path& path, std::string_view region,
@@ -53,6 +59,7 @@ class GrowingFile {
         view_(reader_.region(region)),
         region_(model::load_region(
             view_,
+            // Not restored: elements keep the type and the encoding that the file has.
             {.options = {.restore = false, .limits = options.limits, .work = options.work}})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
@@ -102,8 +109,9 @@ class GrowingFile {
                : model::parse_json_object(view.metadata_json(), options_.limits);
   }
 
-  // Other regions that have inputs from this one, by the directory and their metadata. What cannot
-  // be read there is for whoever grows, loads or verifies them.
+  // Other regions that have inputs from this one, by the directory and their metadata. A region
+  // that cannot be read is passed over: its damage is no reason not to grow this one, and is
+  // reported to whoever grows, loads or verifies it.
   std::vector<std::string> targets() const {
     std::vector<std::string> names;
     for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
@@ -127,7 +135,8 @@ class GrowingFile {
     return found;
   }
 
-  // Texts stay as they are, but for counts in the config; names and roles of tensors too.
+  // Writes the region anew. Its texts stay byte for byte, but for counts in the config; its tensors
+  // keep their names, roles and order, whether they have grown or not.
   void replace_region() {
     const RegionId id = appender_.replace_region({
         .name = name_,
@@ -138,7 +147,7 @@ class GrowingFile {
         .neuron_type = region_.neuron_type,
         .homeostatic_updated = region_.homeostatic_updated,
     });
-    // By their names, and written in their order.
+    // Looked up by name, since the tree has an order of its own.
     std::unordered_map<std::string_view, const Value*> grown;
     model::for_each_placed(view_, metadata_of(view_), region_.state,
                            [&](const model::PlacedTensor& placed, const TensorView&) {
@@ -147,7 +156,7 @@ class GrowingFile {
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       const Value* found = grown.at(view.name());
-      // A number of the state is a tensor of the file, and does not grow.
+      // A scalar is a number in the state and a tensor in the file; it does not grow.
       const bool is_grown = found != nullptr && found->is_tensor();
       add_tensor(id, std::string(view.name()), view.role(),
                  is_grown ? found->as_tensor() : Tensor::from(view));
@@ -163,12 +172,15 @@ class GrowingFile {
     const std::string_view text = view_.config_json();
     const Value* config = region_.find(component::kConfig);
     if (text.empty() || config == nullptr || config->has_tensors()) return std::string(text);
+    // Compared as values, so that an unchanged config keeps its text, spaces included.
     return model::parse_json_object(text, options_.limits) == *config ? std::string(text)
                                                                       : to_json(*config);
   }
 
-  // Connections are one section of the file: all of them, in their order, if any has to grow.
+  // Connections are one section of the file. If any of them grows, all are written again, in the
+  // order that they had.
   void replace_connections(std::uint64_t old_size, std::uint32_t n_new, GrowthResult& growth) {
+    // The section holds names cut to a fixed length (docs/format.md, "Short names").
     std::map<std::string, std::string> full_names;
     for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
       const std::string name(reader_.region(i).name());

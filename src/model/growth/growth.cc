@@ -1,3 +1,8 @@
+// Growth of a region together with what depends on its size: connections, inputs of other regions,
+// the growth history. It works on a BrainEdit, a copy that shares tensors with the brain, and
+// commits at the end: after any error the brain is what it was. Regions that have to be looked at
+// are loaded, others are not.
+
 #include "thalia/growth.h"
 
 #include <algorithm>
@@ -24,6 +29,7 @@ void grow_connections(BrainEdit& edit, std::string_view region, std::uint32_t ol
   const auto neurons_of = [&](const std::string& name) {
     return name == region ? std::uint64_t{old_neurons} : edit.current(name).n_neurons;
   };
+  // A connection of a region with itself grows at both ends.
   for (BrainConnection& connection : edit.connectivity().all()) {
     if (connection.source != region && connection.target != region) continue;
     const model::Ends old_ends{neurons_of(connection.source), neurons_of(connection.target)};
@@ -38,11 +44,13 @@ void grow_targets(BrainEdit& edit, const RegionSet& set, std::string_view prefix
                   std::string_view source, std::uint32_t n_new, const GrowthOptions& options,
                   GrowthResult& result) {
   GrowthOptions of_target = options;
+  // The population belongs to the region that grows, not to those that listen to it.
   of_target.population.clear();
   for (const std::string& name : set.names()) {
     const std::string full = std::string(prefix) + name;
     if (full == source) continue;
     if (!options.grow_targets) {
+      // Only a hint for the caller, not worth loading a region for.
       if (set.is_loaded(name) && model::takes_inputs_from(edit.current(full), full, source))
         result.targets_left.push_back(full);
       continue;

@@ -1,3 +1,9 @@
+// Loads an older, smaller state into a larger model: old elements go to the corner of each tensor
+// of the target, what is beyond keeps the target's initial numbers. Nothing is dropped silently:
+// each tensor of either side that found no counterpart is named in the result. Where the older
+// state is the larger one, the target grows by the rules of growth (rule.cc) or the call is
+// refused. Loading works on a copy, and the target is replaced only at the end.
+
 #include "thalia/load_into.h"
 
 #include <algorithm>
@@ -34,7 +40,8 @@ class Loading {
     model::check_growth_options(options.growth);
   }
 
-  // Of a state whose component `config` describes the target: of it only tensors are taken.
+  // Loads one state. Its component `config` describes the target, and so only tensors are taken
+  // from the older one.
   void load_state(Value& target, const Value& older, const std::string& path, const Fill& fill) {
     config_path_ = path + '.' + std::string(component::kConfig);
     load_tree(target, older, path, fill);
@@ -60,6 +67,7 @@ class Loading {
 
   void load_tensor(Tensor& target, const Tensor& older, const std::string& path, const Fill& fill) {
     require_alike(target, older, path);
+    // At least one extent is larger in the older state. The target first grows to hold both.
     if (!model::fits_into(older.shape(), target.shape())) {
       if (options_.on_larger == OnLarger::refuse) {
         throw ShapeMismatchError(target.shape(), older.shape(),
@@ -89,6 +97,8 @@ class Loading {
 
  private:
   void load_object(Value& target, const Value& older, const std::string& path, const Fill& fill) {
+    // Indexes by name, so that objects of many members do not take quadratic time. Where a name
+    // occurs twice, the index decides which counts.
     const auto places = model::member_places(older);
     std::unordered_map<std::size_t, std::size_t> counterparts;  // from places in `older`
     for (std::size_t i = 0; i < target.size(); ++i) {
@@ -103,6 +113,7 @@ class Loading {
       } else if (value.has_tensors()) {
         result_.left_out.push_back(below);
       } else if (!is_config(below)) {
+        // Remembered, so that a second member of this name does not add another.
         counterparts.emplace(places.at(name), target.size());
         target.add(name, value);
         ++result_.values_copied;
@@ -143,6 +154,7 @@ void load_region(BrainRegion& target, const BrainRegion& older, const std::strin
                       .value = "0 neurons",
                       .bound = fmt::format("{} or more", older.n_neurons)});
   }
+  // Rules look at the region as it was before any of its tensors grew.
   const BrainRegion before = target;
   const auto fill = [&](const std::string& full, const Tensor& tensor, const Shape& shape) {
     return model::fill_of(name, before, std::string_view(full).substr(path.size() + 1), tensor,
@@ -156,6 +168,7 @@ void load_region(BrainRegion& target, const BrainRegion& older, const std::strin
   target.homeostatic_updated = older.homeostatic_updated;
 }
 
+// Adds an event of growth for each region whose number of neurons differs from the older state's.
 void load_set(RegionSet& target, const RegionSet& older, const std::string& path,
               const LoadIntoOptions& options, Loading& loading, Value& metadata,
               std::uint64_t step) {
@@ -210,6 +223,7 @@ void load_connections(Connectivity& target, const Connectivity& older,
     const auto drawn = [&](const std::string&, const Tensor& weights, const Shape& shape) {
       return model::connection_fill(name, weights, shape, options.growth);
     };
+    // New delays are the mean of the old: a delay of zero would be no delay at all.
     const auto mean = [](const std::string&, const Tensor& tensor, const Shape&) {
       return model::constant_fill(model::mean_of(tensor));
     };
@@ -240,6 +254,7 @@ LoadIntoResult load_into(BrainState& target, const BrainState& older,
   load_connections(loaded.connectivity, older.connectivity, options, loading);
   loading.load_state(
       loaded.state, older.state, "state",
+      // The brain-wide state has no neurons and no rule: what is new in it is zero.
       [](const std::string&, const Tensor&, const Shape&) { return model::ElementFill(); });
   loaded.training_steps = older.training_steps;
   target = std::move(loaded);

@@ -1,3 +1,8 @@
+// The inverse of growth's question: which axes, anywhere in the brain, have an index for each
+// neuron of one region, so that removing a neuron can take it out of all of them. An axis that was
+// missed would leave tensors that disagree about the number of neurons; therefore every doubt is an
+// error, and nothing is removed.
+
 #include "model/growth/neuron_axes.h"
 
 #include "base/fail.h"
@@ -19,6 +24,8 @@ class Finding {
 
   void add_own(const BrainRegion& region, const TensorAxes& declared) {
     const RegionAxes axes(region_, region, declared);
+    // Indices of a population count from its own first neuron, and those of groups count groups:
+    // neither is the number of a neuron.
     if (axes.has_populations()) fail("the region has several populations of neurons");
     for_each_tensor(region.state, [&](const std::string& path, const Tensor& tensor) {
       const auto [found, per_element] = axes.neurons(path, tensor.shape());
@@ -60,7 +67,7 @@ class Finding {
     const auto neurons_of = [&](const std::string& name) {
       return std::uint64_t{require_region(brain, name).n_neurons};
     };
-    // [target, source] where only that fits.
+    // A matrix is [source, target], or [target, source] where only that fits.
     const Shape usual{neurons_of(connection.source), neurons_of(connection.target)};
     if (matrix.shape() != usual && matrix.shape() == Shape{usual[1], usual[0]}) {
       const bool from_here = axes.test(0);

@@ -1,3 +1,7 @@
+// The log of a pruning as a tree of values and tensors, which an application may save with the
+// state and load years later: docs/states.md, "Events and logs". What is read here may come from a
+// file, so that each member is checked for its kind before it is used.
+
 #include "model/growth/prune_log.h"
 
 #include <fmt/format.h>
@@ -12,6 +16,7 @@
 namespace thalia::model {
 namespace {
 
+// Checked by undo_pruning().
 constexpr std::uint64_t kVersion = 1;
 
 [[noreturn]] void fail_log(std::string_view member, std::string bound) {
@@ -98,11 +103,13 @@ std::vector<std::uint64_t> indices_of(const Value& entry, std::string_view membe
     fail_log(member, "u64 of one dimension");
   const auto values = tensor.as<std::uint64_t>();
   for (std::size_t i = 1; i < values.size(); ++i) {
+    // axis.cc and undo_pruning.cc rely on it.
     if (values[i - 1] >= values[i]) fail_log(member, "ascending indices");
   }
   return {values.begin(), values.end()};
 }
 
+// What is not known to be settled counts as changing: pruning waits.
 std::string task_change_reason(const BrainState& brain, bool is_changing, std::uint64_t window) {
   if (is_changing) return "the task is changing";
   const Value* change = brain.state.find("task_change");
@@ -113,6 +120,7 @@ std::string task_change_reason(const BrainState& brain, bool is_changing, std::u
   if (active->as_bool()) return "the task is changing";
   const auto changed = whole_number(change->find("step"));
   if (!changed) return "task_change.step does not tell when the task last changed";
+  // A step in the future is no step that can be trusted.
   if (*changed > brain.training_steps || brain.training_steps - *changed < window) {
     return fmt::format("the task changed at step {}, less than {} steps ago", *changed, window);
   }

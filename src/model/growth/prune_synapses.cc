@@ -1,3 +1,8 @@
+// Removes synapses that are weak, old and unimportant: docs/states.md, "Synapses". Where the state
+// lacks a number that a rule needs, or holds NaN, the synapse stays: every comparison below is
+// written so that NaN spares. Bits that are removed go to the log first, and undo_pruning() puts
+// them back.
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -60,6 +65,7 @@ const Tensor* tracked(const BrainRegion& region, std::string_view region_name,
                     .bound = weights.shape().to_string()});
 }
 
+// Row-major numbers, ascending. A weight of 0 is no synapse, whether it is stored or not.
 std::vector<std::uint64_t> dead_synapses(const Tensor& weights, const ElementLookup& age,
                                          const ElementLookup& importance,
                                          const PruneOptions& options) {
@@ -82,6 +88,7 @@ Tensor values_at(const Tensor& tensor, std::span<const std::uint64_t> positions)
   const model::SparseElements elements =
       tensor.is_dense() ? model::SparseElements{} : model::sparse_elements(tensor);
   for (std::size_t i = 0; i < positions.size(); ++i) {
+    // Every position was found among the stored elements, so that it is there.
     const auto found = std::ranges::lower_bound(elements.positions, positions[i]);
     const std::byte* from =
         tensor.is_dense()
@@ -93,6 +100,7 @@ Tensor values_at(const Tensor& tensor, std::span<const std::uint64_t> positions)
   return Tensor::copy_of(tensor.dtype(), {positions.size()}, values);
 }
 
+// Zero bits in a dense tensor; a sparse one no longer stores the element.
 Tensor without(const Tensor& tensor, std::span<const std::uint64_t> positions) {
   const std::size_t width = dtype_bits(tensor.dtype()) / 8;
   if (tensor.is_dense()) {
@@ -120,6 +128,7 @@ PruneResult model::prune_synapses(BrainEdit& edit, std::string_view name,
   check_options(options);
   PruneResult result;
   const BrainState& brain = edit.brain();
+  // A copy, because the matrices change while age and importance are read.
   const BrainRegion before = edit.current(name);
   if (std::string reason = reason_to_spare(brain, before, name, options); !reason.empty()) {
     result.spared.push_back(std::move(reason));

@@ -1,3 +1,8 @@
+// Drawn weights, docs/states.md, "Drawn weights". Each number is a function of the seed, the names
+// and the element's own indices: no generator has a state that order could change. Growing twice by
+// ten neurons therefore gives the weights of growing once by twenty (xavier aside, which depends on
+// the shape), on any number of threads and any machine.
+
 #include "model/growth/random.h"
 
 #include <cmath>
@@ -21,8 +26,9 @@ std::uint32_t word_at(const std::uint8_t* bytes) {
   return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | std::uint32_t{bytes[3]} << 24;
 }
 
-// What a number in [0, 1) becomes. Stretching it is exact, so that one rounding is left, and no
-// compiler can make another of it by fusing operations.
+// What a number in [0, 1) becomes: (number * stretch + shift) * scale. The stretch is 1 or 2 and
+// hence exact, so that a compiler which fuses multiplication and addition gets the same result, and
+// the product with the scale is the only rounding.
 struct Range {
   double stretch = 1;
   double shift = 0;
@@ -33,6 +39,7 @@ struct Range {
 
 Range range_of(const GrowthOptions& options, const Shape& shape, std::uint64_t fan_in) {
   if (options.initialization != WeightInit::xavier) return {.scale = options.scale.value_or(0.3)};
+  // Glorot and Bengio, 2010: rows plus columns of the grown matrix.
   const double fans = static_cast<double>(shape[0]) + static_cast<double>(fan_in);
   const double bound = options.scale.value_or(1.0) * std::sqrt(6 / fans);
   return {.stretch = 2, .shift = -1, .scale = bound};
@@ -51,6 +58,7 @@ void check_growth_options(const GrowthOptions& options) {
 
 PhiloxKey growth_key(std::uint64_t seed, std::string_view region, std::string_view path) {
   const format::le64 seed_bytes = seed;
+  // Without the zero byte "ab" + "c" and "a" + "bc" would have one key. Names hold no zero byte.
   const std::byte end{0};
   integrity::Sha256 hash;
   hash.update(std::as_bytes(std::span(&seed_bytes, 1)));
@@ -71,6 +79,8 @@ ElementFill random_weights(const GrowthOptions& options, std::string_view region
     std::uint64_t column = first % row_length;
     for (double& value : values) {
       const PhiloxCounter bits = philox({low(row), high(row), low(column), high(column)}, key);
+      // One word decides whether the synapse is made, two others give its weight: the two do not
+      // depend on each other.
       const bool is_made = static_cast<double>(bits[0]) * 0x1p-32 < made;
       value = is_made ? range(unit_interval(bits[1], bits[2])) : 0.0;
       if (++column < row_length) continue;

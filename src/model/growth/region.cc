@@ -1,3 +1,8 @@
+// Growth of one region and of one connection. Which axes grow is the business of RegionAxes, what
+// new elements hold is that of rule.cc; this file joins the two. All checks come first, tensors
+// grow in a copy of the state, and the copy replaces the state at the end: after an error the
+// region is as it was.
+
 #include "model/growth/region.h"
 
 #include <limits>
@@ -37,7 +42,7 @@ bool is_weights(std::string_view path) {
   return role_of_component(path.substr(0, path.find('.'))) == Role::weights;
 }
 
-// The tensors of a region that grow, one by one; the region's state is left for the end.
+// Grows the tensors of a region one by one, in a copy of its state. Rules see the region as it was.
 class Growing {
  public:
   Growing(const BrainRegion& region, std::string_view name, const GrowthOptions& options)
@@ -77,7 +82,8 @@ std::uint32_t changed_count(std::uint32_t count, std::int64_t change, const char
   fail_argument(ErrorCode::size_mismatch, field, std::to_string(changed), "0 to 4294967295");
 }
 
-// Numbers of the config that repeat a count of the region.
+// Updates members of the config that repeat a count of the region. A member that holds another
+// number means something else and stays.
 void update_config(Value& state, std::initializer_list<std::string_view> members,
                    std::uint32_t old_count, std::uint32_t new_count) {
   Value* config = state.find(component::kConfig);
@@ -88,6 +94,7 @@ void update_config(Value& state, std::initializer_list<std::string_view> members
   }
 }
 
+// Indices that an axis gets for n_new neurons, one for each group of `per_element`.
 std::uint64_t new_elements(std::string_view region, std::uint32_t n_new,
                            std::uint64_t per_element) {
   if (n_new % per_element == 0) return n_new / per_element;
@@ -111,6 +118,7 @@ struct Orientation {
 Orientation orientation_of(const BrainConnection& connection, std::string_view which,
                            const Tensor& tensor, const Ends& ends) {
   const Shape& shape = tensor.shape();
+  // First, and so also where both ends have as many neurons.
   if (shape == Shape{ends.source, ends.target}) return {0, 1};
   if (shape == Shape{ends.target, ends.source}) return {1, 0};
   throw UsageError(
@@ -126,8 +134,9 @@ Shape shape_between(const Orientation& orientation, const Ends& ends) {
                                  : Shape{ends.target, ends.source};
 }
 
-// The mean of the old delays that are not zero; where some are, only for connections that are made.
-// Whether a matrix is stored sparsely makes no difference.
+// New delays are the mean of the old ones that are not zero. Where some of the old are zero, zero
+// means "no connection", and only connections that the weights' fill makes get a delay. A zero
+// counts the same whether it is stored or not.
 ElementFill delay_fill(const Tensor& delays, ElementFill weights) {
   double sum = 0;
   std::uint64_t count = 0;
@@ -156,6 +165,7 @@ void change_neurons(BrainRegion& region, std::int64_t change) {
 }
 
 void change_inputs(BrainRegion& region, std::int64_t change) {
+  // 0 means that the state does not count inputs.
   if (region.n_inputs == 0) return;
   const std::uint32_t count = changed_count(region.n_inputs, change, "n_inputs");
   update_config(region.state, {"n_inputs", "n_input"}, region.n_inputs, count);

@@ -1,3 +1,8 @@
+// Removes silent neurons with their rows and columns everywhere: docs/states.md, "Neurons". Neurons
+// are chosen first, on the state as it is; then every axis of neuron_axes() loses them, in one
+// order, which the log keeps and an undo reverses. What was taken goes into the log, axis by axis.
+// The edit is committed at the end: after an error the brain is what it was.
+
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -24,7 +29,8 @@ using model::NeuronAxis;
 
 constexpr std::string_view kSilentSteps = "learning_state.silent_steps";
 
-// Marks the neurons that have a strong weight in a matrix, of whatever type but truth values.
+// Marks the neurons that have a strong weight in a matrix of any type but truth values. Numbers are
+// decoded as complex, the one type that every element type converts to.
 void mark_strong(const Tensor& tensor, unsigned axis, double strong, std::vector<bool>& marks) {
   if (tensor.dtype() == DType::boolean) return;  // a mask
   std::uint64_t inner = 1;
@@ -38,7 +44,7 @@ void mark_strong(const Tensor& tensor, unsigned axis, double strong, std::vector
     model::decode_elements(tensor.dtype(), tensor.values(), first, piece);
     for (std::uint64_t i = 0; i < piece.size(); ++i) {
       const std::uint64_t position = tensor.is_dense() ? first + i : positions[first + i];
-      // What is no number is not known to be weak.
+      // Written so that NaN is strong: it is not known to be weak.
       if (!(std::abs(piece[i]) < strong)) marks[position / inner % tensor.shape()[axis]] = true;
     }
   }
@@ -113,6 +119,7 @@ class Removing {
     }
     std::ranges::stable_sort(chosen, std::greater<>(),
                              [&](std::uint64_t neuron) { return silent.at(neuron); });
+    // A region without neurons could never grow again.
     const std::uint64_t most = region.n_neurons == 0 ? 0 : region.n_neurons - 1;
     if (chosen.size() > std::min(n, most)) chosen.resize(std::min(n, most));
     std::ranges::sort(chosen);
@@ -127,6 +134,8 @@ class Removing {
       result_.tensors.push_back({axis.place.owner(), axis.place.path, taken.element_count()});
       if (axis.is_weights) result_.synapses_removed += model::synapse_count(taken);
       entry["taken"] = std::move(taken);
+      // The next axis of the same tensor finds it without these indices already, so that no element
+      // is taken twice.
       tensor = model::without_indices(tensor, axis.axis, result_.neurons);
     }
   }

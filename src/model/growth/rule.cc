@@ -1,3 +1,8 @@
+// Decides by a tensor's path and role what new neurons get in it: docs/states.md, "What grows". The
+// first rule that fits counts, and the order of rule_of() is that of the table there. New
+// parameters get the mean of the old, so that a new neuron behaves like a typical one; state begins
+// at rest.
+
 #include "model/growth/rule.h"
 
 #include <algorithm>
@@ -17,8 +22,8 @@ namespace {
 
 enum class Rule { zero, mean, rest, weights };
 
-// Words that say that a tensor holds parameters, of which new neurons get the mean. "theta" is a
-// threshold in a learning state, and a rhythm among the oscillators, whose state begins at zero.
+// Words in the name of a tensor of parameters, of which new neurons get the mean. "theta" is a
+// threshold in a learning state; among the oscillators it is a rhythm, whose role is asked first.
 constexpr std::array<std::string_view, 12> kParameterWords{
     "threshold", "thresholds", "theta", "thetas", "scale", "scales",
     "scaling",   "gain",       "gains", "tau",    "delay", "delays"};
@@ -91,6 +96,7 @@ double mean_of(const Tensor& tensor) {
 ElementFill fill_of(std::string_view region_name, const BrainRegion& region, std::string_view path,
                     const Tensor& tensor, const Shape& shape, const GrowthOptions& options) {
   const Rule rule = rule_of(path, tensor);
+  // No fill where the result would be zero bits anyway: types without numbers can grow then.
   if (rule == Rule::zero || (rule == Rule::rest && resting_potential(region) == 0)) return {};
   if (!holds_numbers(tensor.dtype())) {
     if (!is_small_float(tensor.dtype())) return {};  // truth values, packed codes

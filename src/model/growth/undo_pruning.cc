@@ -1,3 +1,8 @@
+// Puts back what a pruning removed, bit for bit, by its log. The log may come from a file and the
+// state may have changed since: each entry is checked against the tensor as it is now. Changes
+// since the pruning stay, but for the removed places themselves. The brain changes only after the
+// whole log fitted.
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -32,6 +37,7 @@ model::SparseElements merged(const model::SparseElements& now,
   for (std::size_t k = 0; k < positions.size(); ++k) {
     for (; i < now.positions.size() && now.positions[i] < positions[k]; ++i)
       add(now.positions[i], now.values.data() + i * width);
+    // A synapse that grew again at the place gives way to the one of the log.
     if (i < now.positions.size() && now.positions[i] == positions[k]) ++i;
     add(positions[k], values.data() + k * width);
   }
@@ -71,7 +77,7 @@ std::uint64_t undo_synapses(model::BrainEdit& edit, const Value& tensors) {
   return count;
 }
 
-// Axis by axis, the last one first.
+// The reverse order of the removal: an axis that was cut second was cut from the smaller tensor.
 std::uint64_t undo_neurons(model::BrainEdit& edit, const Value& log, const Value& tensors) {
   const std::vector<std::uint64_t> neurons = model::indices_of(log, "neurons");
   const auto& entries = tensors.elements();

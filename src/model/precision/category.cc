@@ -1,3 +1,7 @@
+// Categories of tensors for precision policies: docs/states.md, "Precision". By path is what the
+// original program did, kept with its accidents (a bias below `weights` is a weight), so that its
+// policies give the same types here. By role is what one would expect, and has to be asked for.
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -21,7 +25,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// In this order the first that occurs counts.
+// The original program's texts. The first in this order that occurs in the path decides.
 constexpr std::array<std::pair<std::string_view, Category>, 14> kParts{{
     {"weight", Category::weights},
     {"w_", Category::weights},
@@ -39,7 +43,8 @@ constexpr std::array<std::pair<std::string_view, Category>, 14> kParts{{
     {"g_", Category::conductances},
 }};
 
-// Letters and digits between anything else, of the last of the names that dots and slashes part.
+// The last name of a path, parted by dots and slashes, in lower case. Its words are runs of letters
+// and digits.
 class LastName {
  public:
   explicit LastName(std::string_view path)

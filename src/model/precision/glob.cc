@@ -7,6 +7,7 @@ bool is_separator(char c) {
   return c == '.' || c == '/';
 }
 
+// '/' and '.' match each other: paths of states have dots, those of other programs slashes.
 bool same(char pattern, char c) {
   return pattern == '?' || pattern == c || (is_separator(pattern) && is_separator(c));
 }
@@ -14,8 +15,10 @@ bool same(char pattern, char c) {
 }  // namespace
 
 bool matches_path(std::string_view glob, std::string_view path) noexcept {
-  // Before the first '*' a mismatch leads on to the next separator. Behind one it leads back to the
-  // last '*' and no further: what stood before that took as little of the path as it could.
+  // Greedy matching without recursion. Before the first '*' a mismatch moves the start to the next
+  // separator of the path. After a '*' a mismatch lets the last '*' take one character more, and
+  // never an earlier one: what stood before the last '*' already took as little of the path as it
+  // could.
   std::size_t g = 0, p = 0, start = 0, after_star = std::string_view::npos, star_end = 0;
   while (true) {
     if (p == path.size()) {

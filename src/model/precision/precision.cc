@@ -1,3 +1,7 @@
+// Precision policies: their names, their text form, and the element type that they choose. Texts
+// read back as they were written: parse(to_string(policy)) is the policy. Named policies are the
+// original program's (docs/states.md, "Precision").
+
 #include "thalia/precision.h"
 
 #include <fmt/format.h>
@@ -25,8 +29,8 @@ PrecisionPolicy uniform(Precision precision) {
   return policy;
 }
 
-// What the original program's policies fp16 and mixed have in common: where an error does not add
-// up, half the bits do.
+// What the original program's policies have in common: 16 bits where errors do not add up over
+// training steps, 32 elsewhere.
 PrecisionPolicy halved(Precision weights, Precision half) {
   PrecisionPolicy policy = uniform(Precision::fp32);
   policy.weights = weights;
@@ -80,7 +84,7 @@ bool is_pattern(std::string_view key) {
   return key.find_first_of("*?./") != std::string_view::npos;
 }
 
-// A pattern as a key: in quotes where it could be taken for something else.
+// A pattern as a key, in quotes where it could be read as something else.
 std::string pattern_key(const std::string& glob) {
   if (is_pattern(glob) && glob.find_first_of(",\"") == std::string::npos) return glob;
   std::string key = "\"";
@@ -97,6 +101,7 @@ class ItemReader {
   void read_all(std::string_view text) {
     while (true) {
       std::string_view rest = text;
+      // Commas, '=' and backslashes between quotes belong to the pattern.
       if (text.starts_with('"')) {
         std::string glob = read_quoted(rest);
         if (!rest.starts_with('=')) fail_item(text);
@@ -115,6 +120,7 @@ class ItemReader {
 
   PrecisionPolicy finish() {
     PrecisionPolicy policy;
+    // A category that is not named follows `default`, and that is `keep` unless it is named.
     const auto by_default = precisions_[static_cast<std::size_t>(PrecisionCategory::other)];
     for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
       policy.of(static_cast<PrecisionCategory>(i)) =
@@ -145,6 +151,7 @@ class ItemReader {
   }
 
   void read(std::string_view item) {
+    // The last '=': a pattern may have others, a precision has none.
     const std::size_t equals = item.rfind('=');
     if (equals == std::string_view::npos || equals == 0) fail_item(item);
     const std::string_view key = item.substr(0, equals);
@@ -211,6 +218,7 @@ std::optional<PrecisionCategory> category_from_name(std::string_view name) noexc
 }
 
 Precision& PrecisionPolicy::of(PrecisionCategory category) noexcept {
+  // In the order of the enumeration, and of kCategories.
   Precision* const fields[] = {&weights,    &biases,       &membrane, &traces,
                                &thresholds, &conductances, &other};
   return *fields[static_cast<std::size_t>(category)];
@@ -254,6 +262,7 @@ std::string to_string(const PrecisionPolicy& policy) {
   for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
     const auto category = static_cast<PrecisionCategory>(i);
     const bool is_default = category == PrecisionCategory::other;
+    // Only what differs from what finish() would fill in.
     const Precision usual = is_default ? Precision::keep : policy.other;
     if (policy.of(category) != usual) add(kCategories[i], precision_name(policy.of(category)));
   }
@@ -264,6 +273,7 @@ std::string to_string(const PrecisionPolicy& policy) {
 
 DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
              std::uint64_t element_count) {
+  // Integers, truth values and small floats are never rounded.
   if (!codec::is_convertible(dtype)) return dtype;
   constexpr std::uint64_t kAutomaticBytes = 1 << 20;
   switch (precision_of(policy, path, role)) {
@@ -274,6 +284,7 @@ DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DT
     case Precision::bf16:
       return DType::bf16;
     case Precision::automatic:
+      // Divided instead of multiplied: the product could overflow.
       return element_count > kAutomaticBytes / (dtype_bits(dtype) / 8) ? DType::f16 : DType::f32;
     case Precision::keep:
       return dtype;

@@ -1,3 +1,6 @@
+// Counts tensors and bytes by element type. Sums stop at 2^64 - 1 instead of wrapping: lengths may
+// come from files.
+
 #include "thalia/precision_statistics.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Spends a number of bits on groups of weights so that the sum of squared errors is small. For
+// every group and every width from 0 to 8 bits the error is measured by quantizing, not estimated.
+// Then a greedy choice takes the steps that remove most error per bit; on the lower convex hulls of
+// the groups that is the optimum, up to what the last steps leave of the budget. Ties are broken by
+// group and width, and threads only measure: the result depends on the numbers alone.
+
 #include "model/quantize/bit_allocation.h"
 
 #include <algorithm>
@@ -14,10 +20,10 @@ namespace thalia::model {
 namespace {
 
 constexpr unsigned kWidths = codec::kMaxQuantizedBits + 1;
-// Groups that a thread takes at a time, in elements.
+// Elements that a thread takes at a time: whole groups, at least one.
 constexpr std::uint64_t kAllocationTurn = 65536;
 
-// One group after the other, with memory that is used again.
+// Measures one group after the other and reuses its buffers. One object for each thread.
 class GroupErrors {
  public:
   explicit GroupErrors(DType dtype) : dtype_(dtype) {}
@@ -32,10 +38,12 @@ class GroupErrors {
     Distortions errors{};
     for (unsigned bits = 1; bits < kWidths; ++bits) {
       const auto scale = codec::uniform_scale(dtype_, group, bits);
-      // Ends that lie farther apart than one step can say are none of that many bits.
+      // No scale means that the ends lie too far apart for one step at so few bits. With the most
+      // bits it means that there is a number that is not finite, or no width fits.
       if (!scale && bits == codec::kMaxQuantizedBits) return std::nullopt;
       errors[bits] = scale ? error(group, bits, *scale, importance) : HUGE_VAL;
     }
+    // 0 bits: the whole group becomes its mean.
     const double mean = group_mean(dtype_, group, importance);
     std::fill(codes_.begin(), codes_.end(), std::uint8_t{0});
     codec::dequantize(dtype_, codes_, {mean, 0}, restored_);
@@ -44,6 +52,7 @@ class GroupErrors {
   }
 
  private:
+  // Goes through the same code as the stored payload, its rounding included.
   double error(ByteSpan group, unsigned bits, codec::UniformScale scale,
                std::span<const double> importance) {
     codec::quantize(dtype_, group, bits, scale, codes_);
@@ -68,7 +77,8 @@ class GroupErrors {
   std::vector<double> numbers_, results_;
 };
 
-// From one width of a group to the next on the lower convex hull of its errors.
+// From one width of a group to the next on the lower convex hull of its errors. Gains of one group
+// fall from step to step, so that sorting by gain keeps its steps in order.
 struct Step {
   double gain = 0;  ///< error taken away for each unit of what it costs
   double cost = 0;
@@ -89,6 +99,8 @@ std::vector<std::uint8_t> spend_bits(
       for (unsigned to = from + 1; to < kWidths; ++to) {
         const double more = cost(group, to) - cost(group, from);
         const double gain = (errors[group][from] - errors[group][to]) / more;
+        // Of equal gains the longest step: the points between lie on the same edge of the hull. A
+        // step that costs nothing, as in a group of one element, has an infinite gain.
         if (gain > 0 && gain >= best.gain) {
           best = {gain, more, group, static_cast<std::uint8_t>(from),
                   static_cast<std::uint8_t>(to)};
@@ -105,6 +117,8 @@ std::vector<std::uint8_t> spend_bits(
   });
   std::vector<std::uint8_t> widths(errors.size());
   for (const Step& step : steps) {
+    // A step that no longer fits is skipped, with the later ones of its group; cheaper steps of
+    // others may still fit.
     if (widths[step.group] != step.from || step.cost > budget) continue;
     widths[step.group] = step.to;
     budget -= step.cost;
@@ -120,7 +134,7 @@ double group_mean(DType dtype, ByteSpan group, std::span<const double> importanc
   const bool alike = !(weights > 0);
   const double count = alike ? static_cast<double>(numbers.size()) : weights;
   double mean = 0;
-  // Divided first: the sum may be more than an f64 can say.
+  // Divided before adding: the sum alone may exceed what f64 holds.
   for (std::size_t i = 0; i < numbers.size(); ++i)
     mean += numbers[i] * ((alike ? 1 : importance[i]) / count);
   if (codec::parameter_dtype(dtype) == DType::f64) return mean;
@@ -154,7 +168,7 @@ std::optional<std::vector<std::uint8_t>> allocate_bits(DType dtype, ByteSpan den
   });
   if (!finite) return std::nullopt;
 
-  // In bits of whole bytes, as they are packed.
+  // Codes of a group begin at a whole byte, so that its cost is rounded up to bytes, in bits.
   const auto cost = [&](std::uint64_t group, unsigned bits) {
     return 8.0 * static_cast<double>(codec::packed_bytes(size_of(group), bits));
   };

@@ -1,3 +1,8 @@
+// Quantizes the elements of one tensor: docs/format.md, "quantized". Groups are independent, and
+// each is quantized, packed and restored again at once, so that the losses and the checksum that
+// the file records are those of what a reader will get. Threads take turns of fixed size, and sums
+// are kept by turn and added in order: bytes and reports are the same for any number of threads.
+
 #include "model/quantize/payload.h"
 
 #include <algorithm>
@@ -18,7 +23,8 @@
 namespace thalia::model {
 namespace {
 
-// Elements that a thread takes at a time: a part of a group, or several groups.
+// Elements that a thread takes at a time: several groups, or one larger one, piece by piece. A
+// multiple of 8, so that every piece's codes begin at a whole byte.
 constexpr std::uint64_t kTurn = 65536;
 
 class GroupEncoder {
@@ -37,6 +43,7 @@ class GroupEncoder {
   bool run(const format::QuantizedParts& parts, MutableByteSpan out, unsigned threads) {
     if (!widths_.empty())
       std::memcpy(out.data() + parts.widths.offset, widths_.data(), widths_.size());
+    // Where each group's codes begin: widths differ, so that threads cannot compute it alone.
     std::vector<std::uint64_t> starts(parts.groups + 1);
     for (std::uint64_t group = 0; group < parts.groups; ++group)
       starts[group + 1] = starts[group] + codec::packed_bytes(size_of(group), width(group));
@@ -86,6 +93,7 @@ class GroupEncoder {
     return dense_.subspan(group * group_size_ * element_bytes(), size_of(group) * element_bytes());
   }
 
+  // A group of 0 bits has no codes: its minimum is its mean and its step 0.
   std::optional<codec::UniformScale> scale_of(std::uint64_t group) const {
     if (width(group) != 0) return codec::uniform_scale(dtype_, group_bytes(group), width(group));
     return codec::UniformScale{
@@ -95,6 +103,7 @@ class GroupEncoder {
         0};
   }
 
+  // In the type that the format prescribes for the parameters of this element type.
   void store_parameter(MutableByteSpan array, std::uint64_t group, double parameter) const {
     if (codec::parameter_dtype(dtype_) == DType::f64) {
       std::memcpy(array.data() + group * sizeof parameter, &parameter, sizeof parameter);
@@ -128,6 +137,7 @@ class GroupEncoder {
     }
   }
 
+  // Scaled where the squares would overflow or vanish (SquareSum).
   static SquareSum squares_of(std::span<const double> numbers) {
     double largest = 0;
     for (const double number : numbers) largest = std::max(largest, std::fabs(number));

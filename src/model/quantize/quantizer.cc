@@ -1,3 +1,7 @@
+// Chooses which tensors of a state are quantized and counts its lossy generations. Each time a
+// state is rounded errors add up; the metadata says how often that happened and how often it may,
+// and a bound that is recorded can be lowered but never raised. A state that reached it is refused.
+
 #include "model/quantize/quantizer.h"
 
 #include <algorithm>
@@ -23,7 +27,8 @@ namespace {
   fail_argument(ErrorCode::bad_argument, option, std::move(value), std::move(bound));
 }
 
-// Of names as optimizers give them: "exp_avg_sq", "m.momentum", "optimizer.state.0".
+// Names that optimizers give their moments: "exp_avg_sq", "m.momentum", "optimizer.state.0".
+// Rounded moments change training in ways that no error of weights tells.
 bool is_optimizer_name(std::string_view name) {
   constexpr std::array<std::string_view, 7> kWords{"optimizer", "optim", "momentum", "moment1",
                                                    "moment2",   "adam",  "sgd"};
@@ -35,6 +40,7 @@ bool is_optimizer_name(std::string_view name) {
   return name.find("exp_avg") != std::string_view::npos;
 }
 
+// 0 where the member is missing or is no number of 16 bits: metadata is the application's.
 std::uint16_t small_number(const Value& metadata, std::string_view member) noexcept {
   const Value* value = metadata.find(member);
   if (value == nullptr || value->kind() != Value::Kind::number) return 0;
@@ -69,6 +75,7 @@ void check_quantization(const QuantizationOptions& options) {
   if (!(options.bits >= 1 && options.bits <= codec::kMaxQuantizedBits) || (!whole && !mixed)) {
     refuse("bits", fmt::format("{}", options.bits), mixed ? "1 to 8" : "a whole number, 1 to 8");
   }
+  // Multiples of 8 keep every group's codes at whole bytes. Widths by group need groups.
   if (options.group_size % 8 != 0 || options.group_size > format::kMaxQuantizedGroup ||
       (mixed && options.group_size == 0)) {
     refuse("group_size", std::to_string(options.group_size),
@@ -108,6 +115,7 @@ bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
   if (!codec::is_convertible(target.dtype)) return false;
   if (target.shape.element_count().value_or(0) < min_elements) return false;
   const auto fits = [&](const std::string& glob) { return matches_path(glob, target.path); };
+  // exclude has the last word, include overrides the role.
   if (std::any_of(exclude.begin(), exclude.end(), fits)) return false;
   if (!include.empty()) return std::any_of(include.begin(), include.end(), fits);
   return target.role == Role::weights && !is_optimizer_name(target.name);
@@ -149,6 +157,7 @@ std::vector<double> Quantizer::importance_of(const QuantizationTarget& target) c
   codec::convert_elements(given->dtype(), DType::f64, given->bytes(),
                           std::as_writable_bytes(std::span(importance)));
   for (double& weight : importance) {
+    // What counts is sensitivity² × error²: the sign is lost here.
     weight *= weight;
     if (!std::isfinite(weight))
       fail(ErrorCode::bad_argument, "NaN, infinity or more than 1e154", "finite squares");

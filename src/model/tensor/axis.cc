@@ -1,3 +1,8 @@
+// Pruning takes neurons out of a tensor with these, and an undo puts them back. Every call is one
+// table, old index of the axis to new index, applied to each run of elements below the axis. Bits
+// are moved and never decoded, so that taking out and putting back gives the same tensor for any
+// type, packed ones included.
+
 #include "model/tensor/axis.h"
 
 #include <algorithm>
@@ -11,6 +16,7 @@
 namespace thalia::model {
 namespace {
 
+// The place of an index that the result does not have.
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 Shape with_extent(const Shape& shape, unsigned axis, std::uint64_t extent) {
@@ -19,7 +25,8 @@ Shape with_extent(const Shape& shape, unsigned axis, std::uint64_t extent) {
   return Shape(std::span<const std::uint64_t>(extents));
 }
 
-// Elements of a shape as [outer, axis, inner].
+// A shape seen as [outer, axis, inner]: indices of one outer element and one index of the axis are
+// `inner` consecutive elements, which move together.
 struct Split {
   Split(const Shape& shape, unsigned axis) : extent(shape[axis]) {
     for (unsigned d = 0; d < shape.rank(); ++d) {
@@ -39,6 +46,7 @@ std::vector<std::uint64_t> places_of_listed(std::uint64_t extent,
   for (std::size_t i = 0; i < indices.size(); ++i) places[indices[i]] = i;
   return places;
 }
+// The same for those that are not listed: they close ranks.
 std::vector<std::uint64_t> places_of_others(std::uint64_t extent,
                                             std::span<const std::uint64_t> indices) {
   std::vector<std::uint64_t> places(extent, 0);
@@ -50,7 +58,7 @@ std::vector<std::uint64_t> places_of_others(std::uint64_t extent,
   return places;
 }
 
-// Where the indices come from that `places` sends somewhere.
+// The table read backwards: for each new index the old one. It turns taking out into putting back.
 std::vector<std::uint64_t> inverse(const std::vector<std::uint64_t>& places, std::uint64_t count) {
   std::vector<std::uint64_t> origins(count);
   for (std::uint64_t i = 0; i < places.size(); ++i) {
@@ -59,7 +67,8 @@ std::vector<std::uint64_t> inverse(const std::vector<std::uint64_t>& places, std
   return origins;
 }
 
-// Puts the dense elements at indices of `from` where `places` says.
+// Copies the dense elements of each index of `from` to its place. Runs may begin inside a byte,
+// hence bits and not bytes.
 void place_dense(const Tensor& from, MutableByteSpan to, const Split& target, unsigned axis,
                  const std::vector<std::uint64_t>& places) {
   const Split source(from.shape(), axis);
@@ -79,7 +88,8 @@ struct Stored {
   const std::byte* value;
 };
 
-// The same of stored elements.
+// The same for stored elements. They come out unordered where two tensors are put together, or
+// where the axis is not the first.
 void place_sparse(const SparseElements& from, const Split& source, const Split& target,
                   std::size_t width, const std::vector<std::uint64_t>& places,
                   std::vector<Stored>& stored) {
@@ -93,6 +103,7 @@ void place_sparse(const SparseElements& from, const Split& source, const Split& 
   }
 }
 
+// Sorts by position, which csr and coo require.
 Tensor sparse_of(const Tensor& like, const Shape& shape, std::vector<Stored>& stored,
                  std::size_t width) {
   std::ranges::sort(stored, {}, &Stored::position);

@@ -7,6 +7,8 @@ namespace thalia::model {
 void copy_bits(ByteSpan from, std::uint64_t from_bit, MutableByteSpan to, std::uint64_t to_bit,
                std::uint64_t count) {
   if (count == 0) return;
+  // Whole bytes at once where both sides begin at one. Otherwise, and for the rest, bit by bit:
+  // only packed types come here, and they are small.
   if (from_bit % 8 == 0 && to_bit % 8 == 0) {
     std::memcpy(to.data() + to_bit / 8, from.data() + from_bit / 8, count / 8);
     const std::uint64_t done = count / 8 * 8;

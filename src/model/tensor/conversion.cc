@@ -1,3 +1,6 @@
+// Conversion of a whole tensor. The values of any encoding lie at the end of its payload, so that
+// one loop converts dense and sparse tensors; index arrays are copied as they are.
+
 #include "model/tensor/conversion.h"
 
 #include <algorithm>
@@ -27,11 +30,13 @@ void convert_in_pieces(DType from, DType to, ByteSpan in, MutableByteSpan out, u
 
 Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads) {
   if (tensor.dtype() == dtype) return tensor;
+  // Refuses types that cannot be converted before memory is taken.
   codec::checked_count(tensor.dtype(), dtype, 0, 0);
   TensorLayout layout = tensor.layout();
   layout.dtype = dtype;
   return Tensor::filled(layout, [&](MutableByteSpan out) {
-    // Behind the index arrays, which do not depend on the type; what pads them does.
+    // The values follow the index arrays. The arrays do not depend on the type, but the padding
+    // between them and the values does: it is written anew, as zeros.
     const ByteSpan values = tensor.values();
     const std::uint64_t value_bytes =
         values.size() / (dtype_bits(tensor.dtype()) / 8) * (dtype_bits(dtype) / 8);

@@ -1,3 +1,8 @@
+// Growth makes a tensor larger along any dimensions at once; this file moves the old elements and
+// numbers the new ones. Elements are handled in runs that are consecutive in both shapes. A fill is
+// asked for each new element exactly once, by its number in the new shape, and so its answer does
+// not depend on how the work is cut. Memory is the new tensor and one piece of numbers.
+
 #include "model/tensor/corner.h"
 
 #include <algorithm>
@@ -18,14 +23,14 @@
 namespace thalia::model {
 namespace {
 
-// Numbers that are asked for at once.
+// Numbers that a fill writes at a time: 512 KiB of doubles.
 constexpr std::uint64_t kCornerPiece = 1 << 16;
 
 // The corner of one shape in another, as runs of elements that follow each other in both.
 class Corner {
  public:
   Corner(const Shape& outer, const Shape& inner) : outer_(outer), inner_(inner) {
-    // Dimensions from `whole_` on are the same in both: runs need not end there.
+    // Dimensions from `whole_` on have equal extents: a run goes on through them.
     whole_ = outer.rank();
     while (whole_ > 0 && outer[whole_ - 1] == inner[whole_ - 1]) --whole_;
     std::uint64_t stride = 1;
@@ -56,12 +61,15 @@ class Corner {
 
  private:
   template <typename Visit>
+  // Steps through the dimensions before `whole_ - 1`; along that one the corner is a single run.
   void inside(unsigned d, std::uint64_t at, std::uint64_t inner_at, const Visit& visit) const {
     if (d + 1 == whole_) return visit(at, inner_at, inner_[d] * strides_[d]);
     for (std::uint64_t i = 0; i < inner_[d]; ++i)
       inside(d + 1, at + i * strides_[d], inner_at + i * inner_strides_[d], visit);
   }
   template <typename Visit>
+  // At each dimension first what lies within the corner's extent, then the rest behind it:
+  // ascending.
   void outside(unsigned d, std::uint64_t at, const Visit& visit) const {
     if (d + 1 < whole_) {
       for (std::uint64_t i = 0; i < inner_[d]; ++i) outside(d + 1, at + i * strides_[d], visit);
@@ -96,6 +104,7 @@ Tensor grown_dense(const Tensor& old, const Shape& shape, const ElementFill& fil
   const std::uint64_t bits = dtype_bits(old.dtype());
   const Corner corner(shape, old.shape());
   if (fill) {
+    // A type that holds numbers has whole bytes: bits / 8 is exact.
     corner.visit_outside([&](std::uint64_t first, std::uint64_t count) {
       in_pieces(fill, first, count, [&](std::uint64_t at, std::span<const double> numbers) {
         write_numbers(old.dtype(), numbers,
@@ -127,7 +136,7 @@ bool is_inside(std::uint64_t position, const Shape& shape, const Shape& inner) {
   return true;
 }
 
-// Two lists without a common position as one.
+// Merges two ascending lists that have no position in common.
 SparseElements merged(const SparseElements& a, const SparseElements& b, std::size_t width) {
   SparseElements both;
   both.positions.reserve(a.positions.size() + b.positions.size());
@@ -158,6 +167,7 @@ SparseElements filled_outside(const Tensor& old, const Shape& shape, const Eleme
       write_numbers(old.dtype(), numbers, bytes);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         const std::byte* value = bytes.data() + i * width;
+        // Compared as bits: a drawn -0.0 is stored.
         if (std::memcmp(value, zero.data(), width) == 0) continue;
         added.positions.push_back(at + i);
         added.values.insert(added.values.end(), value, value + width);
@@ -176,8 +186,9 @@ Tensor grown_sparse(const Tensor& old, const Shape& shape, const ElementFill& fi
   return sparse_tensor(old, shape, elements);
 }
 
-// A dense tensor holds what is new, and a fill looks at it element by element. Without one a sparse
-// tensor takes the row pointers of a csr and the elements that it had.
+// Checks the memory that growth takes against the limits, since shapes come from files. A dense
+// tensor holds every new element, and a fill looks at each of them even where the tensor is sparse.
+// Without a fill a sparse tensor takes only the row pointers of a csr and the elements that it had.
 void check_growth(const Tensor& old, const Shape& shape, bool filled) {
   std::optional<std::uint64_t> all = shape.byte_length(old.dtype());
   std::optional<std::uint64_t> before = old.shape().byte_length(old.dtype());
@@ -210,7 +221,7 @@ Tensor grown(const Tensor& old, const Shape& shape, const ElementFill& fill) {
   require_countable(shape);
   check_growth(old, shape, static_cast<bool>(fill));
   if (fill) {
-    // One number, to hear of a type that has none before the work begins.
+    // Writes one number, so that a type that holds none fails before the work begins.
     std::array<std::byte, 8> element{};
     const double zero = 0;
     write_numbers(old.dtype(), {&zero, 1},

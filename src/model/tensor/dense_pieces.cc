@@ -1,3 +1,8 @@
+// Cuts a dense shape along one dimension, the split: dimensions behind it are whole in every piece,
+// those before it are stepped through one index at a time. Pieces are therefore consecutive
+// elements, cover the shape once and in order, and each is a slice that a reader can ask for. A
+// piece is smaller than `largest` where the split's rows do not divide evenly.
+
 #include "model/tensor/dense_pieces.h"
 
 #include <algorithm>
@@ -11,6 +16,8 @@ DensePieces::DensePieces(const Shape& shape, std::uint64_t largest) : shape_(sha
   }
   if (shape.rank() == 0) return;
   split_ = shape.rank() - 1;
+  // The split is the last dimension whose inner elements do not all fit into a piece. Dividing
+  // `largest` instead of multiplying extents cannot overflow.
   while (split_ > 0 && shape[split_] <= largest / inner_) inner_ *= shape[split_--];
   rows_ = std::min(std::max<std::uint64_t>(largest / inner_, 1), shape[split_]);
   pieces_per_outer_ = (shape[split_] - 1) / rows_ + 1;

@@ -1,3 +1,6 @@
+// One element as the C++ type that a caller expects of its dtype. Floats of 32 bits and less give
+// float, integers the widest of their sign. For many elements model::decode_elements is faster.
+
 #include "thalia/element.h"
 
 #include <bit>
@@ -28,7 +31,7 @@ double number(DType dtype, ByteSpan bytes, std::uint64_t index) {
 
 Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index) {
   switch (dtype) {
-    // As they lie, so that a NaN keeps its bits.
+    // Copied, not converted: a NaN keeps its bits.
     case DType::f32:
       return load<float>(bytes, index);
     case DType::f64:

@@ -1,3 +1,8 @@
+// The meaning of every bit pattern of every element type, in one place. Types of up to eight bits
+// go through tables of 256 values, computed once from the field widths below and shared by all
+// threads; wider types are loaded and converted. Loads go through memcpy, so that bytes need no
+// alignment.
+
 #include "model/tensor/element_decoder.h"
 
 #include <array>
@@ -11,7 +16,8 @@
 namespace thalia::model {
 namespace {
 
-// What the patterns with an all-ones exponent mean, the small types differ in nothing else.
+// What the bit patterns with an exponent of all ones mean. The small float types differ in this, in
+// their field widths and in their bias. docs/format.md, "Small floats".
 enum class Special {
   ieee,      // infinities and NaNs
   one_nan,   // all ones below the sign is NaN
@@ -40,6 +46,7 @@ double small_float(std::uint32_t bits, const SmallFloat& type) {
     if (type.special == Special::one_nan && mantissa == mantissa_mask) return kNan;
   }
   if (type.special == Special::minus_nan && bits == sign_bit) return kNan;
+  // Exponent 0 holds subnormal numbers: the scale of exponent 1, without the implicit leading one.
   const int scale = static_cast<int>(exponent == 0 ? 1 : exponent) - type.bias -
                     static_cast<int>(type.mantissa_bits);
   return sign * std::ldexp(exponent == 0 ? mantissa : mantissa | (1u << type.mantissa_bits), scale);
@@ -105,6 +112,7 @@ double small_value(DType dtype, std::uint32_t code) {
 
 using Values = std::array<double, 256>;
 
+// Filled at the first use; the language makes that safe among threads.
 const Values& small_values(DType dtype) {
   static const auto tables = [] {
     std::array<Values, kDTypeCount> all{};
@@ -131,6 +139,7 @@ void decode_small(DType dtype, ByteSpan bytes, std::uint64_t first, std::span<Ou
   std::uint64_t at = first * bits;
   for (Out& value : out) {
     std::uint32_t window = std::to_integer<std::uint32_t>(bytes[at / 8]);
+    // At most 7 + 6 bits from here: two bytes hold any element, and the last byte has no next one.
     if (at / 8 + 1 < bytes.size()) window |= std::to_integer<std::uint32_t>(bytes[at / 8 + 1]) << 8;
     value = values[(window >> at % 8) & ((1u << bits) - 1)];
     at += bits;
@@ -152,7 +161,8 @@ double from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }
 
-// Normal numbers by moving their fields; the others are rare.
+// Normal numbers by moving their fields: 1008 is the bias of double less that of half, 1023 - 15.
+// Subnormal numbers, infinities and NaNs are rare and take the general way.
 double from_half(std::uint16_t bits) {
   const std::uint64_t exponent = (bits >> 10) & 31u;
   if (exponent == 0 || exponent == 31) return small_float(bits, kHalf);

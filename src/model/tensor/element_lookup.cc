@@ -1,3 +1,6 @@
+// Random access to numbers, for pruning and for rules that look at single synapses. Numbers are
+// decoded once; a sparse tensor is searched by halving, which needs its positions to ascend.
+
 #include "model/tensor/element_lookup.h"
 
 #include <algorithm>

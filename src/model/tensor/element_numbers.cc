@@ -1,3 +1,7 @@
+// The bridge between stored elements and the doubles that growth, pruning and statistics compute
+// with. Every conversion rounds once, to nearest, ties to even, so that results are the same on
+// every machine. Integers beyond 2^53 lose their low bits here.
+
 #include "model/tensor/element_numbers.h"
 
 #include <cmath>
@@ -15,7 +19,8 @@ namespace {
 
 template <typename T>
 T rounded(double number) {
-  // Bounds as doubles: the upper one may be rounded up, to the first number that does not fit.
+  // The limits as doubles. The upper one of a 64-bit type rounds up to the first number that does
+  // not fit, so that >= below must come before the cast, which would be undefined there.
   constexpr double kLowest = static_cast<double>(std::numeric_limits<T>::min());
   constexpr double kHighest = static_cast<double>(std::numeric_limits<T>::max());
   if (std::isnan(number)) return 0;
@@ -59,6 +64,7 @@ bool holds_numbers(DType dtype) noexcept {
 
 std::vector<double> numbers_of(DType dtype, ByteSpan elements) {
   require_numbers(dtype);
+  // Floats through the codec's vectorized conversion, integers through the decoder.
   std::vector<double> numbers(elements.size() * 8 / dtype_bits(dtype));
   if (is_number_float(dtype)) {
     codec::convert_elements(dtype, DType::f64, elements,

@@ -1,4 +1,8 @@
-// A tensor's elements in another encoding.
+// A tensor in memory between dense, csr and coo, docs/format.md, "Encodings". Index arrays may come
+// from a file: csr() and coo() check every index before they give arrays out, and all that goes
+// through them may trust the indices. What counts as zero is decided on bits, so that -0.0 and NaN
+// are stored and a round trip through a sparse encoding keeps each bit. One exception: zeros that a
+// sparse tensor stored explicitly are dropped when it goes through dense.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -24,6 +28,7 @@ void refuse(std::optional<std::string> fault) {
                     {.section = "payload", .field = "indices"});
 }
 
+// Index arrays are used in place as arrays of 4 or 8 bytes, which a borrowed buffer may not allow.
 void require_aligned(ByteSpan bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
   if (address % 8 != 0) {

@@ -1,3 +1,7 @@
+// The form in which sparse tensors are edited: a list of positions and values. Positions are
+// computed in 64 bits, hence the check that a shape has fewer than 2^64 elements, which the format
+// itself does not require of a sparse tensor. sparse_tensor() trusts its list to ascend.
+
 #include "model/tensor/sparse_elements.h"
 
 #include <algorithm>
@@ -13,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLargestNarrowIndex = std::numeric_limits<std::uint32_t>::max();
 
+// Indices stay wide once they are, so that editing a tensor back gives the same bytes.
 bool has_wide_indices(const Tensor& like, const Shape& shape, std::uint64_t nnz) {
   return like.layout().wide_indices || nnz > kLargestNarrowIndex ||
          std::ranges::any_of(shape.extents(), [](auto n) { return n > kLargestNarrowIndex; });
@@ -24,6 +29,7 @@ Tensor csr_tensor(DType dtype, const Shape& shape, const SparseElements& element
   std::vector<Index> row_pointers(shape[0] + 1);
   std::vector<Index> column_indices;
   column_indices.reserve(elements.positions.size());
+  // Row counts first, one place late, then their sums: row r begins where the rows before it end.
   for (const std::uint64_t position : elements.positions) {
     ++row_pointers[position / columns + 1];
     column_indices.push_back(static_cast<Index>(position % columns));
@@ -56,6 +62,7 @@ std::uint64_t require_countable(const Shape& shape) {
 SparseElements sparse_elements(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   require_countable(shape);
+  // A dense tensor takes the way through coo, whose elements are those with any bit set.
   if (tensor.is_dense()) return sparse_elements(tensor.to_coo());
   SparseElements elements;
   elements.positions.reserve(tensor.nnz());

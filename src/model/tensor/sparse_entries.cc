@@ -1,3 +1,8 @@
+// Entries of a tensor in a file, by number and by position, without a copy where the payload lies
+// uncompressed in the mapping. A compressed payload is read into storage_ once, in full; csr_, coo_
+// and values_ then point into it, so that an object is not to be copied or moved. Indices are
+// checked when the arrays are taken.
+
 #include "model/tensor/sparse_entries.h"
 
 #include <algorithm>
@@ -12,6 +17,7 @@ SparseEntries::SparseEntries(const TensorView& tensor, const ReadLimits& limits)
   if (!tensor.is_raw()) {
     const std::uint64_t length = tensor.logical_bytes();
     io::check_allocation("payload", length, limits, tensor.stored_bytes());
+    // In words of 8 bytes for the alignment that the index arrays need.
     storage_.resize(length / sizeof(std::uint64_t) + 1);
     storage = std::as_writable_bytes(std::span(storage_)).first(length);
   }
@@ -24,6 +30,7 @@ SparseEntries::SparseEntries(const TensorView& tensor, const ReadLimits& limits)
   }
 }
 
+// The last row that begins at the entry or before it: empty rows begin at the same entry.
 std::uint64_t SparseEntries::row_of(std::uint64_t entry) const {
   return std::visit(
       [&](const auto& arrays) {
@@ -55,6 +62,7 @@ void SparseEntries::positions(std::uint64_t first, std::span<std::uint64_t> out)
         csr_);
     return;
   }
+  // Dimension by dimension, as coo stores its indices: each is read as one run.
   std::fill(out.begin(), out.end(), 0);
   std::visit(
       [&](const auto& arrays) {
@@ -67,6 +75,7 @@ void SparseEntries::positions(std::uint64_t first, std::span<std::uint64_t> out)
 }
 
 std::uint64_t SparseEntries::first_at(std::uint64_t wanted) const {
+  // A binary search by hand: positions are computed, there is no array of them to search.
   std::uint64_t begin = 0;
   for (std::uint64_t length = count(); length > 0;) {
     const std::uint64_t half = length / 2;

@@ -1,3 +1,9 @@
+// A tensor by value: its layout, its bytes, and who keeps the bytes alive. That is a buffer of its
+// own, shared by copies until one of them writes; an owner such as a view of a mapped file; or
+// nobody, for borrowed bytes, which the caller has to keep. Bytes are as long as the layout says,
+// always: each way in checks it. Copying is cheap and mutable_bytes() is the only place that copies
+// elements.
+
 #include "thalia/tensor_value.h"
 
 #include <algorithm>
@@ -15,11 +21,13 @@
 namespace thalia {
 namespace {
 
-// Of a buffer's first byte: that of a payload in a file, and enough for any vector instruction.
+// The alignment of a buffer's first byte: that of a payload in a file, and enough for any vector
+// instruction.
 constexpr std::size_t kBufferAlignment = 64;
 
 std::uint64_t require_length(const TensorLayout& layout) {
   const auto length = format::payload_length(layout);
+  // Half of the address space, which is what pointer differences can express.
   if (!length || *length > std::numeric_limits<std::size_t>::max() / 2) {
     fail_argument(ErrorCode::size_mismatch, "shape",
                   fmt::format("{} {}{}", encoding_name(layout.encoding), dtype_name(layout.dtype),
@@ -43,7 +51,9 @@ struct Tensor::Buffer {
   explicit Buffer(std::size_t length)
       : size(length),
         data(static_cast<std::byte*>(
+            // At least one byte, so that data is never null for an empty tensor.
             ::operator new(std::max<std::size_t>(length, 1), std::align_val_t(kBufferAlignment)))) {
+    // Tensors are large: fewer page faults when they are first written.
     io::prefer_huge_pages(bytes());
   }
   ~Buffer() { ::operator delete(data, std::align_val_t(kBufferAlignment)); }
@@ -126,12 +136,15 @@ Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
                   [&](MutableByteSpan bytes) { view.read_dense(bytes); });
   }
   const TensorLayout layout = view.layout();
+  // The copied view keeps the file open and mapped for as long as the tensor lives.
   if (view.is_raw()) return adopt(layout, view.bytes(), std::make_shared<TensorView>(view));
   io::check_allocation("payload", view.logical_bytes(), limits, view.stored_bytes());
   return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
 }
 
 MutableByteSpan Tensor::mutable_bytes() {
+  // Copy on write: borrowed and adopted bytes are never written, shared ones are not written under
+  // another tensor.
   if (!buffer_ || buffer_.use_count() != 1) {
     auto copy = std::make_shared<Buffer>(bytes_.size());
     if (!bytes_.empty()) std::memcpy(copy->data, bytes_.data(), bytes_.size());

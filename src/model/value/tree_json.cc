@@ -1,3 +1,8 @@
+// What JSON cannot say is written as an object with a `_type`: NaN and infinities as `number`,
+// tensors as what the caller substitutes. An object of the user that has such a `_type` of its own
+// is wrapped in one of type `object`, so that every tree reads back as itself. A path is kept for
+// errors; it grows and shrinks with the recursion.
+
 #include "model/value/tree_json.h"
 
 #include <algorithm>
@@ -12,11 +17,13 @@ namespace {
 
 constexpr std::string_view kType = "_type";
 
+// The only texts of a Value's number that are no JSON numbers: NaN, Infinity and -Infinity.
 bool has_no_json_text(const std::string& number) {
   return number == "NaN" || number.ends_with("Infinity");
 }
 
-// The `_type` of an object that would be taken for something else.
+// True of a user's object that a reader would take for one of the marks. `tensor`, `scalar` and
+// `config` are those of states (docs/states.md).
 bool needs_escape(const Value& object) {
   constexpr std::array<std::string_view, 5> kTypes{"tensor", "scalar", "config", "number",
                                                    "object"};
@@ -148,6 +155,7 @@ Value read_tree(Value tree, const Resolve& resolve) {
   if (type != nullptr && type->kind() == Value::Kind::string) {
     const std::string name = type->as_string();
     if (auto known = resolve_known(name, tree)) {
+      // A `number` is done; the members of an `object` are still to be read.
       if (!known->is_object()) return *std::move(known);
       tree = *std::move(known);  // whose own `_type` means nothing
     } else if (resolve) {

@@ -1,3 +1,8 @@
+// Values of JSON plus tensors. A number is kept as its text, so that integers of any size and
+// digits of any precision survive a round trip; it is parsed when it is asked for. Members keep
+// their order and are searched one by one: objects are small, and where they are not, readers build
+// an index (value_json.cc). A wrong kind is the caller's mistake and throws UsageError.
+
 #include "thalia/value.h"
 
 #include <algorithm>
@@ -25,6 +30,7 @@ std::string python_repr(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number < 0 ? "-Infinity" : "Infinity";
   std::array<char, 32> buffer;
+  // The shortest digits, first with an exponent, which then decides between the two notations.
   const auto scientific = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
                                         std::chars_format::scientific);
   std::string text(buffer.data(), scientific.ptr);

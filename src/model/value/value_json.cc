@@ -1,4 +1,6 @@
-// Values from JSON texts and back.
+// Values from JSON texts and back. A text of few bytes can become values of many: an empty array is
+// two bytes of text and some hundred of memory. Each value is therefore charged against the limit
+// on allocations before it is built. Recursion is limited by max_json_depth, in the walker.
 #include "model/value/value_json.h"
 
 #include <fmt/format.h>
@@ -16,7 +18,8 @@
 namespace thalia {
 namespace {
 
-// A text may come out of compressed frames.
+// A text may come out of compressed frames, so that the bytes on disk, which the limit is computed
+// from, are assumed to be an eighth of it.
 constexpr std::uint64_t kBytesOfTextPerByteOnDisk = 8;
 
 // What the values of one text take in memory, against what the limits allow for it.
@@ -31,7 +34,9 @@ class ValueMemory {
   void charge_member(std::string_view name) { charge(kMemberBytes + name.size()); }
 
  private:
+  // Small texts are read under any limit.
   static constexpr std::uint64_t kAlwaysAllowed = 1 << 20;
+  // The member, and its name once more in the index of ObjectMembers with what a node takes.
   static constexpr std::uint64_t kMemberBytes = sizeof(Value::Member) + 2 * sizeof(std::string);
 
   std::uint64_t most_;
@@ -40,7 +45,8 @@ class ValueMemory {
 
 Value parsed(json::Value& json, ValueMemory& memory);
 
-// Members of one object as they are read: of a name that occurs twice the last value counts.
+// The members of one object while it is read. Where a name occurs twice the last value counts, as
+// in Python. The index keeps large objects linear.
 class ObjectMembers {
  public:
   void add(std::string_view name, Value value) {
@@ -107,6 +113,7 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
       break;
     case Value::Kind::number: {
       const std::string& text = value.number_text();
+      // NaN or Infinity: no JSON number ends in these letters.
       if (text.back() == 'N' || text.back() == 'y') refuse(path, text, "a number that JSON has");
       json.raw(text);
       break;
