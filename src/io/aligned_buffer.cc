@@ -7,6 +7,7 @@
 namespace thalia::io {
 
 AlignedBuffer::AlignedBuffer(std::size_t size) : size_(size) {
+  // aligned_alloc() wants a size that is a multiple of the alignment.
   const std::size_t alignment = size >= kHugePage ? kHugePage : kDirectAlignment;
   bytes_.reset(static_cast<std::byte*>(
       std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)));

@@ -1,3 +1,7 @@
+// How much memory an untrusted file may make us take. A length in a file is checked here before
+// anything of that length is allocated, so a file of a few bytes cannot ask for terabytes. What the
+// caller set always wins, then the default of the process, then a rule from the size of the file
+// and the memory of the machine.
 #include "io/allocation_limit.h"
 
 #include <fcntl.h>
@@ -17,18 +21,23 @@ namespace thalia {
 namespace io {
 namespace {
 
+// Without a limit from the caller, small files may take 1 GiB. Larger ones may take 64 times their
+// size: real checkpoints stay below that, and a bomb of zeros does not.
 constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFactor = 64;
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
-// Of a JSON text the parser holds a copy and an index of up to four bytes a byte.
+// The parser holds a copy of a JSON text and an index of up to four bytes per byte of it.
 constexpr std::uint64_t kParserBytesPerByte = 6;
+// Up to here a text is read without a check: the parser takes 6 MiB at most.
 constexpr std::uint64_t kShortText = 1 << 20;
 
+// Any thread may set it. Nothing else depends on it, so relaxed order is enough.
 std::atomic<std::uint64_t> default_limit = 0;
 
-// The bound of a container, where there is one. Allocates nothing: the first file that a process
-// opens costs no more than the next.
+// The limit of the control group that a container runs in (version 2, then version 1), where there
+// is one. It reads into the stack: opening the first file of a process costs no more than opening
+// the next.
 std::uint64_t cgroup_memory() noexcept {
   for (const char* path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
@@ -43,7 +52,8 @@ std::uint64_t cgroup_memory() noexcept {
   return kAll;
 }
 
-// Cgroups and the machine stay as they are; a process may set its own bound at any time.
+// The machine and its control group are asked once, because they stay as they are. The limit on
+// address space is asked every time: a process may lower its own whenever it likes.
 std::uint64_t memory_bytes() noexcept {
   static const std::uint64_t machine = [] {
     const long pages = ::sysconf(_SC_PHYS_PAGES);
@@ -67,11 +77,13 @@ void set_default_allocation_limit(std::uint64_t bytes) noexcept {
 namespace io {
 
 std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept {
+  // A value that equals the built-in one counts as not set: then the rule below decides.
   if (limits.max_allocation_bytes != ReadLimits{}.max_allocation_bytes)
     return limits.max_allocation_bytes;
   if (const std::uint64_t given = default_limit.load(std::memory_order_relaxed)) return given;
   const std::uint64_t of_file = stored_bytes > kAll / kFactor ? kAll : stored_bytes * kFactor;
   const std::uint64_t memory = memory_bytes();
+  // A quarter of the memory is left to what the process holds already.
   return std::min(std::max(kAlwaysAllowed, of_file), memory - memory / 4);
 }
 

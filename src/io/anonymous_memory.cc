@@ -1,3 +1,6 @@
+// Memory mapped for one owner, from the address space to munmap. The mapping is one huge page
+// longer than the bytes, so that they can begin on a huge page wherever the kernel puts the
+// mapping; bytes_ is what may be used, mapping_ is what has to be unmapped.
 #include "io/anonymous_memory.h"
 
 #include <sys/mman.h>
@@ -29,7 +32,8 @@ AnonymousMemory::AnonymousMemory(std::uint64_t size) {
   if (size == 0) return;
   if (size > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) fail_mmap(size, ENOMEM);
   size = format::align_up(size, page_size());
-  // Address space for the alignment; pages outside are never touched and cost nothing.
+  // The huge page more is address space for the alignment. Pages outside bytes_ are never touched
+  // and cost no memory.
   mapping_ =
       ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) fail_mmap(size, errno);
@@ -37,7 +41,7 @@ AnonymousMemory::AnonymousMemory(std::uint64_t size) {
   bytes_ = {static_cast<std::byte*>(mapping_) + (format::align_up(address, kHugePage) - address),
             size};
   prefer_huge_pages(bytes_);
-  // Only makes it faster: a kernel that copies on fork is correct.
+  // An error is ignored: with a kernel that copies on fork everything is slower, and still right.
   ::madvise(bytes_.data(), size, MADV_DONTFORK);
 }
 
@@ -52,6 +56,8 @@ void AnonymousMemory::populate(std::uint64_t offset, std::uint64_t length) const
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(bytes_.data() + begin, end - begin, MADV_POPULATE_WRITE) == 0) return;
 #endif
+  // Kernels before 5.14: write to each page ourselves. An atomic OR with 0 changes nothing, even
+  // where another thread writes to the same byte at that moment.
   for (std::uint64_t at = begin; at < end; at += page) {
     std::atomic_ref(reinterpret_cast<unsigned char&>(bytes_[at])).fetch_or(0);
   }

@@ -1,3 +1,9 @@
+// The steps of a commit (docs/writing.md, "Commit"), in the order in which a crash at any point
+// leaves the old file or the whole new one: write, take over mode and owner, sync the file, give it
+// its name, sync the folder. The name is given by one linkat() or one renameat(); both are atomic.
+// Everything goes through folder_fd_, so the target stays the same file if somebody changes the
+// working directory or renames the folder meanwhile. temporary_ is the one name to be removed: it
+// is set exactly as long as a file of that name exists and is ours.
 #include "io/atomic_file.h"
 
 #include <fcntl.h>
@@ -34,6 +40,8 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
   return status;
 }
 
+// The name of an open file for calls that take paths. linkat() with AT_EMPTY_PATH would do without
+// /proc, but asks for a capability before Linux 6.10.
 std::string proc_path(int fd) {
   return fmt::format("/proc/self/fd/{}", fd);
 }
@@ -53,7 +61,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions opti
       options_(std::move(options)) {
   if (name_.empty())
     throw UsageError(ErrorCode::bad_argument, "names no file", {.path = path.string()});
-  // Only an fsync needs the right to read the folder.
+  // Only the fsync of the folder needs the right to read it. Without one, O_PATH is enough.
   const int access = options_.durability == Durability::full ? O_RDONLY : O_PATH;
   folder_fd_.reset(retry_interrupted(
       [&] { return ::open(folder().c_str(), access | O_DIRECTORY | O_CLOEXEC); }));
@@ -69,6 +77,8 @@ AtomicFile::~AtomicFile() {
   discard();
 }
 
+// temporary_ is exchanged rather than moved: a string that was moved from may hold anything, and
+// both objects would remove the file.
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : target_(std::move(other.target_)),
       name_(std::move(other.name_)),
@@ -120,6 +130,7 @@ void AtomicFile::open_named(unsigned mode) {
       });
 }
 
+// The owner first, then the mode: fchown() clears the set-user-ID and set-group-ID bits.
 void AtomicFile::take_over_owner_and_mode() {
   const auto replaced = stat_target(folder_fd_.get(), name_, target_);
   if (!replaced) return;
@@ -172,11 +183,14 @@ double AtomicFile::commit(bool synced) {
     if (!prepared_) take_over_owner_and_mode();
     if (!synced && options_.durability != Durability::none)
       seconds += sync_file(fd_.get(), options_.durability == Durability::full, target_);
+    // The last look at the token: once the file has its name, nothing can be undone.
     stop_if_cancelled(options_.cancel);
     const bool in_place = temporary_.empty() && link_unnamed();
-    // Network file systems, which have no unnamed files, report late write errors here; Linux
-    // closes even when interrupted.
+    // Closed before the rename, because network file systems, which have no unnamed files, report
+    // late write errors here. EINTR is none: Linux closes all the same. A file that was linked in
+    // place has its name already, so an error would come too late to undo anything.
     if (::close(fd_.release()) != 0 && errno != EINTR && !in_place) throw_errno("close", target_);
+    // The old file vanishes in this call, and open readers keep it.
     if (!in_place &&
         ::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
       throw_errno("rename", target_);

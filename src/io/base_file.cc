@@ -1,3 +1,10 @@
+// Bases of deltas are named by files that nobody vouches for. So a name leads to candidates only
+// (base_places), each candidate is opened without effects on anything but a regular file
+// (open_base), and the policy of the caller says which folder it has to lie in. Whether a candidate
+// is the base that is meant is decided elsewhere, by its identity.
+// A place that does not fit is no error here but a reason: another place may still fit, and the
+// caller says at the end why none did. Only a lack of descriptors or memory is thrown, because then
+// the next place would not fare better.
 #include "io/base_file.h"
 
 #include <fcntl.h>
@@ -18,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without links as far as it is there; absolute.
+// Absolute, with links resolved as far as the path exists.
 fs::path real_path(const fs::path& path, const char* operation) {
   std::error_code error;
   fs::path real = fs::absolute(path, error);
@@ -27,6 +34,7 @@ fs::path real_path(const fs::path& path, const char* operation) {
   return real;
 }
 
+// Compares name by name: as text, /data2 would be below /data.
 bool is_below(const fs::path& file, const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
@@ -34,7 +42,7 @@ bool is_below(const fs::path& file, const fs::path& folder) {
   return std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first == real.end();
 }
 
-// Of what is open, whatever its name has become since.
+// Asks for the file that is open, whatever its name has come to mean since.
 bool is_below(int fd, const fs::path& folder) {
   std::error_code error;
   const fs::path file = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
@@ -55,6 +63,7 @@ std::string base_name(const fs::path& base, const fs::path& target) {
 std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
                                   const std::vector<fs::path>& search, const BasePolicy& policy) {
   std::vector<fs::path> found;
+  // Of equal places the first is kept: the list is in order of likelihood.
   const auto add = [&](const fs::path& path) {
     fs::path plain = path.lexically_normal();
     if (std::find(found.begin(), found.end(), plain) == found.end())
@@ -63,6 +72,7 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
   const fs::path base(named);
   std::vector<fs::path> folders{from.parent_path()};
   std::error_code unknown;
+  // A link's file has neighbours of its own: its folder counts too where it is another one.
   const fs::path real = fs::weakly_canonical(from, unknown).parent_path();  // of a link's file
   if (!unknown && !fs::equivalent(real, folders[0].empty() ? "." : folders[0], unknown) && !unknown)
     folders.push_back(real);
@@ -77,8 +87,8 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
 BaseFile open_base(const fs::path& place, Access access, const BasePolicy& policy) {
   constexpr const char* kNotRegular = "not a regular file";
   constexpr const char* kOutside = "outside the folder that bases may lie in";
-  // Before it is opened, as opening a device or a queue may do something; and of what was opened,
-  // as the name may mean another file by then.
+  // Checked twice. Before the open, because opening a device or a queue may have an effect. After
+  // it, on the descriptor, because the name may mean another file by then.
   struct stat status;
   if (::stat(place.c_str(), &status) != 0)
     return {nullptr, errno == ENOENT || errno == ENOTDIR ? "" : text_of(errno)};

@@ -1,3 +1,9 @@
+// Bytes of a file, read by pread() into anonymous memory in pieces of 64 KiB. A piece is
+// written once, under the lock of its group, and never again; a set bit in filled_, stored with
+// release after the bytes, says that the piece may be read by any thread without a lock. So spans
+// that were handed out stay valid and constant until the object goes.
+// The price against a mapping is one copy. In return, a file that shrinks or a disk that fails is
+// an error from pread() and not a SIGBUS. docs/security.md compares the two.
 #include "io/copied_file.h"
 
 #include <fcntl.h>
@@ -28,6 +34,7 @@ std::shared_ptr<const CopiedFile> CopiedFile::open(UniqueFd fd, const std::files
   const std::size_t size = addressable_size(fd.get(), path);
   std::shared_ptr<CopiedFile> file(new CopiedFile(path, std::move(fd)));
   if (size == 0) return file;
+  // MAP_NORESERVE: a file larger than the memory can be opened, as only touched pieces take any.
   void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) throw_errno("mmap", path);
@@ -53,12 +60,15 @@ void CopiedFile::fill(std::uint64_t offset, std::uint64_t length) const {
     const std::uint64_t begin = group * kGroupPieces;
     const auto from = static_cast<unsigned>(std::max(first, begin) - begin);
     const auto to = static_cast<unsigned>(std::min(last, begin + kGroupPieces - 1) - begin);
+    // Bits from `from` to `to`. For `to` 15, 2u << 15 still fits an unsigned.
     const unsigned wanted = ((2u << to) - 1) & ~((1u << from) - 1);
+    // The usual case, all there, takes no lock. The acquire pairs with the release in fill_group().
     if ((wanted & ~filled_[group].load(std::memory_order_acquire)) != 0) fill_group(group, wanted);
   }
 }
 
 void CopiedFile::fill_group(std::uint64_t group, unsigned wanted) const {
+  // Groups that share a lock wait for each other's reads; 64 locks make that rare.
   const std::lock_guard lock(locks_[group % locks_.size()]);
   unsigned missing = wanted & ~filled_[group].load(std::memory_order_relaxed);
   while (missing != 0) {  // a run of pieces at a time
@@ -77,6 +87,7 @@ void CopiedFile::fill_group(std::uint64_t group, unsigned wanted) const {
 }
 
 void CopiedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept {
+  // Dropping is not possible: the memory here is the only copy, and others hold spans of it.
   if (advice != Advice::will_need || offset >= bytes_.size()) return;
   ::posix_fadvise(fd(), static_cast<off_t>(offset),
                   static_cast<off_t>(std::min<std::uint64_t>(length, bytes_.size() - offset)),

@@ -1,3 +1,6 @@
+// Both descriptors of a file are opened on the same inode: the direct one through /proc/self/fd, so
+// it also works for a file without a name, and for one whose name means another file by now.
+// Whatever is not to be had here is no error: callers go on through the page cache.
 #include "io/direct_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// A slot is busy from start() until its completion is reaped; its memory must not change meanwhile.
+// Writes end in any order, which is fine because each has its offset. An error is thrown by
+// whichever call reaps it, and by drain() at the latest, so a caller that has drained knows that
+// all bytes are with the file system. They are on the disk only after a sync.
 #include "io/direct_writer.h"
 
 #include <algorithm>
@@ -20,6 +24,7 @@ std::unique_ptr<DirectWriter> DirectWriter::create(int direct_fd, int fd,
     return std::unique_ptr<DirectWriter>(
         new DirectWriter(*std::move(ring), direct_fd, fd, std::move(path), depth, buffer_bytes));
   } catch (const std::bad_alloc&) {
+    // Nothing more is to be done here: writing through the page cache is the caller's other way.
     return nullptr;  // the page cache needs no buffers of ours
   }
 }
@@ -34,6 +39,7 @@ DirectWriter::DirectWriter(Uring ring, int direct_fd, int fd, std::filesystem::p
       path_(std::move(path)) {
   for (unsigned i = 0; i < depth; ++i)
     buffers_.push_back(memory_.bytes().subspan(i * buffer_bytes, buffer_bytes));
+  // Where the limit on locked memory forbids it, writes work all the same and map pages each time.
   registered_ = ring_.register_buffers(buffers_);
 }
 
@@ -61,12 +67,14 @@ void DirectWriter::submit(std::uint64_t offset, ByteSpan part) {
 void DirectWriter::submit_borrowed(std::uint64_t offset, ByteSpan bytes) {
   const std::size_t slot = free_slot();
   slots_[slot] = {offset, bytes, true};
+  // The caller's memory is not among the registered buffers.
   start(slot, -1);
 }
 
 void DirectWriter::start(std::size_t slot, int buffer) {
   const int error = ring_.write(direct_fd_, slots_[slot].offset, slots_[slot].bytes, buffer, slot);
   if (error == 0) return;
+  // The kernel did not take it, so it never completes: it is written here and now.
   slots_[slot].busy = false;
   finish(slots_[slot], -error);
 }
@@ -74,15 +82,16 @@ void DirectWriter::start(std::size_t slot, int buffer) {
 void DirectWriter::reap() {
   const Uring::Completion completion = ring_.wait();
   Slot& slot = slots_[completion.tag];
+  // Before finish(), which may throw: the slot is free either way.
   slot.busy = false;
   finish(slot, completion.result);
 }
 
-// Short, cancelled, interrupted, or refused as a direct write: the ordinary way finishes it, or
-// says what is wrong.
 bool DirectWriter::finish(const Slot& slot, std::int32_t result) {
   const auto written = static_cast<std::size_t>(std::max(result, 0));
   if (written == slot.bytes.size()) return false;
+  // Short, cancelled, interrupted or refused as a direct write: the ordinary descriptor writes the
+  // rest, or says what is wrong.
   if (is_final(-result)) throw_errno("write", path_, slot.offset, -result);
   pwrite_all(fd_, slot.offset + written, slot.bytes.subspan(written), path_);
   return true;
@@ -95,7 +104,8 @@ void DirectWriter::drain() {
 double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool with_metadata) {
   drain();
   const Stopwatch watch;
-  // Also where the kernel took none of the two, or the write alone.
+  // What it returns does not matter: an operation that the kernel did not take keeps its ECANCELED
+  // below, and is then done in the ordinary way.
   ring_.write_then_sync(direct_fd_, offset, bytes, with_metadata, 0);
   std::int32_t results[2] = {-ECANCELED, -ECANCELED};
   while (ring_.in_flight() > 0) {
@@ -106,6 +116,7 @@ double DirectWriter::write_and_sync(std::uint64_t offset, ByteSpan bytes, bool w
   const bool finished = finish({offset, bytes, false}, written);
   if (is_final(-synced)) {
     throw_errno(with_metadata ? "fsync" : "fdatasync", path_, {}, -synced);
+    // A sync that ended before the rest of the bytes were written does not cover them.
   } else if (finished || synced < 0) {
     sync_file(fd_, with_metadata, path_);
   }

@@ -1,3 +1,5 @@
+// Picks the class behind FileBytes. Mapped and copied files differ in what a failing disk does to
+// the reader, not in what they return.
 #include "io/file_bytes.h"
 
 #include <fcntl.h>
@@ -25,6 +27,8 @@ std::shared_ptr<const FileBytes> open_descriptor(UniqueFd fd, const std::filesys
 }
 
 std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {
+  // A duplicate of the descriptor, not the path: the path may name another file by now. The new
+  // object takes the length of the file as it is at this moment.
   UniqueFd again(::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0));
   if (!again) throw_errno("fcntl", file.path());
   return open_descriptor(std::move(again), file.path(), file.access());
@@ -33,6 +37,7 @@ std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {
 std::shared_ptr<const FileBytes> FileBytes::open_whole(const std::filesystem::path& path,
                                                        Access access,
                                                        const std::stop_token& cancel) {
+  // How long a stop may wait: 16 MiB take a few milliseconds.
   constexpr std::uint64_t kPart = 16 << 20;
   auto file = open(path, access);
   const std::uint64_t size = file->bytes().size();

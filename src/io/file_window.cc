@@ -1,3 +1,5 @@
+// The span begins at the window; fd() is the whole file, so reads through it add begin(). A
+// duplicated descriptor keeps FileBytes the sole owner of its own.
 #include "io/file_window.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// Objects as files below a folder. A put is a commit (docs/writing.md, "Commit"), so a reader of a
+// key sees the old object or the whole new one, and no locks are needed between threads or
+// processes: each call resolves its key anew and keeps no state.
+// No key leads out of the folder. check_storage_key() refuses `..` and hidden names; inside()
+// refuses what links would do. The check and the use are two steps: who can change links in the
+// folder while a call runs is trusted.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,8 +26,8 @@
 namespace thalia {
 namespace {
 
-// What the operating system refuses becomes the key's error; what a producer throws must not pass
-// through here, as that has errors of its own.
+// Errors of the operating system become errors of the key. What a producer throws must not pass
+// through here: a producer reads files of its own, and their errors are not the key's.
 template <typename Call>
 auto for_key(std::string_view operation, std::string_view key, const Call& call) {
   try {
@@ -43,7 +49,8 @@ void sync_folder(const std::filesystem::path& folder) {
   io::sync_file(fd.get(), true, folder);
 }
 
-// Its entry is synced too: else a file could be lost with its folder.
+// The parent is synced too, or a power cut could take the new folder and with it a file that was
+// synced.
 void create_folder(const std::filesystem::path& folder, Durability durability) {
   if (::mkdir(folder.c_str(), 0777) != 0) {
     if (errno != EEXIST) io::throw_errno("mkdir", folder);
@@ -60,7 +67,8 @@ void create_folders(const std::filesystem::path& folder, Durability durability) 
   create_folder(folder, durability);
 }
 
-// `path` once links are followed. A key that is refused looks as if it had not been one.
+// The path with links resolved, which must lie in the storage's folder. Otherwise the error is the
+// one of an illegal key.
 std::filesystem::path inside(const std::filesystem::path& root, const std::filesystem::path& path,
                              std::string_view key) {
   std::filesystem::path real = io::real_path(path);
@@ -73,8 +81,8 @@ std::filesystem::path object_path(const LocalStorage& storage, std::string_view 
   return inside(io::real_path(storage.folder()), storage.path_of(key), key);
 }
 
-// The same of what is to be put. Folders are made one by one: none is made through a link that
-// leads out.
+// The path of an object to be put. Folders are made and checked one name at a time, so that none is
+// made behind a link that leads out of the storage.
 std::filesystem::path new_object_path(const LocalStorage& storage, std::string_view key,
                                       Durability durability) {
   create_folders(storage.folder(), durability);
@@ -88,11 +96,12 @@ std::filesystem::path new_object_path(const LocalStorage& storage, std::string_v
   return inside(root, folder / names.filename(), key);
 }
 
+// ENOTDIR: a name within the key is a file, so there is nothing below it.
 bool is_absent(const IoError& error) {
   return error.errno_value() == ENOENT || error.errno_value() == ENOTDIR;
 }
 
-// A file that was erased meanwhile is none.
+// An entry that was erased since the folder was read is no object, and no error.
 bool is_object(const std::filesystem::path& root, const std::filesystem::directory_entry& entry) {
   std::error_code gone;
   if (!entry.is_regular_file(gone)) return false;
@@ -119,6 +128,7 @@ void LocalStorage::put_stream(std::string_view key, const ByteProducer& produce)
   OutputFile file = for_key("put", key, [&] {
     return OutputFile(new_object_path(*this, key, durability_), {.durability = durability_});
   });
+  // When the producer throws, `file` goes without a commit: the old object stays.
   produce([&](ByteSpan piece) { for_key("put", key, [&] { file.write(piece); }); });
   for_key("put", key, [&] { file.commit(); });
 }
@@ -149,7 +159,8 @@ bool LocalStorage::erase(std::string_view key) {
   const std::filesystem::path path = path_of(key);
   return for_key("erase", key, [&] {
     try {
-      // Of a link the link goes: what counts is where its folder is.
+      // A link is erased itself, not the file that it leads to. So only its folder has to be
+      // inside.
       const std::filesystem::path folder = inside(io::real_path(folder_), path.parent_path(), key);
       const std::filesystem::path real = folder / path.filename();
       if (::unlink(real.c_str()) != 0) io::throw_errno("unlink", path);
@@ -185,6 +196,7 @@ std::vector<std::string> LocalStorage::list(std::string_view prefix) const {
     const std::filesystem::path root = io::real_path(folder_);
     while (!error && at != end) {
       const bool hidden = at->path().filename().native().starts_with('.');
+      // No key has a hidden name: these are temporary files of puts, or nothing of ours.
       if (hidden) at.disable_recursion_pending();
       if (!hidden && is_object(root, *at)) {
         std::string key = at->path().lexically_relative(folder_).string();

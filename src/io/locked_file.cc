@@ -1,3 +1,7 @@
+// An flock(2) belongs to the open file, not to its name. A compact replaces the file by a rename,
+// so a lock that we waited for may be one on a file that nobody can reach any more. That is why the
+// name is looked at again once the lock is held, and why this begins anew until both agree. The
+// kernel lets go of the lock with the descriptor, also when the process is killed.
 #include "io/locked_file.h"
 
 #include <sys/file.h>
@@ -14,11 +18,12 @@
 namespace thalia::io {
 namespace {
 
-// Between two looks at a lock that another holds: flock() itself would not hear of a stop.
+// Pause between two attempts. A blocking flock() would not notice a request to stop.
 constexpr std::chrono::milliseconds kPause{10};
 
 void lock(int fd, bool wait, const std::filesystem::path& path, const std::stop_token& cancel) {
   while (retry_interrupted([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) != 0) {
+    // Other errors, such as ENOLCK, do not go away by waiting.
     const bool held = errno == EWOULDBLOCK;
     if (!held || !wait) {
       throw_errno(

@@ -1,3 +1,6 @@
+// One read-only, shared mapping of the length that the file had when it was opened. What is
+// appended later is not seen. bytes_ is empty or a mapping of exactly its size, which is what the
+// destructor unmaps. The descriptor stays open for reads past the mapping.
 #include "io/mapped_file.h"
 
 #include <sys/mman.h>
@@ -38,6 +41,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
 std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::filesystem::path& path) {
   const std::size_t size = addressable_size(fd.get(), path);
   std::shared_ptr<MappedFile> file(new MappedFile(path, std::move(fd)));
+  // mmap() refuses a length of 0.
   if (size > 0) {
     void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file->fd(), 0);
     if (address == MAP_FAILED) throw_errno("mmap", path);
@@ -60,6 +64,8 @@ void MappedFile::populate(std::uint64_t offset, std::uint64_t length) const {
     return ::madvise(address, offset + length - begin, MADV_POPULATE_READ);
   };
   if (retry_interrupted(populate) == 0) return;
+  // EINVAL: a kernel before 5.14 that does not know the advice. EFAULT is where a touch would raise
+  // SIGBUS, and is the reason for asking before touching.
   if (errno != EINVAL) throw_errno("madvise", path(), begin);
 #endif
   advise(offset, length, Advice::will_need);
@@ -69,15 +75,16 @@ void MappedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advic
   if (offset >= bytes_.size()) return;
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t end = offset + std::min<std::uint64_t>(length, bytes_.size() - offset);
-  // A page shared with a neighbour may be wanted there: it is only dropped when all of it is meant.
+  // A page shared with a neighbour may still be wanted there, so it is only dropped when all of it
+  // is meant. Other advice may reach into the neighbours: it takes nothing away.
   if (advice == Advice::dont_need) {
     offset = (offset + page - 1) / page * page;
     if (end != bytes_.size()) end = end / page * page;
   } else {
     offset = offset / page * page;
   }
-  // What is in the page cache needs no reading ahead, and asking for it page by page would cost a
-  // warm walk a quarter of its time: one look at the extent's last page tells.
+  // Pages that are in the page cache need no reading ahead. Asking for it page by page would slow a
+  // walk over a cached file down by a quarter, so one look at the extent's last page decides.
   if (advice == Advice::will_need && offset < end) {
     unsigned char resident = 0;
     std::byte* const last = const_cast<std::byte*>(bytes_.data() + (end - 1) / page * page);

@@ -1,3 +1,5 @@
+// A memfd and its mapping share their pages: what is written at an address is what a read of the
+// descriptor returns. Errors name no path, because there is none, but the size that was asked for.
 #include "io/memory_file.h"
 
 #include <sys/mman.h>
@@ -28,6 +30,7 @@ UniqueFd create_memory_file() {
 
 MemoryMapping::MemoryMapping(int fd, std::uint64_t size) {
   if (size == 0) return;
+  // The upper half of the address space is the kernel's, and off_t has a sign.
   if (size > std::numeric_limits<std::size_t>::max() / 2) fail("mmap", size, EFBIG);
   if (retry_interrupted([&] { return ::ftruncate(fd, static_cast<off_t>(size)); }) != 0)
     fail("ftruncate", size, errno);

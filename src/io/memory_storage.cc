@@ -1,3 +1,6 @@
+// Objects are immutable: a put makes a new one and exchanges the pointer under the mutex, which is
+// held for nothing but the look into the map. Copies and producers run without it. So a view stays
+// as it was through a later put or erase, and producers may use the storage.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -23,6 +26,8 @@ MemoryStorage::Object MemoryStorage::find(std::string_view operation, std::strin
 void MemoryStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
   std::vector<std::byte> bytes;
+  // A producer that swallows an exception of the sink must not get an object with a hole put in
+  // place.
   Steps steps("the object");
   produce([&](ByteSpan piece) {
     steps.run([&] { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
@@ -66,6 +71,7 @@ bool MemoryStorage::exists(std::string_view key) const {
 std::vector<std::string> MemoryStorage::list(std::string_view prefix) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> keys;
+  // Keys with one prefix are neighbours in a sorted map.
   for (auto at = objects_.lower_bound(prefix); at != objects_.end(); ++at) {
     if (!at->first.starts_with(prefix)) break;
     keys.push_back(at->first);

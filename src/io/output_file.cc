@@ -1,3 +1,8 @@
+// An AtomicFile with a buffer in front of it. Bytes [0, written) are in the file, `gathered` holds
+// what comes behind them; whoever reads or changes earlier bytes flushes first. All calls go
+// through `steps`: once one has thrown, the temporary is removed and commit() refuses, so a file
+// with a hole is never put in place.
+// Impl stays at one address when the OutputFile is moved, because `steps` holds a pointer to it.
 #include "thalia/output_file.h"
 
 #include <cassert>
@@ -12,8 +17,9 @@
 namespace thalia {
 namespace {
 
+// Small pieces are gathered up to here; larger ones go to the file as they are, uncopied.
 constexpr std::size_t kGathered = 1 << 20;
-// The sync waits less where the kernel has begun before.
+// The kernel is told to write back every 8 MiB, so that the sync in commit() has less to wait for.
 constexpr std::uint64_t kWriteback = 8 << 20;
 
 }  // namespace
@@ -53,6 +59,7 @@ OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 void OutputFile::write(ByteSpan bytes) {
   impl_->steps.run([&] {
     stop_if_cancelled(impl_->options.cancel);
+    // First what was gathered, then the piece: the order in the file is that of the calls.
     if (impl_->gathered.size() + bytes.size() > kGathered) impl_->flush();
     if (bytes.size() >= kGathered) return impl_->put(bytes);
     impl_->gathered.insert(impl_->gathered.end(), bytes.begin(), bytes.end());

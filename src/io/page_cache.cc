@@ -1,3 +1,6 @@
+// mincore() on a mapping that is never read from: it tells which pages the page cache holds, and
+// brings none in. The answer is a guess by the time it is used, as pages come and go. So callers
+// only choose between two right ways by it.
 #include "io/page_cache.h"
 
 #include <sys/mman.h>
@@ -11,6 +14,7 @@ namespace thalia::io {
 PageCacheView::PageCacheView(int fd, std::uint64_t size) noexcept {
   if (size == 0) return;
   void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  // Else the mapping stays empty, and nothing counts as cached.
   if (address != MAP_FAILED)
     mapping_ = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
 }

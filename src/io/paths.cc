@@ -1,3 +1,4 @@
+// Questions about paths for callers who should not have to include POSIX headers.
 #include "thalia/paths.h"
 
 #include <sys/stat.h>
@@ -40,6 +41,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 }
 
 std::filesystem::path temporary_folder() {
+  // The folder that std::filesystem names in its exception would not say that TMPDIR is to blame.
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (!error) return folder;

@@ -1,3 +1,6 @@
+// Each loop here keeps offset and the rest of the bytes in step, so an error carries the offset
+// that was reached. A transfer of 0 bytes ends every loop: at the end of the file a read says so,
+// and a write fails, because a regular file that takes nothing would be tried for ever.
 #include "io/posix_file.h"
 
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 namespace thalia::io {
 namespace {
 
+// See reserve_space(): enough for stray signals, few enough to end under a fast timer.
 constexpr int kReserveTries = 10;
 
 struct stat stat_of(int fd, const std::filesystem::path& path) {
@@ -79,6 +83,7 @@ void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path
     if (::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0) return;
     if (errno != EINTR) break;
   }
+  // EOPNOTSUPP and the like are no verdict on the disk: the file is then written unreserved.
   if (is_final(errno)) throw_errno("fallocate", path, size);
 }
 
@@ -135,6 +140,7 @@ void pwritev_all(int fd, std::uint64_t offset, std::span<const ByteSpan> pieces,
     if (!piece.empty())
       left.push_back({const_cast<std::byte*>(piece.data()), piece.size()});  // only read from
   for (std::size_t first = 0; first < left.size();) {
+    // The kernel takes IOV_MAX pieces a call, 1,024 on Linux.
     const int count = static_cast<int>(std::min<std::size_t>(left.size() - first, IOV_MAX));
     const ssize_t got = retry_interrupted(
         [&] { return ::pwritev(fd, &left[first], count, static_cast<off_t>(offset)); });

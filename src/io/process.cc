@@ -14,6 +14,7 @@ std::int64_t process_id() noexcept {
 void be_nice(int steps) noexcept {
   if (steps == 0) return;
   // On Linux PRIO_PROCESS with 0 is the calling thread, not the process.
+  // A nice value may be -1, so only errno tells an error from a value.
   errno = 0;
   const int now = ::getpriority(PRIO_PROCESS, 0);
   if (errno == 0) ::setpriority(PRIO_PROCESS, 0, now + steps);

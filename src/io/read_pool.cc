@@ -1,3 +1,7 @@
+// A queue of jobs, threads that take from it, a queue of completions; mutex_ guards all three, and
+// no pread() runs under it. Whoever destroys the pool waits for reads that have begun, because they
+// write into the caller's memory; reads that have not begun are dropped. threads_ is the last
+// member: its threads are joined before what they use goes.
 #include "io/read_pool.h"
 
 #include <unistd.h>
@@ -25,6 +29,7 @@ ReadPool::~ReadPool() {
     ending_ = true;
     jobs_.clear();
   }
+  // The threads are joined when threads_ is destroyed, right behind this.
   wanted_.notify_all();
 }
 
@@ -48,6 +53,7 @@ void ReadPool::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     wanted_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+    // Woken without a job: the pool is ending.
     if (jobs_.empty()) return;
     const Job job = jobs_.front();
     jobs_.pop_front();
@@ -55,6 +61,7 @@ void ReadPool::work() {
     const auto got = retry_interrupted([&] {
       return ::pread(job.fd, job.out.data(), job.out.size(), static_cast<off_t>(job.offset));
     });
+    // errno belongs to the thread, so it is passed on by value.
     const std::int64_t result = got < 0 ? -std::int64_t{errno} : std::int64_t{got};
     lock.lock();
     completions_.push_back({job.tag, result});

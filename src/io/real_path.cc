@@ -1,3 +1,5 @@
+// Resolves links where std::filesystem::canonical() would fail: the last name of the path need not
+// exist yet, as for a file that is about to be written. The folder above it has to.
 #include "io/real_path.h"
 
 #include <algorithm>
@@ -23,6 +25,7 @@ fs::path canonical_path(const fs::path& path) {
 
 fs::path follow_links(fs::path path) {
   const fs::path asked_for = path;
+  // Two links that name each other would go on for ever.
   for (int links = 0; links <= kMaxLinks; ++links) {
     std::error_code error;
     const fs::path next = fs::read_symlink(path, error);
@@ -37,11 +40,13 @@ fs::path follow_links(fs::path path) {
 fs::path real_path(const fs::path& path) {
   const fs::path target = follow_links(path);
   const fs::path name = target.filename();
+  // These name a folder, so all of the path has to exist.
   if (name.empty() || name == "." || name == "..") return canonical_path(target);
   return canonical_path(target.parent_path()) / name;
 }
 
 bool lies_in(const fs::path& real, const fs::path& real_folder) {
+  // By whole names: as text, /data2 would begin with /data.
   return std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end()).first ==
          real_folder.end();
 }

@@ -1,3 +1,9 @@
+// Bytes [0, file_begin_) are in chunks of memory, all behind them in the file; without a file all
+// are in memory. The file is started by the first append that would exceed the limit, and appends
+// go to it from then on, even after a truncate() made room: so each byte has one place, which
+// follows from its position.
+// Callers append everything first and take it once, from front to back. A full chunk is freed as
+// soon as it was taken, so the memory shrinks while the result grows elsewhere.
 #include "io/spool.h"
 
 #include <algorithm>
@@ -11,6 +17,7 @@
 namespace thalia::io {
 namespace {
 
+// 4 MiB: two huge pages, small beside any limit that callers set.
 constexpr std::uint64_t kChunk = 4 << 20;
 constexpr std::uint64_t kPiece = 1 << 20;
 
@@ -21,6 +28,7 @@ Spool::Spool(std::uint64_t memory_bytes, std::filesystem::path folder)
 
 void Spool::append(ByteSpan bytes) {
   assert(taken_ == 0);
+  // The subtraction cannot wrap, which size_ + bytes.size() could.
   if (!file_ && bytes.size() > memory_bytes_ - std::min(memory_bytes_, size_)) {
     if (folder_.empty()) folder_ = temporary_folder();
     file_ = open_unnamed_file(folder_);
@@ -44,6 +52,7 @@ void Spool::append(ByteSpan bytes) {
 void Spool::truncate(std::uint64_t size) {
   assert(taken_ == 0 && size <= size_);
   size_ = size;
+  // The file keeps what lies behind: later appends write over it.
   if (file_) file_begin_ = std::min(file_begin_, size);
   const std::uint64_t in_memory = file_ ? file_begin_ : size;
   while (chunks_.size() > (in_memory + kChunk - 1) / kChunk) chunks_.pop_back();

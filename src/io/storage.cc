@@ -1,3 +1,6 @@
+// The rules of keys, and what all storages share. Keys are restricted so far that each of them is a
+// legal relative path on every file system: LocalStorage can take them as they are, and one storage
+// can be copied into another.
 #include "thalia/storage.h"
 
 #include <algorithm>
@@ -27,6 +30,7 @@ void check_storage_key(std::string_view key) {
     const std::size_t end = std::min(key.find('/', begin), key.size());
     const std::string_view name = key.substr(begin, end - begin);
     if (name.empty()) refuse_key(key, "names joined by single '/'");
+    // Also excludes `.` and `..`, which would leave the folder, and names of temporary files.
     if (name.front() == '.') refuse_key(key, "no name that begins with '.'");
     if (name.size() > kMaxNameBytes) refuse_key(key, "names of at most 255 bytes");
     begin = end + 1;

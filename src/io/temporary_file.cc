@@ -1,3 +1,6 @@
+// Temporary names begin with a dot and end in `.thalia-tmp`, so that listings and patterns such as
+// `*.thalia` pass them by (docs/writing.md, "Commit"). All files here are created with O_EXCL or
+// without a name: none is opened that somebody else put there.
 #include "io/temporary_file.h"
 
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 namespace thalia::io {
 namespace {
 
+// O_PATH: creating and removing files needs no right to list the folder.
 UniqueFd open_folder(const std::filesystem::path& folder) {
   UniqueFd fd(
       retry_interrupted([&] { return ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
@@ -39,6 +43,7 @@ std::string temporary_name(int folder_fd, const std::string& name) {
   std::size_t kept = name.size();
   if (1 + kept + suffix.size() > longest) {
     kept = longest > 1 + suffix.size() ? longest - 1 - suffix.size() : 0;
+    // 0b10...... is the second or a later byte of a UTF-8 character: cut in front of the character.
     while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
   }
   return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
@@ -46,6 +51,7 @@ std::string temporary_name(int folder_fd, const std::string& name) {
 
 void check_name(const std::filesystem::path& path) {
   struct stat status;
+  // Any other error is left to the call that makes the file, which knows more about it.
   if (::lstat(path.c_str(), &status) != 0 && errno == ENAMETOOLONG) throw_errno("lstat", path);
 }
 
@@ -62,6 +68,7 @@ UniqueFd open_unnamed_file(const std::filesystem::path& folder) {
                                             fd = create_in(folder_fd.get(), free_name);
                                             return bool(fd);
                                           });
+  // From here on the descriptor alone keeps the file. A kill before it leaves an empty file.
   if (::unlinkat(folder_fd.get(), name.c_str(), 0) != 0) throw_errno("unlink", folder / name);
   return fd;
 }

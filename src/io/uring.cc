@@ -1,3 +1,9 @@
+// in_flight_ counts what the kernel has taken and not yet completed. As long as it is not 0, the
+// kernel may write to memory of the callers, so the destructor waits. The kernel gets each
+// operation at once: nothing is left in the submission queue between two calls, unless a submission
+// failed. Then broken_ keeps its error and nothing is submitted any more.
+// A ring that cannot be made, or that breaks, is never an error for the user. The callers then read
+// and write in the ordinary way.
 #include "io/uring.h"
 
 #include <liburing.h>
@@ -12,7 +18,9 @@
 namespace thalia::io {
 namespace {
 
+// The kernel may be out of memory for a moment (EAGAIN), but must not hold us for ever.
 constexpr unsigned kSubmissionTries = 100;
+// Between two looks at the completion queue where the kernel refuses to wait.
 constexpr std::chrono::milliseconds kLookInterval{1};
 
 }  // namespace
@@ -50,6 +58,7 @@ bool Uring::register_buffers(std::span<const MutableByteSpan> buffers) {
 int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag) {
   io_uring_sqe* entry = io_uring_get_sqe(ring_.get());
   if (entry == nullptr) return broken_ != 0 ? broken_ : EBUSY;
+  // The kernel takes 32 bits of length, and ends a longer write short: the caller writes the rest.
   const auto length = static_cast<unsigned>(bytes.size());
   if (buffer >= 0) {
     io_uring_prep_write_fixed(entry, fd, bytes.data(), length, offset, buffer);
@@ -75,6 +84,7 @@ int Uring::read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, s
 
 int Uring::write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool with_metadata,
                            std::uint64_t tag) {
+  // Both or none: a write whose sync found no room would lose its link.
   if (io_uring_sq_space_left(ring_.get()) < 2) return EBUSY;
   io_uring_sqe* const write = io_uring_get_sqe(ring_.get());
   io_uring_prep_write(write, fd, bytes.data(), static_cast<unsigned>(bytes.size()), offset);
@@ -87,13 +97,14 @@ int Uring::write_then_sync(int fd, std::uint64_t offset, ByteSpan bytes, bool wi
 }
 
 int Uring::submit(unsigned operations) {
-  // What a failed submission left in the queue would go with the next one, behind the caller's back
-  // and out of its chain: there is no next one.
+  // A failed submission leaves its operations in the queue. The next one would submit them too,
+  // long after the caller has given up on them, so there is no next one.
   if (broken_ != 0) return broken_;
   for (unsigned tries = 0; tries < kSubmissionTries; ++tries) {
     const int submitted = io_uring_submit(ring_.get());
     if (submitted > 0) {
       in_flight_ += static_cast<unsigned>(submitted);
+      // The kernel may take the write of a linked pair and not its sync.
       if (static_cast<unsigned>(submitted) == operations) return 0;
       break;
     }
@@ -108,8 +119,8 @@ Uring::Completion Uring::wait() {
   do {
     error = io_uring_wait_cqes(ring_.get(), &entry, 1, nullptr, nullptr);
   } while (error == -EINTR);
-  // Where the kernel does not let us wait, the operations end all the same, and use memory that is
-  // not ours until then: we look now and again.
+  // Where the kernel does not let us wait, the operations go on all the same, in memory that is not
+  // ours. We look every millisecond until one has ended.
   while (error != 0 && io_uring_peek_cqe(ring_.get(), &entry) != 0)
     std::this_thread::sleep_for(kLookInterval);
   const Completion completion{io_uring_cqe_get_data64(entry), entry->res};
