@@ -1,3 +1,8 @@
+// Decides which axes of a tensor grow and shrink with a region, by the metadata's "axes" or by
+// names and shapes: docs/states.md, "Axes". A wrong guess would put weights in wrong places without
+// any error, so that what is ambiguous is refused and the user has to declare it. Paths are those
+// of the state, with the component first.
+
 #include "model/brain/axes.h"
 
 #include <algorithm>
@@ -17,6 +22,7 @@ namespace {
 
 constexpr std::string_view kNeurons = "neurons";
 constexpr std::string_view kPopulation = "neurons:";
+// Groups of neurons that a population code counts as one: "neurons/K".
 constexpr std::string_view kCoded = "neurons/";
 constexpr std::string_view kSource = "source:";
 constexpr std::string_view kAxesMember = "axes";
@@ -79,6 +85,7 @@ RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const T
       region_(region),
       population_(population),
       axes_(axes_of_metadata(name, region.metadata)) {
+  // The caller's declarations go before the file's.
   for (const auto& [path, names] : axes) axes_.insert_or_assign(path, names);
   for (const auto& [path, names] : axes_) {
     has_populations_ |= std::ranges::any_of(
@@ -117,6 +124,8 @@ RegionAxes::Neurons RegionAxes::by_declaration(const std::string& path, const Sh
     const auto per_element = neurons_per_element(axis);
     const std::uint64_t expected = region_.n_neurons / per_element.value_or(1);
     if (axis == kNeurons || per_element) {
+      // Axes of this kind would say that new neurons stand behind the last one of all, those of
+      // populations that they stand behind the last one of their own.
       if (has_populations_) {
         refuse(ErrorCode::wrong_state, path, shape, "axes neurons:NAME only",
                "the region has populations, and where new neurons go is open");
@@ -139,6 +148,8 @@ RegionAxes::Neurons RegionAxes::by_declaration(const std::string& path, const Sh
 AxisSet RegionAxes::by_shape(const std::string& path, const Shape& shape) const {
   AxisSet matching;
   for (unsigned d = 0; d < shape.rank(); ++d) matching.set(d, shape[d] == region_.n_neurons);
+  // Another axis of the same extent may be a coincidence: only a recurrent matrix has two by its
+  // nature.
   if (matching.none()) return matching;
   const bool is_first_alone = matching.count() == 1 && matching.test(0);
   if (!has_populations_ && (is_first_alone || (matching.test(0) && is_recurrent(path))))
@@ -178,6 +189,7 @@ void RegionAxes::check_declared() const {
     for (unsigned d = 0; d < axes->size(); ++d) {
       const std::string_view axis = (*axes)[d];
       if (!axis.starts_with(kPopulation)) continue;
+      // The first tensor with the axis says how large the population is.
       const std::uint64_t extent = populations.emplace(axis, shape[d]).first->second;
       if (shape[d] != extent) {
         refuse(ErrorCode::size_mismatch, path, shape,

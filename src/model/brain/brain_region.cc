@@ -1,3 +1,8 @@
+// The components of a region: which role each has in a file, and how paths lead into their trees. A
+// path joins names with dots and array elements as "[3]". Names may hold dots themselves, so that a
+// path can be ambiguous; the first member that leads to something counts. Finding never changes a
+// region: only make() adds a component.
+
 #include "thalia/brain_region.h"
 
 #include <array>
@@ -40,6 +45,7 @@ const Value* find_element(const Value& array, std::string_view path) {
   return find_below(array.elements()[i], path.substr(stopped + 1 - path.data()));
 }
 
+// What a reference to a component that does not exist refers to.
 const Value kNoComponent = Value::object();
 
 // `path` begins with what stands behind the value's own name: ".name", "[3]", or nothing.
@@ -49,6 +55,8 @@ const Value* find_below(const Value& tree, std::string_view path) {
   if (!tree.is_object() || path.front() != '.') return nullptr;
   const std::string_view rest = path.substr(1);
   for (const auto& [name, member] : tree.members()) {
+    // Not split at the dots: a name may have some. Where this member leads nowhere, the next is
+    // tried.
     if (!rest.starts_with(name)) continue;
     if (const Value* found = find_below(member, rest.substr(name.size()))) return found;
   }
@@ -56,6 +64,7 @@ const Value* find_below(const Value& tree, std::string_view path) {
 }
 
 template <typename Tree, typename Visit>
+// One string for all paths, lengthened and cut again: trees may have very many leaves.
 void walk(Tree& tree, std::string& path, const Visit& visit) {
   const std::size_t here = path.size();
   if (tree.is_tensor()) {

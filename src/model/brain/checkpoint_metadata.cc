@@ -1,3 +1,7 @@
+// The members of the metadata that have a schema, as a struct: docs/states.md, "Metadata". No
+// member is lost on the way there and back: what the schema does not know, or knows with another
+// kind of value, stays in `other` as it was.
+
 #include "thalia/checkpoint_metadata.h"
 
 #include <algorithm>
@@ -68,8 +72,8 @@ CheckpointMetadata checkpoint_metadata(const Value& metadata) {
 
 Value to_value(const CheckpointMetadata& metadata) {
   Value value = Value::object();
-  // A member of the schema with a value of another kind stands among the others, and is what counts
-  // unless there is something to say in its place.
+  // A member of the schema whose value has another kind was put among the others. It stays there,
+  // unless the struct has something to say under the same name: then the two contradict each other.
   const auto add = [&](const char* name, Value of_name, bool says_nothing) {
     if (metadata.other.find(name) == nullptr) {
       value.add(name, std::move(of_name));

@@ -1,3 +1,8 @@
+// The connections of a brain, one for each pair of regions, read from the file when they are first
+// asked for. An index by hash finds a pair at once. all() gives the list out for any change, which
+// ends the index: finding is a linear search until the next add() builds it again. A const search
+// never builds it, since many threads may search at the same time.
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -15,6 +20,7 @@ std::string pair_of(std::string_view source, std::string_view target) {
 
 std::size_t hash_of(std::string_view source, std::string_view target) {
   const std::hash<std::string_view> hash;
+  // The golden ratio times 2^64, so that swapped names give another hash.
   return hash(source) * 0x9E3779B97F4A7C15U + hash(target);
 }
 
@@ -52,6 +58,7 @@ const BrainConnection* Connectivity::Table::find(std::string_view source,
     });
     return found == connections.end() ? nullptr : &*found;
   }
+  // Names are compared too: other pairs may share the hash.
   const auto [begin, end] = places.equal_range(hash_of(source, target));
   for (auto place = begin; place != end; ++place) {
     const BrainConnection& connection = connections[place->second];

@@ -1,3 +1,8 @@
+// Changes of a brain that happen together or not at all. Each region is copied when it is first
+// asked for (a cheap copy, its tensors are shared until they are written), and commit() moves the
+// copies to their places. It cannot fail: whatever has to be loaded was loaded when the copy was
+// made.
+
 #include "model/brain/edit.h"
 
 #include <algorithm>
@@ -42,6 +47,8 @@ Connectivity& BrainEdit::connectivity() {
 
 void BrainEdit::commit() noexcept {
   for (auto& [name, region] : regions_) require_region(brain_, name) = std::move(region);
+  // Moved one by one into place, so that references to the brain's connections stay valid. An edit
+  // changes connections and never their number.
   if (connectivity_) std::ranges::move(connectivity_->all(), brain_.connectivity.all().begin());
   brain_.metadata = std::move(metadata_);
 }

@@ -1,3 +1,7 @@
+// Reads one event of a growth history in any of the three shapes in which events were ever written:
+// docs/states.md, "Growth history". A table says which key fills which field. What does not fit its
+// field is kept as JSON among the others, so that an event that is written again loses nothing.
+
 #include "model/brain/growth_event_reader.h"
 
 #include <charconv>
@@ -37,8 +41,8 @@ bool set(std::optional<double>& field, const Member& member) {
   return field.has_value();
 }
 
-// Also of a number with a fraction or an exponent, where it is whole: NumPy's and JavaScript's
-// writers have such counts.
+// Also takes "5.0" and "5e0" where the number is whole: NumPy's and JavaScript's writers have such
+// counts.
 template <typename T>
 bool set(std::optional<T>& field, const Member& member) {
   constexpr double kExact = 9007199254740992.0;  // 2^53: above, a double skips integers
@@ -117,8 +121,8 @@ class Members {
     });
   }
 
-  // A key of its own that is there and does not fit hides the other shape's: written again, both
-  // would have one name.
+  // The key of the first shape comes before its alias, even if its value does not fit: that value
+  // is kept under its key, and the alias's value would be written under the same one.
   void take(const Field& field, GrowthEvent& event) {
     Named* named = find(field.key);
     if (named == nullptr && !field.alias.empty()) named = find(field.alias);

@@ -1,3 +1,8 @@
+// The growth history as events, and back: docs/states.md, "Growth history". append_growth_event()
+// copies the metadata's text through and touches nothing but the end of the array, so that members
+// and events that this version does not know stay as they are. Texts come from files: lengths,
+// depth and the number of events are limited.
+
 #include "thalia/growth_history.h"
 
 #include <algorithm>
@@ -20,6 +25,7 @@ void check_length(std::string_view metadata, const ReadLimits& limits) {
     fail_limit("metadata", "max_json_bytes", metadata.size(), limits.max_json_bytes);
 }
 
+// An absent history and null mean the same; anything else would be overwritten by an append.
 void check_kind(const json::Value& value) {
   if (value.kind() == json::Kind::array || value.kind() == json::Kind::null) return;
   throw FormatError(ErrorCode::bad_value, {},
@@ -40,7 +46,8 @@ bool mentions(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-// Writes the members of an event, and remembers which.
+// Writes the members of an event and remembers their keys, so that a member among the others is not
+// written a second time.
 class EventWriter {
  public:
   explicit EventWriter(std::string& out) : json_(out) {}
@@ -101,6 +108,7 @@ bool is_pruning(const GrowthEvent& event) {
 }
 
 std::int64_t neuron_change(const GrowthEvent& event) noexcept {
+  // Numbers may come from a file: sums end at the limits instead of overflowing.
   constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
   const auto size = [&](std::uint64_t n) { return static_cast<std::int64_t>(std::min(n, kMax)); };
   if (!event.neurons_added && !event.neurons_removed) {
@@ -151,6 +159,7 @@ std::string append_growth_event(std::string_view metadata_json, const GrowthEven
                                 const ReadLimits& limits) {
   if (metadata_json.empty()) metadata_json = "{}";
   check_length(metadata_json, limits);
+  // A first pass over the text counts the histories, the second copies.
   std::size_t histories = 0;
   json::walk_object(metadata_json, limits.max_json_depth,
                     [&](std::string_view key, json::Value&) { histories += key == kMember; });

@@ -1,3 +1,9 @@
+// A region of a file as a region of a state: docs/states.md, "States". The metadata's tree says
+// where each tensor belongs; tensors that no tree names go to the components of their roles. Each
+// tensor of the file is in the state at least once, and a metadata that names what is not there is
+// refused. Memory counts against one limit for the whole file (LoadContext), since a tree may name
+// one tensor many times.
+
 #include <fmt/format.h>
 
 #include <map>
@@ -47,6 +53,7 @@ class Loading {
   }
 
  private:
+  // Errors of texts get the region's name in run().
   void read_texts() {
     if (!view_.config_json().empty())
       config_ = parse_json_object(view_.config_json(), context_.options.limits);
@@ -103,6 +110,7 @@ class Loading {
            "f64[] or i64[] for a scalar");
   }
 
+  // Notes the name, so that add_unnamed_tensors() passes over it.
   TensorView named(const Value& object) {
     const std::string& name = require_text(object, "_name");
     auto view = view_.find(name);
@@ -127,6 +135,7 @@ class Loading {
     }
   }
 
+  // A component that is no object has no place for members; "~2" and so on behind its name then.
   Value& component_for(Role role) {
     const std::string_view wanted = component_of_role(role);
     std::string name(wanted);

@@ -1,4 +1,7 @@
-// A file with tensors quantized: others are taken over as they are stored.
+// Writes a copy of a file in which chosen tensors are quantized; all others are taken over as they
+// are stored, compressed chunks included. The output is a new file that appears when it is
+// complete. The draft borrows payloads: payloads_ keeps them until the commit, in a list so that
+// they do not move.
 #include <algorithm>
 #include <list>
 #include <memory>
@@ -19,7 +22,8 @@
 namespace thalia {
 namespace {
 
-// What the file says of itself, and what its quantized tensors say.
+// The generation that the file has reached: the highest number and the lowest bound that its
+// metadata or any quantized tensor tells. A file may have been put together from several.
 model::LossyGeneration generation_of(const detail::OpenFile& file, const Value& metadata) {
   model::LossyGeneration found = model::lossy_generation_of(metadata);
   for (std::uint32_t r = 0; r < file.region_count(); ++r) {
@@ -52,6 +56,7 @@ class FileQuantization {
           stop_if_cancelled(save_.work.cancel);
           replace(region, tensor);
         });
+    // Nothing was lost where nothing was quantized: the generation stays.
     if (!quantizer_.reports().empty()) {
       model::set_lossy_generation(metadata_, quantizer_.generation());
       file.draft().metadata = model::metadata_text(metadata_);

@@ -1,3 +1,8 @@
+// A brain from a file: docs/states.md, "States". A lazy read loads only the texts now; regions and
+// connections keep the reader, and with it the mapped file, until they are asked for. Regions load
+// in parallel, each into a place of its own, and are added in the file's order. Where only some
+// regions are wanted, connections that lead elsewhere are left out and can be named.
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -30,10 +35,12 @@ class Reading {
     if (!reader_.metadata_json().empty()) {
       brain.metadata = read_metadata(reader_.metadata_json(), options_.state.limits);
     }
+    // Before any tensor is read: it decides what becomes of f16 and bf16.
     context_.policy_was_applied = has_narrowing_policy(brain.metadata);
     Value origins;
     add_regions(brain, origins);
     brain.connectivity = Connectivity(
+        // Everything by value: the loader outlives this object.
         [reader = reader_, wanted = wanted_, origins = std::move(origins), context = context_] {
           return read_connections(reader, wanted, origins, context);
         });
@@ -43,7 +50,8 @@ class Reading {
   }
 
  private:
-  // Numbers of the file's regions that belong to the state; where it is lazy, all of them do.
+  // Which regions of the file belong to the state, and which of them are read now. All belong to it
+  // where it is lazy.
   struct Wanted {
     std::vector<std::uint32_t> regions;
     std::unordered_set<std::string> at_once;  ///< read now
@@ -70,7 +78,7 @@ class Reading {
     return name == kBrainRegion || wanted_.at_once.contains(std::string(name));
   }
 
-  // Connections with an end that was not read.
+  // Names the connections that have an end which was not read.
   void name_left_out() const {
     std::map<std::string, std::string> all_names;
     std::unordered_set<std::string> there;
@@ -91,7 +99,7 @@ class Reading {
     }
   }
 
-  // What the metadata of the brain's own region says of the connections comes in `origins`.
+  // `origins` gets what the metadata of the brain-wide region says of the connections' matrices.
   void add_regions(BrainState& brain, Value& origins) const {
     std::vector<BrainRegion> loaded(wanted_.regions.size());
     parallel_for(wanted_.regions.size(), options_.state.work.threads, [&](std::size_t i) {
@@ -124,6 +132,7 @@ class Reading {
     std::map<std::string, std::string> full_names;
     for (const std::uint32_t i : wanted.regions) {
       const std::string name(reader.region(i).name());
+      // Connections hold short names, 32 bytes, which this maps back.
       full_names.emplace(container::short_name_string(name), name);
     }
     std::vector<BrainConnection> connections;
@@ -132,6 +141,7 @@ class Reading {
       const auto source = full_names.find(view.source);
       const auto target = full_names.find(view.target);
       if (source == full_names.end() || target == full_names.end()) {
+        // The other end was not asked for. In a whole brain it has to exist.
         if (!wanted.everything) continue;
         throw FormatError(ErrorCode::inconsistent, "a connection names no region of the file",
                           {.section = "connectivity",
@@ -139,6 +149,8 @@ class Reading {
                            .value = printable(view.source + " to " + view.target)});
       }
       const Value none;
+      // What the matrix was before it was stored, by the number of its connection; null where
+      // nothing is told.
       const auto origin = [&](std::string_view member) -> const Value& {
         if (!origins.is_array() || i >= origins.size()) return none;
         const Value* found = origins.elements()[i].find(member);

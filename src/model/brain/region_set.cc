@@ -1,3 +1,8 @@
+// Regions by name, in the order in which they were added, each loaded when it is first asked for. A
+// region has an address of its own that stays valid while others come and go, hence the pointers;
+// the index refers to names inside of them. Loading happens once, under the lock of Lazy, and so
+// threads may read one set at the same time.
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +25,7 @@ RegionSet& RegionSet::operator=(RegionSet&&) noexcept = default;
 
 RegionSet::RegionSet(const RegionSet& other) {
   slots_.reserve(other.slots_.size());
+  // Also copies what is not loaded yet, which then loads on its own.
   for (const auto& slot : other.slots_) insert(*slot);
 }
 
@@ -56,6 +62,7 @@ RegionSet::Slot& RegionSet::insert(Slot slot) {
 }
 
 bool RegionSet::remove(std::string_view name) {
+  // The index first: its key refers to the name in the slot.
   if (by_name_.erase(name) == 0) return false;
   std::erase_if(slots_, [&](const auto& slot) { return slot->name == name; });
   return true;

@@ -1,3 +1,6 @@
+// Checks a state before it is written, so that no file has shapes that contradict each other:
+// docs/states.md, "Shapes". Readers do not ask for any of this.
+
 #include "model/brain/shapes.h"
 
 #include <fmt/format.h>
@@ -39,6 +42,7 @@ void check_shapes(std::string_view name, const BrainRegion& region) {
     if (found != nullptr && found->is_tensor())
       require_shape(name, path, found->as_tensor().shape(), Shape{region.n_neurons});
   }
+  // Collected once for both, and only where a state tracks its synapses.
   std::unordered_map<std::string, Shape> weights;
   for (const std::string_view tracked : kPerSynapse) {
     const Value* found = region.find_path(tracked);

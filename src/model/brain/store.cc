@@ -1,3 +1,8 @@
+// A state of a brain as what a Writer is told: regions, pathways, the brain-wide region and
+// connections, in this order. Names that mean something to the format are refused for regions,
+// since a reader would take them for pathways or for the brain itself. A StoredBrain keeps each
+// tensor that the writer borrows and has to outlive it.
+
 #include <utility>
 
 #include "base/fail.h"
@@ -11,8 +16,8 @@
 namespace thalia::model {
 namespace {
 
-// What the matrices of connections were before, as the metadata of the brain's own region; nothing
-// where all are what they were.
+// What the matrices of connections were before they were stored, for the metadata of the brain-wide
+// region; an empty object where all are what they were. Entries have the order of the connections.
 Value origins(const std::vector<StoredConnectionTensors>& connections) {
   bool any = false;
   std::string text;
@@ -76,6 +81,7 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
     }
     stored.connections.push_back(std::move(tensors));
   }
+  // After the connections, whose origins it tells; left out where it would say nothing.
   BrainRegion own{.state = brain.state, .metadata = origins(stored.connections)};
   if (own.state.size() != 0 || own.metadata.size() != 0) {
     stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));

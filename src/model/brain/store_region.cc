@@ -1,3 +1,7 @@
+// A region of a state as a region of a file: the tree as JSON in the metadata, its tensors out of
+// it by name: docs/states.md, "States". Every value reads back as it was. The config has a place of
+// its own in the file where JSON can hold it as it is.
+
 #include <charconv>
 #include <optional>
 #include <string>
@@ -14,8 +18,8 @@
 namespace thalia::model {
 namespace {
 
-// The element of a tensor of shape [] that says the same as the number's text; nullopt where none
-// does.
+// A tensor of shape [] for the number; nullopt where no i64 or f64 has the same shortest text, so
+// that reading back gives the number digit for digit.
 std::optional<Tensor> scalar_tensor(const Value& number) {
   const std::string& text = number.number_text();
   if (text.find_first_not_of("-0123456789") == std::string::npos) {
@@ -60,6 +64,7 @@ class Storing {
     json.begin_object().key(kTreeMember).begin_object().member("version", 1);
     json.key("components").begin_object();
     for (const auto& [name, tree] : region_.state.members()) {
+      // Left out by the caller's wish; nothing else of a state ever is.
       if (name == component::kHomeostatic && !options_.include_homeostatic) continue;
       json.key(name);
       if (name == component::kConfig && config_in_place_) {
@@ -81,6 +86,7 @@ class Storing {
 
   void write_component(JsonWriter& json, const std::string& component, const Value& tree) {
     const Role role = role_of_component(component);
+    // Their numbers become tensors, because the dynamic state of the format consists of tensors.
     const bool scalars = role == Role::oscillator || role == Role::neuromodulator;
     write_tree(json, tree, component,
                [&](JsonWriter& out, const std::string& path, const Value& value) {
@@ -128,7 +134,8 @@ class Storing {
     json.begin_object().member("_type", "scalar").member("_name", stored.spec.name).end_object();
   }
 
-  // The path begins with the component's name.
+  // A name that is free in the region, out of a path that begins with the component's name: without
+  // the component if that is free, else with it, else with "~2" and so on behind.
   std::string free_name(const std::string& component, const std::string& path) {
     std::string name = path;
     if (path.size() > component.size() && path[component.size()] == '.')

@@ -1,3 +1,8 @@
+// One tensor on its way to a file and back. On the way there element type and encoding may change,
+// and what they were is noted; on the way back the note is followed where the caller wants the
+// state and not the file. Conversions on the way back can take far more memory than the file has
+// bytes, so that each is charged to the context first.
+
 #include "model/brain/stored_tensor.h"
 
 #include <utility>
@@ -33,14 +38,14 @@ Tensor encoded(const Tensor& tensor, SparseStorage sparse) {
   return tensor;
 }
 
-// What Tensor::from() takes for it.
+// Bytes that Tensor::from() allocates for it; an uncompressed tensor stays in the mapping.
 std::uint64_t bytes_of(const TensorView& view) {
   if (view.encoding() == Encoding::quantized) return view.dense_bytes();
   return view.is_raw() ? 0 : view.logical_bytes();
 }
 
-// A tensor as csr or coo, as `name` says. Dense elements take several times as much there, if none
-// of them is 0.
+// The tensor as csr or coo, as `name` says. If none of its elements is 0 it takes several times the
+// memory of the dense one, and that most is charged.
 Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadContext& context) {
   const Shape& shape = tensor.shape();
   const bool is_csr = name == encoding_name(Encoding::csr);
@@ -69,6 +74,8 @@ bool is_true(const Value* value) {
 }  // namespace
 
 void LoadContext::allocate(std::uint64_t bytes) const {
+  // Never taken back: the sum of all tensors is what the limit is about. Threads load regions at
+  // once.
   const std::uint64_t before = allocated->fetch_add(bytes);
   const bool overflows = before + bytes < before;
   io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes, options.limits,
@@ -78,6 +85,7 @@ void LoadContext::allocate(std::uint64_t bytes) const {
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options) {
   StoredTensor stored{.tensor = tensor};
+  // The type first, then the encoding: rounding may make zeros.
   if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
     stored.was_dtype = tensor.dtype();
     stored.tensor =
@@ -130,8 +138,8 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
     }
     return convert_tensor(tensor, *dtype, options.work.threads);
   }
-  // Nobody chose a type for it when the state was saved: whoever did it later left no trace but the
-  // policy.
+  // No type was chosen for it when the state was saved. If a later conversion narrowed it, the
+  // policy in the metadata is the only trace of that.
   const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;
   return is_half && context.policy_was_applied
              ? convert_tensor(tensor, DType::f32, options.work.threads)

@@ -1,3 +1,8 @@
+// Which path of the state each tensor of a region has, without loading the tensors: the walk of
+// load_region.cc over the metadata alone. `state`, where given, is the loaded state, which has the
+// tree's shape; both are walked side by side. Paths are built in one string, since together they
+// may be far longer than the text that they come from.
+
 #include "model/brain/tensor_paths.h"
 
 #include <optional>
@@ -16,7 +21,8 @@ bool has_text(const Value& object, std::string_view member, std::string_view tex
   return found != nullptr && found->kind() == Value::Kind::string && found->as_string() == text;
 }
 
-// A member of an object that was made of another one, and so has its members at the same places.
+// The member of an object that was made from the tree's object. It is at the same place as a rule,
+// which spares a search by name in large objects.
 const Value* same_member(const Value* object, std::size_t place, const std::string& name) {
   if (object == nullptr || !object->is_object()) return nullptr;
   const auto& members = object->members();
@@ -57,6 +63,7 @@ class Walk {
   }
 
   void others(const Value& state) {
+    // An index for each component, so that many unnamed tensors do not take quadratic time.
     std::unordered_map<const Value*, std::unordered_map<std::string_view, const Value*>> members;
     for (std::uint32_t i = 0; i < region_.tensor_count(); ++i) {
       const TensorView view = region_.tensor(i);

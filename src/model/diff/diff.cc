@@ -1,3 +1,8 @@
+// What differs between two checkpoints. Tables and texts are compared first, without reading a
+// payload: equal content hashes are equal tensors. Only then, and only if the caller asks for
+// values, are the tensors that differ read. Results do not depend on threads: each piece of a
+// comparison has a tally of its own, and tallies are added up in order.
+
 #include "thalia/diff.h"
 
 #include <fmt/format.h>
@@ -45,6 +50,7 @@ void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
   add_field(diff.header, "base_checksum", hex_string(a.base_checksum.bytes),
             hex_string(b.base_checksum.bytes));
   number(diff.header, "base_step", a.base_step, b.base_step);
+  // What every save changes, whatever it saves.
   number(diff.storage, "timestamp", a.timestamp, b.timestamp);
   number(diff.storage, "generation", a.generation, b.generation);
   add_field(diff.storage, "file_uuid", hex_string(a.file_uuid), hex_string(b.file_uuid));
@@ -81,6 +87,7 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
 
 using Names = std::pair<std::string, std::string>;
 
+// By both names, sorted, so that the order of connections in the files does not show.
 std::map<Names, std::uint32_t> connection_numbers(const Reader& reader) {
   std::map<Names, std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
@@ -130,8 +137,8 @@ const TensorView& matrix_of(const ConnectionView& connection, std::string_view n
   return *connection.delays;
 }
 
-// Compares the elements of the tensors that differ, all of them in one queue of pieces, so that
-// many small ones keep the threads as busy as few large ones.
+// Compares the elements of the tensors that differ. The pieces of all of them are one queue, so
+// that many small tensors keep the threads as busy as a few large ones.
 class ValueComparisons {
  public:
   ValueComparisons(const Reader& before, const Reader& after, const DiffOptions& options)
@@ -159,6 +166,7 @@ class ValueComparisons {
   void run() {
     parallel_for(pieces_, options_.work.threads, [&](std::size_t piece) {
       stop_if_cancelled(options_.work.cancel);
+      // The last pair that begins at this piece or before it.
       const auto above = std::upper_bound(
           pairs_.begin(), pairs_.end(), piece,
           [](std::size_t wanted, const Pair& pair) { return wanted < pair.first_piece; });
@@ -195,6 +203,7 @@ class ValueComparisons {
 
   void report(std::uint64_t bytes) {
     if (!options_.work.progress) return;
+    // Calls of progress never overlap, and never go back.
     const std::lock_guard lock(progress_mutex_);
     done_ += bytes;
     options_.work.progress(done_, total_);

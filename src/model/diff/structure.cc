@@ -1,3 +1,7 @@
+// Compares tables and texts of two checkpoints. Numbers and texts are given as JSON, an empty text
+// means that a side has nothing there. JSON texts are compared member by member and by meaning:
+// spaces, the order of members and escapes do not count.
+
 #include "model/diff/structure.h"
 
 #include <map>
@@ -8,6 +12,7 @@
 namespace thalia::model {
 namespace {
 
+// canonical_object() takes objects only.
 std::string in_object(const std::string& value) {
   return "{\"value\":" + value + "}";
 }
@@ -74,6 +79,7 @@ std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view af
     if (!mean_the_same(value, found->second, depth)) diffs.push_back({key, value, found->second});
     fresh.erase(found);
   }
+  // What is left of `fresh` was added. Through `members`, for their order in the text.
   for (auto& [key, value] : members) {
     if (fresh.contains(key)) diffs.push_back({key, "", std::move(value)});
   }
@@ -102,7 +108,7 @@ std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionVie
   diff.config = diff_objects(before.config_json(), after.config_json(), limits);
   diff.metadata = diff_objects(before.metadata_json(), after.metadata_json(), limits);
 
-  // Both are ordered by name.
+  // Both directories are ordered by name, so that one pass over both finds the pairs.
   std::uint32_t a = 0;
   std::uint32_t b = 0;
   for (; a < before.tensor_count() || b < after.tensor_count(); ++diff.tensor_count) {

@@ -1,3 +1,8 @@
+// Counts differences between two runs of elements. Two NaNs are the same; a difference that is
+// infinite or NaN is counted as not finite and left out of the sums. Squares are summed with a
+// scale where they would overflow or vanish (SquareSum). The order of every addition is fixed,
+// whatever the compiler makes of it.
+
 #include "model/diff/tally.h"
 
 #include <algorithm>
@@ -34,13 +39,15 @@ double distance(std::int64_t a, std::int64_t b) {
 double distance(std::uint64_t a, std::uint64_t b) {
   return static_cast<double>(std::max(a, b) - std::min(a, b));
 }
+// hypot does not overflow where the squares would.
 double distance(std::complex<double> a, std::complex<double> b) {
   return std::hypot(a.real() - b.real(), a.imag() - b.imag());
 }
 
 }  // namespace
 
-// In lanes of their own, so that the compiler may use vectors without changing any sum's order.
+// Lanes have sums of their own, so that the compiler may use vectors without changing the order of
+// any sum.
 template <typename T>
 void DifferenceTally::add(std::span<const T> a, std::span<const T> b) {
   assert(a.size() == b.size());
@@ -74,6 +81,7 @@ void DifferenceTally::add(std::span<const T> a, std::span<const T> b) {
   DifferenceTally run;
   for (std::size_t lane = 0; lane < kLanes; ++lane)
     run.add({differ[lane], lost[lane], greatest[lane], {}});
+  // A second pass, only where the plain sum of squares is out of range.
   run.squares = square_sum(run.max_difference, plain, [&](double of_scale) {
     sums.fill(0);
     factor = of_scale;

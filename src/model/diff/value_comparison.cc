@@ -1,3 +1,9 @@
+// Compares two tensors element by element, in pieces of about 256 KiB that any thread may take.
+// Dense sides are read slice by slice, so that memory stays small however large the tensors are;
+// sparse sides are loaded whole by the first piece and freed by the last. A csr and a dense tensor
+// are compared as what they mean: elements that are not stored are 0. Only f64 and integers of 64
+// bits are compared in full; smaller types become f64 without loss.
+
 #include "model/diff/value_comparison.h"
 
 #include <algorithm>
@@ -14,6 +20,7 @@ namespace thalia::model {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // of the wider side; both fit into a core's cache
+// Entries of a piece where both sides are sparse.
 constexpr std::uint64_t kPieceEntries = 16 << 10;
 constexpr std::size_t kBlock = 1024;  // elements decoded at once
 
@@ -21,6 +28,7 @@ bool is_complex(DType dtype) {
   return dtype == DType::c64 || dtype == DType::c128;
 }
 
+// Encodings of deltas need the base, which the file does not have.
 bool can_be_resolved(Encoding encoding) {
   return encoding <= Encoding::coo;
 }
@@ -33,7 +41,7 @@ std::optional<Shape> common_corner(const Shape& a, const Shape& b) {
   return Shape(std::span<const std::uint64_t>(extents.data(), a.rank()));
 }
 
-// Entries of one side from one position up to another, a block at a time.
+// Walks the entries of one side from one position up to another and decodes a block at a time.
 template <typename T>
 class EntryCursor {
  public:
@@ -113,6 +121,7 @@ void ValueComparison::plan() {
   const unsigned bits = std::max(dtype_bits(before_.dtype()), dtype_bits(after_.dtype()));
   if (sparse[0] && sparse[1]) {
     kind_ = Kind::both_sparse;
+    // By entries and not by elements: a sparse shape may have 2^60 elements.
     const std::uint64_t entries = std::max(before_.nnz(), after_.nnz());
     pieces_ = entries / kPieceEntries + (entries % kPieceEntries != 0);
   } else {
@@ -133,6 +142,7 @@ void ValueComparison::compare(std::uint64_t piece) {
   if (kind_ != Kind::dense) loaded_.run([this] { load_sparse(); });
   const DType a = before_.dtype();
   const DType b = after_.dtype();
+  // Integers of 64 bits as integers where both are: as doubles those beyond 2^53 would look alike.
   if (is_complex(a) || is_complex(b)) {
     tallies_[piece] = compare_as<std::complex<double>>(piece);
   } else if (a == DType::i64 && b == DType::i64) {
@@ -142,6 +152,7 @@ void ValueComparison::compare(std::uint64_t piece) {
   } else {
     tallies_[piece] = compare_as<double>(piece);
   }
+  // The last piece frees the sides: other comparisons are still to come.
   if (--left_ == 0) sparse_.reset();
 }
 
@@ -152,7 +163,7 @@ DifferenceTally ValueComparison::compare_as(std::uint64_t piece) const {
 
 namespace {
 
-// A piece of one side: its bytes, or the entries that lie in it.
+// A piece of one side: its bytes, or a cursor over the entries that lie in it.
 template <typename T>
 class Side {
  public:
@@ -174,7 +185,7 @@ class Side {
     return !cursor_ && !other.cursor_ && dtype_ == other.dtype_ && bytes_ == other.bytes_;
   }
 
-  // Called for consecutive elements.
+  // `first` has to go on where the last call ended: a cursor only moves forward.
   void decode(std::uint64_t first, std::span<T> out) {
     if (!cursor_) return decode_elements<T>(dtype_, bytes_, first, out);
     std::fill(out.begin(), out.end(), T{});
@@ -212,7 +223,8 @@ DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
   return tally;
 }
 
-// The entries of the longer side cut the elements into ranges, in which both are walked along.
+// Pieces are cut at entries of the longer side, at most kPieceEntries of it in each. Both sides are
+// then walked in order of position, and a position that only one has is compared with 0.
 template <typename T>
 DifferenceTally ValueComparison::compare_sparse(std::uint64_t piece) const {
   const SparseEntries& longer = sparse_->longer();

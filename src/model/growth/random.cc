@@ -1,7 +1,7 @@
 // Drawn weights, docs/states.md, "Drawn weights". Each number is a function of the seed, the names
-// and the element's own indices: no generator has a state that order could change. Growing twice by
-// ten neurons therefore gives the weights of growing once by twenty (xavier aside, which depends on
-// the shape), on any number of threads and any machine.
+// and the element's own indices: no generator has a state that order could change. A matrix that
+// grows twice by ten neurons therefore gets the weights of one that grows once by twenty (xavier
+// aside, which depends on the shape), on any number of threads and any machine.
 
 #include "model/growth/random.h"
 
@@ -58,7 +58,7 @@ void check_growth_options(const GrowthOptions& options) {
 
 PhiloxKey growth_key(std::uint64_t seed, std::string_view region, std::string_view path) {
   const format::le64 seed_bytes = seed;
-  // Without the zero byte "ab" + "c" and "a" + "bc" would have one key. Names hold no zero byte.
+  // Without the zero byte "ab" + "c" and "a" + "bc" would have one key. No region's name holds one.
   const std::byte end{0};
   integrity::Sha256 hash;
   hash.update(std::as_bytes(std::span(&seed_bytes, 1)));
