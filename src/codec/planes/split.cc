@@ -1,3 +1,6 @@
+// The filters over whole chunks: planes that follow each other in one span. The kernels do the
+// splitting; differences are taken here, a block at a time, so that they need no second chunk's
+// worth of memory. A span has no alignment: words are accessed by types that have none.
 #include "codec/planes/split.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace thalia::codec {
 namespace {
 
-// Words whose differences stay in the first cache between their two passes.
+// Words of a block: their differences stay in the first cache between the two passes.
 constexpr std::size_t kBlock = 1024;
 
 template <typename Byte>
@@ -23,6 +26,7 @@ void advance(Byte** planes, std::size_t width, std::size_t count) {
   for (std::size_t k = 0; k < width; ++k) planes[k] += count;
 }
 
+// Also copies the bytes behind the last whole word, which stay where they are.
 void check_sizes([[maybe_unused]] std::size_t width, ByteSpan from, MutableByteSpan to) {
   assert((width == 2 || width == 4 || width == 8) && from.size() == to.size());
   const std::size_t rest = from.size() % width;
@@ -37,6 +41,8 @@ void split_differences(ByteSpan raw, MutableByteSpan out, VectorSet set) {
   const auto* words = reinterpret_cast<const Stored*>(raw.data());
   std::byte* planes[sizeof(T)];
   point_at_planes(out.data(), sizeof(T), count, planes);
+  // Word 0 is stored as it is: its difference from 0. Unsigned arithmetic wraps, so that any words
+  // have differences and any differences a sum.
   T before = 0;
   Stored block[kBlock];
   for (std::size_t i = 0; i < count; i += kBlock) {

@@ -22,7 +22,9 @@ THALIA_AVX2 inline __m256i rotate(__m256i words) noexcept {
   }
 }
 
-// Bytes at even places to the first half of the vectors, those at odd places to the second.
+// Deals the bytes of all vectors like cards: those at even places to the first half of the vectors,
+// those at odd places to the second, and each half again. After log2(width) rounds each vector
+// holds one plane.
 template <std::size_t kCount>
 THALIA_AVX2 inline void deal(__m256i* vectors) noexcept {
   if constexpr (kCount > 1) {
@@ -36,7 +38,7 @@ THALIA_AVX2 inline void deal(__m256i* vectors) noexcept {
     }
     deal<kCount / 2>(dealt);
     deal<kCount / 2>(dealt + kCount / 2);
-    // Halves hold the planes of even and of odd places.
+    // The halves hold the even and the odd planes; they take turns in the result.
     for (std::size_t i = 0; i < kCount / 2; ++i) {
       vectors[2 * i] = dealt[i];
       vectors[2 * i + 1] = dealt[kCount / 2 + i];
@@ -44,7 +46,7 @@ THALIA_AVX2 inline void deal(__m256i* vectors) noexcept {
   }
 }
 
-// The way back.
+// The inverse of deal().
 template <std::size_t kCount>
 THALIA_AVX2 inline void gather(__m256i* vectors) noexcept {
   if constexpr (kCount > 1) {

@@ -20,7 +20,8 @@ THALIA_AVX512 inline __m512i rotate(__m512i words) noexcept {
   }
 }
 
-// Where each byte of a vector in the order of planes comes from, and of one in the order of words.
+// For each byte of a vector in the order of planes, where it stands in the order of words, and the
+// other way round.
 struct Places {
   alignas(64) std::uint8_t of_planes[64];
   alignas(64) std::uint8_t of_words[64];
@@ -40,8 +41,7 @@ constexpr Places places() {
 template <std::size_t kWidth>
 constexpr Places kPlaces = places<kWidth>();
 
-// Quarters of four vectors, which lie `kStep` apart: quarter j of vector i changes places with
-// quarter i of vector j.
+// Four vectors that lie `kStep` apart are a matrix of four quarters each; it is transposed.
 template <std::size_t kStep>
 THALIA_AVX512 inline void transpose_quarters(__m512i* v) noexcept {
   const __m512i a = _mm512_shuffle_i64x2(v[0], v[kStep], 0x44);
@@ -60,8 +60,8 @@ THALIA_AVX512 inline void exchange_eighths(__m512i& a, __m512i& b) noexcept {
   a = low;
 }
 
-// Piece j of vector i, of as many pieces as there are vectors, changes places with piece i of
-// vector j. Its own inverse.
+// Each vector is cut into as many parts as there are vectors; part j of vector i changes places
+// with part i of vector j. The function is its own inverse.
 template <std::size_t kWidth>
 THALIA_AVX512 inline void transpose(__m512i* v) noexcept {
   if constexpr (kWidth == 2) {

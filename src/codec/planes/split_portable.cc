@@ -1,4 +1,5 @@
-// One word at a time.
+// The kernels one word at a time: for processors without AVX2, for what is left behind the last
+// whole vector, and what the tests compare the others with.
 #include <bit>
 #include <type_traits>
 

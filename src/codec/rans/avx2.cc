@@ -1,5 +1,6 @@
-// A group, 32 symbols, at a time with AVX2, in four vectors. A table of all masks of eight states
-// puts the words of those that want one side by side.
+// The kernels of plane_entropy with AVX2, a group of 32 symbols at a time in four vectors of eight
+// states. AVX2 can neither compress nor expand lanes, so a table of all 256 masks of eight states
+// says how the words of those that want one stand side by side. Tables are read with gathers.
 #ifdef __x86_64__
 #include <array>
 #include <bit>
@@ -13,7 +14,7 @@ namespace {
 constexpr std::size_t kLanes = 8, kVectors = kRansStates / kLanes;
 
 struct Masks {
-  /// The bytes of eight words that moves the chosen ones to the end.
+  /// The order of the bytes of eight words that moves the chosen words to the end.
   alignas(64) std::array<std::array<std::uint8_t, 16>, 256> to_end;
   /// For each lane the word that it takes, if it takes one.
   alignas(64) std::array<std::array<std::uint8_t, 8>, 256> taken;
@@ -55,7 +56,8 @@ THALIA_AVX2 inline std::uint32_t mask_of(__m256i lanes) noexcept {
   return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes)));
 }
 
-// Bit h of `rows` at place l: whether byte 16h + l is set, for the lower or the upper eight h.
+// A set of bytes as two tables of 16 rows, since a shuffle looks up 16 entries: row l has bit h
+// where byte 16 × (first + h) + l is in the set.
 THALIA_AVX2 inline __m256i rows_of(const ByteSet& set, unsigned first) noexcept {
   alignas(16) std::uint8_t rows[16] = {};
   for (unsigned high = 0; high < 8; ++high)
@@ -92,6 +94,8 @@ THALIA_AVX2 inline std::byte* encode_lanes(const RansEncodeTable& table, const s
   const __m256i reciprocal = look_up(table.reciprocal, index);
   const __m256i step = look_up(table.step, index);
   const __m256i complement = _mm256_and_si256(step, all(0xfff));
+  // A frequency is at most 4095 and a state less than 2^31, so both are positive as signed
+  // integers: AVX2 has no unsigned comparison.
   const __m256i bound = _mm256_slli_epi32(_mm256_sub_epi32(all(kRansScale), complement), 19);
   const __m256i is_below = _mm256_cmpgt_epi32(bound, state);
   const std::uint32_t mask = mask_of(is_below) ^ 0xff;
@@ -100,9 +104,12 @@ THALIA_AVX2 inline std::byte* encode_lanes(const RansEncodeTable& table, const s
       _mm_packus_epi32(_mm256_castsi256_si128(lowest), _mm256_extracti128_si256(lowest, 1));
   const __m128i order =
       _mm_load_si128(reinterpret_cast<const __m128i*>(kMasks.to_end[mask].data()));
-  // What is written below the words gives way to those of earlier symbols.
+  // 16 bytes are always written, with the chosen words at their end. What is below the first of
+  // them is overwritten by the words of earlier symbols; below the last words is the slack.
   _mm_storeu_si128(reinterpret_cast<__m128i*>(words - 16), _mm_shuffle_epi8(packed, order));
   state = _mm256_blendv_epi8(_mm256_srli_epi32(state, 16), state, is_below);
+  // The upper halves of eight products of 32 bits: products of 64 bits are made of every second
+  // lane only.
   const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(state, reciprocal), 32);
   const __m256i odd =
       _mm256_mul_epu32(_mm256_srli_epi64(state, 32), _mm256_srli_epi64(reciprocal, 32));
@@ -120,6 +127,7 @@ THALIA_AVX2 std::byte* encode(const RansEncodeTable& table, const std::byte* sym
   __m256i state[kVectors];
   for (std::size_t i = 0; i < kVectors; ++i) state[i] = load_states(states + i * kLanes);
   while (groups-- > 0) {
+    // Backward, as the words are: decoding takes them from state 0 on.
     for (std::size_t i = kVectors; i-- > 0;) {
       const std::byte* const from = symbols + groups * kRansStates + i * kLanes;
       words = encode_lanes(table, from, state[i], words);
@@ -157,11 +165,14 @@ THALIA_AVX2 std::size_t decode(const RansDecodeTable& table, const std::byte*& w
   for (std::size_t i = 0; i < kVectors; ++i) state[i] = load_states(states + i * kLanes);
   const std::byte* at = words;
   std::size_t done = 0;
+  // A group takes at most a word for each state, so with so many left no load passes the end; the
+  // rest is decoded one symbol at a time.
   for (; done < groups && end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
     __m256i entry[kVectors];
     for (std::size_t i = 0; i < kVectors; ++i) entry[i] = decode_lanes(table, state[i]);
     const __m256i first = _mm256_packus_epi32(entry[0], entry[1]);
     const __m256i second = _mm256_packus_epi32(entry[2], entry[3]);
+    // Packing works within halves of vectors, which leaves runs of four symbols out of order.
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i packed = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(symbols + done * kRansStates), packed);

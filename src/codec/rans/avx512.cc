@@ -1,5 +1,5 @@
-// A group, 32 symbols, at a time with AVX-512 and VBMI2, which puts the words of the states that
-// want one side by side.
+// The kernels of plane_entropy with AVX-512 and VBMI2, a group of 32 symbols at a time in two
+// vectors of 16 states. Compress and expand put the words of the states that want one side by side.
 #ifdef __x86_64__
 #include <bit>
 
@@ -27,6 +27,8 @@ THALIA_AVX512 void count_others(const ByteSet& known, const std::byte* bytes, st
   std::size_t i = 0;
   for (; i + 64 <= count; i += 64) {
     const __m512i in = _mm512_loadu_si512(bytes + i);
+    // A look-up among 256 entries: each permutation looks among 128, and the highest bit of the
+    // byte says which of the two holds.
     const __m512i low = _mm512_permutex2var_epi8(quarter0, in, quarter1);
     const __m512i high = _mm512_permutex2var_epi8(quarter2, in, quarter3);
     const __m512i has = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(in), high);
@@ -36,7 +38,8 @@ THALIA_AVX512 void count_others(const ByteSet& known, const std::byte* bytes, st
   count_other_bytes(known, bytes + i, count - i, counts);
 }
 
-// Encodes a symbol into each of 16 states; `words` are the states' lowest 16 bits before.
+// Encodes a symbol into each of 16 states. Returns which states give up a word first; `words` are
+// the lowest 16 bits of all states, of which only those are written.
 THALIA_AVX512 inline __mmask16 encode_half(const RansEncodeTable& table, const std::byte* symbols,
                                            __m512i& state, __m256i& words) noexcept {
   const __m512i index = load_bytes(symbols);
@@ -71,7 +74,7 @@ THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* s
     const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower_words), upper_words, 1);
     const auto count = static_cast<std::uint32_t>(std::popcount(is_full));
     words -= 2 * count;
-    // Behind these stand the words of later symbols, which must stay.
+    // Only so many are stored: behind them stand the words of later symbols, which must stay.
     const auto written = static_cast<__mmask32>((std::uint64_t{1} << count) - 1);
     _mm512_mask_storeu_epi16(words, written, _mm512_maskz_compress_epi16(is_full, both));
   }
@@ -107,6 +110,8 @@ THALIA_AVX512 std::size_t decode(const RansDecodeTable& table, const std::byte*&
   __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
   const std::byte* at = words;
   std::size_t done = 0;
+  // A group takes at most a word for each state, so with so many left no load passes the end; the
+  // rest is decoded one symbol at a time.
   for (; done < groups && end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
     const __mmask16 lower_wanting = decode_half(table, lower, symbols + done * kRansStates);
     const __mmask16 upper_wanting = decode_half(table, upper, symbols + done * kRansStates + kHalf);

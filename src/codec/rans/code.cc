@@ -1,3 +1,7 @@
+// Frequencies are chosen with integers alone, and ties go to the smaller byte: equal planes are
+// coded as equal bytes on every machine. Floating point numbers only decide whether coding pays.
+// A byte that occurs has a frequency of at least 1, or it could not be coded, and of at most 4095:
+// 4096 does not fit the 12 bits that the tables have for it.
 #include "codec/rans/code.h"
 
 #include <algorithm>
@@ -7,8 +11,10 @@
 namespace thalia::codec {
 namespace {
 
-// A byte more or less of frequency costs its symbol about count / frequency: the symbol for which
-// that is least (to take from) or most (to give to), among those that occur.
+// The symbol whose frequency is cheapest to lower (`takes`) or best to raise, by one. What it costs
+// or saves is in proportion to count / frequency, taken in the middle between the old and the new
+// frequency: hence 2 × frequency ± 1. Fractions are compared by products, without rounding. A
+// frequency of 1 is not lowered.
 std::size_t next_to_change(const ByteCounts& counts, const RansFrequencies& frequencies,
                            bool takes) {
   std::size_t best = counts.size();
@@ -30,7 +36,8 @@ std::size_t next_to_change(const ByteCounts& counts, const RansFrequencies& freq
 }  // namespace
 
 ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels) {
-  // Of every part of the plane as much: a chunk may span tensors.
+  // A quarter of every part of the plane, as a chunk may span tensors. Short planes are counted
+  // whole.
   constexpr std::size_t kRun = 256, kStep = 4 * kRun, kShortest = 64 * kStep;
   if (plane.size() < kShortest) return count_bytes(plane);
   ByteCounts counts = count_bytes(plane, kRun, kStep);
@@ -39,6 +46,8 @@ ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels) {
     known.has[i] = counts[i] != 0 ? 0xff : 0;
     counts[i] *= kStep / kRun;
   }
+  // A byte that the sample has missed would get frequency 0 and could not be coded. Such bytes are
+  // few, and looking for them costs less than counting them all.
   kernels.count_others(known, plane.data(), plane.size(), counts.data());
   return counts;
 }
@@ -73,7 +82,7 @@ void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
     if (frequency == 0) continue;
     const std::uint32_t complement = kRansScale - frequency;
     if (frequency == 1) {
-      // The product's upper half is x - 1, which the sum makes good.
+      // With this reciprocal the quotient is x - 1 and not x; the addend has one `complement` more.
       table.reciprocal[i] = ~std::uint32_t{0};
       table.step[i] = complement | (start + complement) << 12;
     } else {
@@ -90,6 +99,8 @@ void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {
   std::uint32_t* at = table.entry;
   for (std::uint32_t i = 0; i < frequencies.size(); ++i)
     for (std::uint32_t k = 0; k < frequencies[i]; ++k)
+      // The frequencies sum to kRansScale, which the caller has made sure of: the table is filled
+      // exactly.
       *at++ = i | std::uint32_t{frequencies[i]} << 8 | k << 20;
 }
 

@@ -1,3 +1,10 @@
+// A coded plane and its decoder. Encoding runs backward from the last symbol, and its words grow
+// downward in a buffer of their own, since their number is known only at the end; they are copied
+// behind the states then. Decoding runs forward through the stored bytes.
+// The constructor of a decoder checks bitmap, frequencies and states before a table is made of
+// them. decode() checks that there are words, and finish() that all were used and every state has
+// come back to where the encoder began: so a plane has one reading, and damage rarely passes
+// unseen.
 #include "codec/rans/coded_plane.h"
 
 #include <algorithm>
@@ -15,7 +22,7 @@ using format::le32;
 
 constexpr std::size_t kBitmapBytes = 256 / 8;
 constexpr std::size_t kStateBytes = kRansStates * sizeof(le32);
-/// The kernels may touch as much below the first word.
+/// Bytes below the first word that the kernels may touch.
 constexpr std::size_t kSlack = 64;
 
 [[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
@@ -79,6 +86,7 @@ std::size_t PlaneEncoder::encode(ByteSpan plane, const RansFrequencies& frequenc
   const std::size_t groups = plane.size() / kRansStates;
   const ByteSpan rest = plane.subspan(groups * kRansStates);
   std::byte* const end = words_.get() + words_bytes_;
+  // Backward: the incomplete last group first, then the whole groups from the last to the first.
   std::byte* words = rans_encode_some(table_, rest.data(), rest.size(), states.data(), end);
   words = kernels.encode(table_, plane.data(), groups, states.data(), words);
   std::byte* at = write_frequencies(frequencies, out.data());
@@ -101,6 +109,7 @@ PlaneDecoder::PlaneDecoder(ByteSpan coded)
   for (std::size_t i = 0; i < kRansStates; ++i) {
     le32 state;
     std::memcpy(&state, states.data() + i * sizeof(state), sizeof(state));
+    // Such states alone keep the decoder's arithmetic within 32 bits.
     if (state < kRansLow || state >> 16 >= kRansLow)
       fail("state", state, fmt::format("{} to {}", kRansLow, (std::uint64_t{kRansLow} << 16) - 1));
     states_[i] = state;
@@ -110,6 +119,7 @@ PlaneDecoder::PlaneDecoder(ByteSpan coded)
 }
 
 void PlaneDecoder::decode(MutableByteSpan symbols, const RansKernels& kernels) {
+  // The kernel stops where it could read beyond the words; what is left goes one symbol at a time.
   const std::size_t groups = kernels.decode(*table_, words_, end_, symbols.size() / kRansStates,
                                             states_.data(), symbols.data());
   const MutableByteSpan rest = symbols.subspan(groups * kRansStates);

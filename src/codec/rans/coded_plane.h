@@ -30,16 +30,16 @@ class PlaneEncoder {
   RansEncodeTable table_;
 };
 
-/// Decodes one plane, a piece at a time. Of coded bytes that must outlive it.
+/// Decodes one plane, some symbols at a time. The coded bytes are borrowed and must outlive it.
 class PlaneDecoder {
  public:
   /// @throws CompressionError where there is no plane.
   explicit PlaneDecoder(ByteSpan coded);
 
-  /// The next bytes: a multiple of 32 of them, but for the last piece. @throws CompressionError
+  /// The next bytes: a multiple of 32 of them, except in the last call. @throws CompressionError
   /// where the coded bytes run out.
   void decode(MutableByteSpan symbols, const RansKernels& kernels);
-  /// Behind the last piece. @throws CompressionError where it was not the end.
+  /// Call it after the last decode(). @throws CompressionError where coded bytes are left.
   void finish() const;
 
  private:

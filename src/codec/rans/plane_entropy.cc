@@ -1,3 +1,9 @@
+// The stream of plane_entropy. docs/format.md, "plane_entropy". Each plane is stored, constant or
+// coded where that pays; a sample of the chunk decides which planes are looked at at all, as the
+// mantissas of floats are noise that no code shortens.
+// Parsing checks all lengths before a byte is decoded: the planes and the tail fill the stored
+// bytes exactly. Decoding then goes block by block through all planes at once, so that the coded
+// bytes of a block are still in the first cache when they are joined to words.
 #include "codec/rans/plane_entropy.h"
 
 #include <algorithm>
@@ -20,10 +26,11 @@ using format::PlaneEntropyHeader;
 using format::PlaneEntry;
 using format::PlaneMode;
 
-// Words that are decoded and joined in the first cache.
+// Words of a block: the planes of 8 bytes take 16 KiB, half of a usual first cache. A multiple of
+// the states, since only the last call of PlaneDecoder::decode() may end within a group.
 constexpr std::size_t kBlock = 2048;
 static_assert(kBlock % kRansStates == 0);
-// So that counts, of which estimates may be somewhat too high, are of 32 bits.
+// Keeps counts within 32 bits; an estimate may be somewhat higher than the true count.
 constexpr std::size_t kLongest = std::size_t{1} << 31;
 
 [[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
@@ -34,14 +41,16 @@ std::size_t head_bytes(std::size_t width) {
   return sizeof(PlaneEntropyHeader) + width * sizeof(PlaneEntry);
 }
 
-// The planes of a chunk, those that are not promising at once where they will stand if all before
-// them are stored as well.
+// The planes of a chunk. The first planes, up to the first promising one, will be stored as they
+// are, so they are split straight to their final place in `out`. All others go to scratch memory,
+// as their place depends on how short the planes before them become.
 class SplitPlanes {
  public:
   SplitPlanes(const ElementKind& kind, ByteSpan raw, const std::array<bool, kMaxPlanes>& promising,
               std::byte* out, VectorSet set) {
     const std::size_t count = raw.size() / kind.width;
     if (kind.width == 1) {
+      // Bytes are a plane already.
       planes_[0] = raw.data();
       return;
     }
@@ -62,7 +71,8 @@ class SplitPlanes {
   std::unique_ptr<std::byte[]> scratch_;
 };
 
-// Writes a plane to `out` in the way that takes fewest bytes.
+// Writes a plane to `out` in the mode that suits it. `encoder` is made for the first plane that
+// needs it and kept for the others, which are as long.
 PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEncoder>& encoder,
                         const RansKernels& kernels, MutableByteSpan out) {
   PlaneEntry entry{.mode = PlaneMode::stored,
@@ -89,6 +99,7 @@ PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEn
       }
     }
   }
+  // A plane that was split to its final place is there already.
   if (plane.data() != out.data()) std::memcpy(out.data(), plane.data(), plane.size());
   return entry;
 }
@@ -158,7 +169,8 @@ void check_entry(const PlaneEntry& entry, std::uint64_t count, std::uint64_t lef
   if (entry.length > left) fail("length of a plane", entry.length, std::to_string(left));
 }
 
-// Checks all that can be checked before decoding.
+// Checks everything that can be checked before a byte is decoded, and makes the decoders, which
+// check their tables. A length is compared with what is left before it is used.
 Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   Stream stream;
   stream.kind = parse_header(stored);
@@ -183,7 +195,7 @@ Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   return stream;
 }
 
-// The first plane of bytes is the chunk.
+// Elements of one byte: the plane is the chunk, and needs no joining.
 void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
   if (plane.mode == PlaneMode::stored) {
     std::copy(plane.bytes.begin(), plane.bytes.end(), raw.begin());
@@ -194,6 +206,7 @@ void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
   }
 }
 
+// Stored planes are joined from where they lie; constant ones from a block that is filled once.
 void decode_words(Stream& stream, MutableByteSpan raw, VectorSet set) {
   const std::size_t width = stream.kind.width, count = raw.size() / width;
   const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, stream.kind.is_rotated);
@@ -226,7 +239,8 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
   if (raw.size() >= kind.width && raw.size() <= kLongest) {
     const auto promising = promising_planes(kind, raw, set);
     if (std::find(promising.begin(), promising.end(), true) != promising.end()) {
-      // What was there stays, so that a vector that is used again is not filled with zeros again.
+      // `out` only grows: a vector that is used again is not filled with zeros again. The last
+      // resize cuts it to the stream.
       const std::size_t room = head_bytes(kind.width) + raw.size();
       if (out.size() < room) out.resize(room);
       length = encode(kind, raw, promising, MutableByteSpan(out).first(room), set);

@@ -1,3 +1,5 @@
+// Estimates the entropy of each plane on a sample, before any memory is taken for the planes. A
+// wrong guess costs space or time, never data.
 #include "codec/rans/plane_probe.h"
 
 #include <algorithm>
@@ -7,7 +9,8 @@
 namespace thalia::codec {
 namespace {
 
-// Runs of words, of everywhere in the chunk: a 32nd of it within bounds.
+// Runs of 64 words, a 32nd of the chunk but at least 32 and at most 128 runs, from all over it: a
+// chunk may span tensors.
 constexpr std::size_t kRun = 64;
 constexpr std::size_t kFewestRuns = 32, kMostRuns = 128;
 
@@ -15,6 +18,8 @@ constexpr std::size_t kFewestRuns = 32, kMostRuns = 128;
 
 ElementKind element_kind(ElementLayout layout) noexcept {
   const std::size_t width = layout.element_bytes;
+  // Rotation moves the sign below the mantissa, out of the byte that the exponent begins with. A
+  // float of one byte has no planes that this could sort.
   return {width, layout.content == Content::floats && width > 1};
 }
 

@@ -1,4 +1,5 @@
-// One symbol at a time.
+// The kernels of plane_entropy one symbol at a time: for processors without AVX2, for what is left
+// behind the last whole group, and what the tests compare the others with.
 #include "codec/rans/kernels.h"
 #include "format/little_endian.h"
 
@@ -11,6 +12,8 @@ inline std::byte* encode_symbol(const RansEncodeTable& table, std::byte symbol,
                                 std::uint32_t& state, std::byte* words) noexcept {
   const auto index = std::to_integer<std::size_t>(symbol);
   const std::uint32_t step = table.step[index], complement = step & 0xfff;
+  // The symbol would take the state to 2^31 or more: 16 bits go to the words first. One word is
+  // always enough.
   if (state >= (kRansScale - complement) << 19) {
     const le16 word = static_cast<std::uint16_t>(state & 0xffff);
     words -= sizeof(word);
@@ -30,7 +33,7 @@ std::byte* encode(const RansEncodeTable& table, const std::byte* symbols, std::s
   return words;
 }
 
-// Whether there is a word, if the state wants one, is the caller's concern.
+// The caller takes a word afterwards, if the state wants one and there is one.
 inline void decode_symbol(const RansDecodeTable& table, std::uint32_t& state,
                           std::byte& symbol) noexcept {
   const std::uint32_t entry = table.entry[state % kRansScale];
