@@ -1,4 +1,5 @@
-// Sixteen numbers at a time with AVX-512F.
+// The conversions with AVX-512F, sixteen numbers at a time; f16c.cc explains the steps that both
+// share. What is left behind the last whole vector is converted one number at a time.
 #ifdef __x86_64__
 #if defined(__GNUC__) && !defined(__clang__)
 // gcc bug 105593: its own header's undefined vectors are warned of.
@@ -11,7 +12,7 @@
 
 #include "codec/float/portable.h"
 
-// As in float_f16c.cc.
+// On functions and not on the file, as in f16c.cc.
 #define THALIA_TARGET __attribute__((target("avx512f,avx2,f16c")))
 
 namespace thalia::codec {
@@ -37,7 +38,7 @@ THALIA_TARGET inline __mmask16 nan_lanes(__m512i bits) noexcept {
   return _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
 }
 
-// On the bits, as in float_f16c.cc: VCVTNEPS2BF16 flushes subnormals.
+// With integers, as in f16c.cc: VCVTNEPS2BF16 flushes subnormals.
 THALIA_TARGET inline __m256i to_bf16(__m512i bits) noexcept {
   const __m512i high = _mm512_srli_epi32(bits, 16);
   const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
@@ -47,7 +48,7 @@ THALIA_TARGET inline __m256i to_bf16(__m512i bits) noexcept {
   return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, nan_lanes(bits), quiet));
 }
 
-// To eight f32 rounded to odd, as in float_f16c.cc.
+// Eight f64 to f32, rounded to odd as in f16c.cc.
 THALIA_TARGET inline __m256 to_odd_f32(__m512i bits) noexcept {
   const __m512i tail = _mm512_set1_epi64((1 << 29) - 1);
   const __m512i last = _mm512_set1_epi64(1 << 29);
@@ -62,7 +63,8 @@ THALIA_TARGET inline __m512i odd_f32(__m512i low, __m512i high) noexcept {
                             1);
 }
 
-// Whether some number is subnormal as an f32: from 1, so that zeros are none.
+// Whether some number would be subnormal as an f32. One is subtracted so that zero wraps to the
+// greatest number and does not count.
 THALIA_TARGET inline bool any_tiny(__m512i bits) noexcept {
   const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi64(0x7FFFFFFFFFFFFFFF));
   const __m512i before = _mm512_sub_epi64(magnitude, _mm512_set1_epi64(1));
@@ -126,8 +128,8 @@ THALIA_TARGET void f64_to_f32(const std::byte* from, std::byte* to, std::size_t 
   kEachF64ToF32(from + 8 * i, to + 4 * i, count - i);
 }
 
-// Elements of `width` bytes before the first that starts a cache line: stores of a line that lies
-// in two cost as much as two.
+// Elements of `width` bytes before the first that begins a cache line. Widening stores a whole line
+// at a time, and a store that crosses two lines costs as much as two.
 std::size_t elements_before_line(const std::byte* to, std::size_t width, std::size_t count) {
   const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % 64;
   return past == 0 || past % width != 0 ? 0 : std::min(count, (64 - past) / width);

@@ -1,3 +1,6 @@
+// Picks the kernel for a pair of types and sets the floating point unit up for it. Every pair is
+// rounded once: eight have a kernel of their own. The other four, from f16 or bf16 to each other or
+// to f64, go through f32, which holds each of their numbers exactly.
 #include "codec/float/conversion.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ namespace {
 
 using Convert = FloatKernels::Convert;
 
-// nullptr where there is no direct way.
+// nullptr where there is no kernel for the pair. The types are convertible and differ.
 Convert find_kernel(const FloatKernels& kernels, DType from, DType to) {
   if (from == DType::f32) {
     return to == DType::f16    ? kernels.f32_to_f16
@@ -29,7 +32,8 @@ Convert find_kernel(const FloatKernels& kernels, DType from, DType to) {
   return from == DType::f16 ? kernels.f16_to_f32 : kernels.bf16_to_f32;
 }
 
-// From f16 or bf16, of which every number is one of f32: rounded once, by the second step.
+// From f16 or bf16: the first step is exact, so only the second one rounds. A block of f32 stays in
+// the first cache between the two.
 void convert_through_f32(const FloatKernels& kernels, DType from, DType to, ByteSpan in,
                          std::byte* out, std::size_t count) {
   constexpr std::size_t kBlock = 1024;

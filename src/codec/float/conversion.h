@@ -1,4 +1,4 @@
-// Elements of one floating point type to another. float_bits.h states how they are rounded.
+// Elements of one floating point type to another. bits.h states how they are rounded.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,14 @@
-// Eight numbers at a time with AVX2 and F16C.
+// The conversions with AVX2 and F16C, eight numbers at a time. The rule for each step is that of
+// bits.h, bit by bit: rounding to nearest, ties to even, once; subnormals kept; a NaN made quiet,
+// its sign and the top of its payload kept. The processor's own conversions are used where they do
+// just that, provided that MXCSR is in its standard state (environment.h).
 #ifdef __x86_64__
 #include <immintrin.h>
 
 #include "codec/float/portable.h"
 
-// Functions and not the whole file: inline functions of headers, compiled here for a processor that
-// has more, could otherwise be the ones that the linker keeps.
+// On functions and not on the whole file: inline functions of headers would else be compiled for
+// AVX2 here, and the linker could keep those for processors that have none.
 #define THALIA_TARGET __attribute__((target("avx2,f16c")))
 
 namespace thalia::codec {
@@ -26,7 +29,10 @@ THALIA_TARGET inline void store_halves(std::byte* at, __m128i halves) noexcept {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(at), halves);
 }
 
-// The instruction for this flushes subnormals, so that rounding is done on the bits.
+// Rounds with integers, because the processor's instruction flushes subnormals. Adding 0x7FFF, and
+// one more where the last kept bit is odd, carries exactly where rounding to even goes up; a carry
+// out of the mantissa raises the exponent, up to infinity. A NaN could become another number that
+// way, so it is cut and made quiet instead.
 THALIA_TARGET inline __m128i to_bf16(__m256i bits) noexcept {
   const __m256i high = _mm256_srli_epi32(bits, 16);
   const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
@@ -39,8 +45,9 @@ THALIA_TARGET inline __m128i to_bf16(__m256i bits) noexcept {
   return _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
 }
 
-// Cut to the 24 bits of an f32, the last one set where anything was cut off: rounding that to fewer
-// bits gives what rounding the whole number would.
+// Rounds to odd: cuts an f64 to the 24 bits of an f32, and sets the last of them where anything was
+// cut off. The processor then converts without rounding, and rounding the result to at most 22 bits
+// gives what rounding the f64 once would. Rounding to nearest twice would not.
 THALIA_TARGET inline __m128 to_odd_f32(__m256i bits) noexcept {
   const __m256i tail = _mm256_set1_epi64x((1 << 29) - 1);
   const __m256i is_exact = _mm256_cmpeq_epi64(_mm256_and_si256(bits, tail), _mm256_setzero_si256());
@@ -53,7 +60,9 @@ THALIA_TARGET inline __m256 odd_f32(__m256i low, __m256i high) noexcept {
   return _mm256_set_m128(to_odd_f32(high), to_odd_f32(low));
 }
 
-// Whether some number is subnormal as an f32, which to_odd_f32 would round to nearest.
+// Whether some number would be subnormal as an f32: with less than 24 bits, the processor would
+// round it to nearest. It matters for bf16, which reaches as far down; what becomes an f16 is zero
+// then. 897 is the exponent field of 2^-126, the least normal f32.
 THALIA_TARGET inline bool any_tiny(__m256i bits) noexcept {
   const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(0x7FFFFFFFFFFFFFFF));
   const __m256i is_positive = _mm256_cmpgt_epi64(magnitude, _mm256_setzero_si256());

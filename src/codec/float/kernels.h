@@ -1,5 +1,5 @@
-// Conversions of whole arrays, one table of functions a set of instructions. All give the same
-// bytes as float_bits.h does, one number at a time.
+// Conversions of whole arrays, one table of functions for each set of instructions. All give the
+// same bytes as bits.h does one number at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,6 @@
+// Compares numbers before and after a conversion in f32, or in f64 where they came from f64: so the
+// difference of the two is exact. Counts and maxima do not depend on the order, so vectors and
+// single numbers give the same answer.
 #include "codec/float/loss.h"
 
 #include <algorithm>
@@ -54,6 +57,8 @@ THALIA_TARGET void loss_f32(const std::byte* before, const std::byte* after, std
   for (; i + kFloats <= count; i += kFloats) {
     const __m256 number = _mm256_castsi256_ps(load_words(before + 4 * i));
     const __m256 result = _mm256_castsi256_ps(load_words(after + 4 * i));
+    // Comparisons with a NaN are false. A number that was NaN or infinite has a result that is,
+    // too, so the second mask leaves it out of the error, and the first out of the overflows.
     const __m256 is_finite = _mm256_cmp_ps(_mm256_andnot_ps(sign, number), infinity, _CMP_LT_OQ);
     const __m256 is_result_finite =
         _mm256_cmp_ps(_mm256_andnot_ps(sign, result), infinity, _CMP_LT_OQ);
@@ -108,10 +113,10 @@ Measures measures([[maybe_unused]] InstructionSet set) {
   return {measure_each<float>, measure_each<double>};
 }
 
-// Elements that are widened at a time, to stay in the first cache.
+// Elements that are widened at a time; they stay in the first cache.
 constexpr std::size_t kBlock = 1024;
 
-// Whether every number of one is a number of the other.
+// Whether every number of `from` is a number of `to`, so that nothing has to be read.
 bool is_lossless(DType from, DType to) {
   if (from == to || to == DType::f64) return true;
   return to == DType::f32 && from != DType::f64;
@@ -139,6 +144,7 @@ void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, Convers
         widened(from, before.subspan(i * from_bytes, n * from_bytes), widened_before);
     const std::byte* const results =
         widened(to, after.subspan(i * to_bytes, n * to_bytes), widened_after);
+    // Only around the arithmetic: convert_elements() sets its own.
     const StandardEnvironment environment;
     const Measures measure = measures(set);
     (wide ? measure.f64 : measure.f32)(numbers, results, n, loss);

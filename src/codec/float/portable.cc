@@ -1,3 +1,4 @@
+// The kernels for any processor, as bits.h has them.
 #include "codec/float/portable.h"
 
 namespace thalia::codec {

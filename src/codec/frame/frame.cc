@@ -1,3 +1,6 @@
+// What zstd and lz4 frames have in common: telling them apart, and limits that need no decoding. A
+// FrameDecoder checks the magic number before a library sees a frame, as the libraries accept more
+// than this format does: skippable frames, and frames of early versions.
 #include "codec/frame/frame.h"
 
 #include <cstring>
@@ -20,7 +23,8 @@ constexpr std::uint32_t kZstdMagic = 0xfd2fb528;
 constexpr std::uint32_t kSkippableMagic = 0x184d2a50;  // and the 15 behind it
 constexpr std::uint32_t kSkippableMask = 0xfffffff0;
 
-// A zstd block of 4 bytes repeats one byte 128 KiB long; a byte of lz4 stands for up to 255.
+// The most that stored bytes can stand for. A zstd block of 4 bytes can repeat one byte over 128
+// KiB; a byte of LZ4 stands for at most 255.
 constexpr std::uint64_t kZstdBlock = 128 << 10;
 constexpr std::uint64_t kZstdLeastBlock = 4;
 constexpr std::uint64_t kLz4Ratio = 255;
@@ -48,6 +52,7 @@ std::optional<std::uint64_t> content_size(ByteSpan start) {
 
 std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept {
   std::uint64_t most = 0;
+  // A product beyond 64 bits means that nothing is ruled out.
   const bool wraps =
       kind == FrameKind::lz4
           ? __builtin_mul_overflow(stored_length, kLz4Ratio, &most)

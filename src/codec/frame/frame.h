@@ -29,7 +29,7 @@ FrameKind frame_kind(ByteSpan start) noexcept;
 std::optional<std::uint64_t> content_size(ByteSpan start);
 
 /// The most bytes that a frame of `stored_length` bytes can decode to, roughly: a content size
-/// beyond it is a lie, known before anything is allocated. 2^64 - 1 where that is less.
+/// beyond it is a lie, which is known before anything is allocated. At most 2^64 - 1.
 std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept;
 
 /// Decodes one frame into exactly raw.size() bytes; its own content size, if it has one, must say

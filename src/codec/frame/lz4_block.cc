@@ -1,3 +1,6 @@
+// Blocks go through liblz4's one-call functions. The decoder is the safe one: it reads no byte
+// behind `stored` and writes none behind `raw`, whatever the bytes are. It counts in `int`, hence
+// the limit of 2 GB.
 #include "codec/frame/lz4_block.h"
 
 #include <lz4.h>
@@ -12,6 +15,7 @@
 namespace thalia::codec {
 namespace {
 
+// Levels below are liblz4's fast search, those from here on its dense one.
 constexpr int kFirstDenseLevel = 3;
 
 const char* chars(ByteSpan bytes) {

@@ -1,3 +1,5 @@
+// Frames piece by piece with liblz4's streaming decoder, which keeps what it needs of earlier
+// blocks itself. A context is ready for the next frame as soon as one has ended.
 #include "codec/frame/lz4_decoder.h"
 
 #include <lz4frame.h>
@@ -23,6 +25,8 @@ class Lz4Decoder final : public FrameDecoder {
   Step advance(ByteSpan stored, MutableByteSpan room) override {
     std::size_t consumed = stored.size();
     std::size_t written = room.size();
+    // 0 says that the frame has ended; other values are the library's wish for the next input,
+    // which callers need not follow.
     const std::size_t hint =
         LZ4F_decompress(context_.get(), room.data(), &written, stored.data(), &consumed, nullptr);
     if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));

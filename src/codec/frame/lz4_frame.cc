@@ -1,3 +1,5 @@
+// Whole frames with liblz4. A frame must fill `stored` and decode to `raw` exactly; both are
+// checked here, because the library stops at a frame's end without a word about what follows.
 #include "codec/frame/lz4_frame.h"
 
 #include <lz4frame.h>
@@ -21,6 +23,7 @@ std::string bytes(std::uint64_t count) {
   return fmt::format("{} bytes", count);
 }
 
+// Done first, so that a wrong size is named before anything is decoded.
 void check_start(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
   const Lz4Start start = lz4_start(stored);
   const bool has_size = (start.flags & kLz4ContentSizeFlag) != 0;
@@ -54,6 +57,9 @@ void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
 
   LZ4F_decompressOptions_t options = {};
   options.stableDst = 1;  // what is decoded stays in `raw`, so linked blocks need no copy of it
+  // The library may stop before its input ends, so it is called until the frame has ended. A call
+  // that neither reads nor writes would be repeated for ever: either the input or the room has run
+  // out.
   for (std::size_t hint = 1; hint != 0;) {
     std::size_t written = raw.size();
     std::size_t consumed = stored.size();

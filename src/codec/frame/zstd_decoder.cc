@@ -1,3 +1,5 @@
+// Frames piece by piece with libzstd's streaming decoder. Its own limit on a frame's window, 128
+// MiB by default, is what keeps the memory small; a frame that asks for more is refused.
 #include "codec/frame/zstd_decoder.h"
 
 #include <zstd.h>
@@ -19,6 +21,7 @@ class ZstdDecoder final : public FrameDecoder {
   Step advance(ByteSpan stored, MutableByteSpan room) override {
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
     ZSTD_outBuffer out{room.data(), room.size(), 0};
+    // 0 says that the frame has ended, and that all of its content is in `room`.
     const std::size_t hint = ZSTD_decompressStream(context_.get(), &out, &in);
     if (ZSTD_isError(hint)) fail_frame(kName, ZSTD_getErrorName(hint));
     return {in.pos, out.pos, hint == 0};

@@ -1,3 +1,6 @@
+// Whole frames with libzstd. A frame must fill `stored` and decode to `raw` exactly; header and
+// length are checked before the first byte is written. Contexts are expensive to make and belong to
+// the thread, so calls share nothing and need no lock.
 #include "codec/frame/zstd_frame.h"
 
 #include <zstd.h>
@@ -15,6 +18,7 @@ namespace thalia::codec {
 namespace {
 
 constexpr const char* kName = "zstd";
+// A context of a high level takes up to hundreds of MiB; each thread would keep that for good.
 constexpr std::size_t kKeptContext = 16 << 20;
 
 struct FreeContext {
@@ -22,7 +26,7 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-// Failures of compressing into enough room: nothing but a lack of memory.
+// With enough room, compressing fails for lack of memory alone.
 std::size_t compressed(std::size_t result) {
   if (ZSTD_isError(result)) throw std::bad_alloc();
   return result;
@@ -58,7 +62,7 @@ void check_frame(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
 }  // namespace
 
 void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum) {
-  // Kept by the thread, as the frames of a save are many: unless a high level made it large.
+  // A save has many frames, so the thread keeps its context, unless a high level has made it large.
   thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
   if (!context) context.reset(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();

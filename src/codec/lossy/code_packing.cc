@@ -1,3 +1,7 @@
+// Eight codes of w bits are w bytes: codes are packed and unpacked eight at a time in one word,
+// whatever w is, and each group of eight starts at a whole byte. The words are those of the host:
+// like all of the library, this needs a little-endian one. No byte outside of the spans is touched;
+// the ends are done with copies of the right length.
 #include "codec/lossy/code_packing.h"
 
 #include <algorithm>
@@ -7,19 +11,21 @@
 namespace thalia::codec {
 namespace {
 
-// Every second byte, pair, half of a word.
+// Every second byte, every second pair of bytes, and the lower half of a word.
 constexpr std::uint64_t kBytes = 0x00FF00FF00FF00FF;
 constexpr std::uint64_t kPairs = 0x0000FFFF0000FFFF;
 constexpr std::uint64_t kHalves = 0x00000000FFFFFFFF;
 
-// Eight codes, one a byte, moved together in three steps of neighbours.
+// Eight codes, one in each byte, to one run of bits: in three steps neighbours of 1, 2 and 4 codes
+// are moved together.
 std::uint64_t pack_eight(std::uint64_t codes, unsigned bits) noexcept {
   codes = (codes & kBytes) | ((codes >> 8 & kBytes) << bits);
   codes = (codes & kPairs) | ((codes >> 16 & kPairs) << 2 * bits);
   return (codes & kHalves) | ((codes >> 32) << 4 * bits);
 }
 
-// Fields of 2×bits, 16 a step apart, and so on, taken apart again.
+// The inverse: the run is cut into halves, each again, and the parts moved 32, 16 and 8 bits apart.
+// What is above the eighth code is masked out.
 std::uint64_t unpack_eight(std::uint64_t packed, unsigned bits) noexcept {
   const std::uint64_t quads = (std::uint64_t{1} << 4 * bits) - 1;
   packed = (packed & quads) | ((packed >> 4 * bits & quads) << 32);
@@ -35,7 +41,8 @@ void pack_codes(unsigned bits, std::span<const std::uint8_t> codes, MutableByteS
   assert(bits >= 1 && bits <= 8 && packed.size() == packed_bytes(codes.size(), bits));
   std::byte* out = packed.data();
   std::size_t i = 0;
-  // A word is stored whole where its end is overwritten by the next.
+  // Storing a whole word is faster than storing w bytes; the next eight codes overwrite what is too
+  // much, so there must be eight more.
   for (; i + 16 <= codes.size(); i += 8, out += bits) {
     std::uint64_t eight;
     std::memcpy(&eight, codes.data() + i, sizeof eight);

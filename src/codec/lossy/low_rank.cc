@@ -1,3 +1,7 @@
+// The order of all additions is part of the format (docs/deltas.md, "low_rank_delta"): for each
+// element the products are summed in the order of the factors, in f64, and never fused with the
+// addition. Blocks run along a row, so vectors work on neighbouring columns and leave that order
+// alone.
 #include "codec/lossy/low_rank.h"
 
 #include <algorithm>
@@ -11,7 +15,7 @@
 namespace thalia::codec {
 namespace {
 
-// Columns that are summed up at a time: sums and elements stay in the first cache.
+// Columns of a block: sums and elements take 8 KiB and stay in the first cache.
 constexpr std::size_t kBlock = 512;
 
 }  // namespace
@@ -40,6 +44,7 @@ void add_low_rank(DType dtype, const LowRankFactors& factors, std::uint64_t firs
                      std::as_writable_bytes(std::span(numbers).first(count)));
     for (std::size_t i = 0; i < count; ++i) {
       const double number = numbers[i] + sums[i];
+      // A result out of range becomes the nearest finite number; a NaN passes both comparisons.
       const double low = number < -largest ? -largest : number;
       numbers[i] = low > largest ? largest : low;
     }

@@ -1,3 +1,6 @@
+// The arithmetic of docs/format.md, "quantized", in f64 for every type. The restored numbers are
+// part of the format, as a verifier compares their CRC-32, so every operation is rounded on its
+// own, and none is fused. Elements are converted to f64 a block at a time; nothing is allocated.
 #include "codec/lossy/quantize.h"
 
 #include <algorithm>
@@ -13,10 +16,10 @@
 namespace thalia::codec {
 namespace {
 
-// Elements that are taken as f64 at a time: they stay in the first cache.
+// Elements that are converted to f64 at a time; they stay in the first cache.
 constexpr std::size_t kBlock = 1024;
-// Independent sums and extremes, so that loops become vectors: the order of additions would else be
-// part of the result.
+// Sums and extremes are kept in eight independent lanes, so that the compiler can use vectors: it
+// may not reorder the additions of a single sum. The order is thus fixed, and the same everywhere.
 constexpr std::size_t kLanes = 8;
 
 using Numbers = std::array<double, kBlock>;
@@ -63,11 +66,13 @@ struct Extremes {
   void add(std::size_t lane, double number) noexcept {
     least[lane] = number < least[lane] ? number : least[lane];
     greatest[lane] = number > greatest[lane] ? number : greatest[lane];
+    // 0 times a NaN or an infinity is NaN, which stays in the sum: one test at the end suffices.
     strange[lane] += number * 0.0;
   }
 };
 
-// The least scale of the type with levels × scale >= range; nullopt where none is finite.
+// The least scale of the parameters' type with levels × scale >= range; nullopt where none is
+// finite.
 template <typename Parameter>
 std::optional<double> least_scale(double range, double levels) {
   const double quotient = range / levels;
@@ -108,7 +113,7 @@ std::optional<UniformScale> uniform_scale(DType dtype, ByteSpan group, unsigned 
   if (std::isnan(strange)) return std::nullopt;
   const double least = *std::min_element(extremes.least.begin(), extremes.least.end());
   const double greatest = *std::max_element(extremes.greatest.begin(), extremes.greatest.end());
-  // Of -0.0 the sign is lost, whichever zero came first.
+  // -0.0 + 0.0 is 0.0: the sign of a zero must not depend on which zero came first.
   UniformScale result{.minimum = least + 0.0};
   if (least == greatest) return result;
   const double levels = static_cast<double>((1U << bits) - 1);
@@ -137,7 +142,8 @@ void quantize(DType dtype, ByteSpan group, unsigned bits, UniformScale scale,
       double steps = (numbers[i] - minimum) / step;
       steps = steps > 0 ? steps : 0;  // NaN too
       steps = steps < levels ? steps : levels;
-      // Adding a half first would round what lies just below one up.
+      // Adding a half before cutting would round up a number just below a half, as the sum is
+      // rounded.
       const int whole = static_cast<int>(steps);
       out[i] = static_cast<std::uint8_t>(whole + (steps - whole >= 0.5 ? 1 : 0));
     }
@@ -173,9 +179,12 @@ void measure_quantization(DType dtype, ByteSpan before, ByteSpan after, Quantiza
   const std::size_t width = dtype_bits(dtype) / 8;
   std::array<double, kLanes> largest{};
   alignas(64) Numbers restored;
+  // Squares of f64 may overflow or vanish; square_sum() calls this again with another factor then.
+  // The largest error is taken from the first call, with factor 1.
   const auto squares_of = [&](double factor) {
     std::array<double, kLanes> squares{};
-    // A factor below 1 comes first: two f64 may be further apart than an f64 can say.
+    // A factor below 1 is applied before the subtraction, as the distance of two f64 may be beyond
+    // f64. One above 1 is applied to the error, since it could take the numbers beyond f64.
     const double first_factor = std::min(factor, 1.0), then = std::max(factor, 1.0);
     const auto add = [&](std::size_t lane, double a, double b) {
       const double error = std::fabs(a * first_factor - b * first_factor);
