@@ -12,7 +12,8 @@ inline constexpr std::uint16_t kPatchVersion = 0;
 
 /// Sections, regions and payloads start on multiples of this many bytes.
 inline constexpr std::uint64_t kAlignment = 64;
-/// A payload of at least kPageThreshold stored bytes starts on a multiple of kPageAlignment.
+/// A payload of a tensor of kPageThreshold logical bytes or more starts on a multiple of
+/// kPageAlignment, compressed or not: the logical length is known before anything is compressed.
 inline constexpr std::uint64_t kPageAlignment = 4096;
 inline constexpr std::uint64_t kPageThreshold = 64 * 1024;
 

@@ -55,8 +55,9 @@ THALIA_FIELD(DeltaReference, depth, 0x30, 4);
 THALIA_FIELD(DeltaReference, path_length, 0x34, 4);
 THALIA_FIELD(DeltaReference, zero_38, 0x38, 8);
 
-/// Side data of a tensor whose encoding is same_as_base, xor_base or sparse_delta: the tensor that
-/// comes out, where the directory's entry describes what is stored.
+/// Side data of a tensor whose encoding is same_as_base, xor_base, sparse_delta or low_rank_delta.
+/// It describes the tensor that comes out, where the entry in the directory describes what is
+/// stored.
 struct DeltaTensor {
   Encoding encoding;
   std::uint8_t flags;

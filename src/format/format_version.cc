@@ -1,3 +1,4 @@
+// "1.0" or "1.0.0": two or three numbers, no signs, no spaces. A missing patch is 0.
 #include "thalia/format_version.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// The only place that turns bytes into references to on-disk structs, after a check of the size.
+// Turns bytes into references to on-disk structs, after a check of the size. Nothing is copied: the
+// references live as long as the bytes.
 #pragma once
 
 #include <span>

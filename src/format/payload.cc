@@ -1,3 +1,6 @@
+// Lengths and places of the arrays of a payload, from numbers that may come from a file: every sum
+// and product is checked, and one that overflows makes the result nullopt, never a smaller length.
+// Writer, reader and verifier lay out payloads by these functions alone, so they cannot disagree.
 #include "format/payload.h"
 
 #include <algorithm>
@@ -9,7 +12,8 @@
 namespace thalia::format {
 namespace {
 
-// Appends an array of `count` elements of `width` bytes, aligned to `alignment`; false on overflow.
+// Appends an array of `count` elements of `width` bytes, aligned to `alignment`, a power of two;
+// false on overflow.
 template <typename Parts>
 bool append(Parts& parts, Extent& part, std::uint64_t count, std::uint64_t width,
             std::uint64_t alignment) {
@@ -20,6 +24,7 @@ bool append(Parts& parts, Extent& part, std::uint64_t count, std::uint64_t width
   return !__builtin_add_overflow(part.offset, part.length, &parts.length);
 }
 
+// Of an element type that is not packed: its elements are whole bytes.
 bool append_values(SparseParts& parts, DType dtype, std::uint64_t nnz) {
   return append(parts, parts.values, nnz, dtype_bits(dtype) / 8, dtype_alignment(dtype));
 }
@@ -106,7 +111,8 @@ std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, u
 }
 
 std::uint64_t quantized_code_length(std::uint64_t elements, unsigned bits) noexcept {
-  // Groups are multiples of 8 elements, so that only the last can end within a byte.
+  // Groups are multiples of 8 elements, so only the last can end within a byte. Divides first, as
+  // elements times bits may overflow.
   return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
 }
 

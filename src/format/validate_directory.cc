@@ -1,3 +1,8 @@
+// The rules for everything that the directory leads to, one function a structure. They see bytes
+// that nobody has checked, so each field is checked before another check uses it, and sums that
+// could wrap go through lies_within(). What passes may be used without further checks: indices lie
+// in their arrays, extents in their sections, and lengths agree with shapes. What can only be seen
+// from two entries at once, such as order and overlaps, is left to verify.
 #include "format/validate_directory.h"
 
 #include <algorithm>
@@ -14,7 +19,7 @@
 namespace thalia::format {
 namespace {
 
-// Throws FormatErrors about one struct at a place in the file.
+// Throws FormatErrors about one struct, with its place in the file.
 class StructChecks {
  public:
   StructChecks(std::string_view section, std::uint64_t offset)
@@ -77,6 +82,8 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
     check.fail(AT(DirectoryHeader, region_count), std::to_string(directory.region_count),
                fmt::format("num_regions {}, or one more", std::uint32_t{header.num_regions}));
   }
+  // The arrays have to stand one behind the other, so each offset is known from the counts in front
+  // of it. Counts are 32 bits and entries small: these products do not overflow.
   std::uint64_t expected = sizeof(DirectoryHeader);
   const auto array = [&](const char* field, std::size_t at, std::uint64_t offset,
                          std::uint64_t length) {
@@ -155,6 +162,7 @@ void validate_region_header(const RegionHeader& region, const RegionExtension& e
   extended.equal(AT(RegionExtension, zero_04), extension.zero_04, 0);
   extended.zero(AT(RegionExtension, zero_48), extension.zero_48);
 
+  // Pieces that are absent are skipped; those that are there may not move backwards.
   std::uint64_t behind = headers;
   const auto section = [&](const StructChecks& checks, const char* field, std::size_t at,
                            Extent extent) {
@@ -216,6 +224,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   const TensorLayout layout = layout_of(entry);
   const auto& [dtype, shape, encoding, nnz, wide] = layout;
   const bool sparse = encoding == Encoding::csr || encoding == Encoding::coo;
+  // As if it were dense, whatever the encoding: whoever makes it dense multiplies without fear.
   if (!shape.element_count() || !shape.byte_length(dtype)) {
     check.fail(AT(TensorEntry, shape), shape.to_string(), "fewer than 2^64 bytes",
                ErrorCode::out_of_bounds);
@@ -225,6 +234,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
     check.equal(AT(TensorEntry, flags), entry.flags, 0);
   }
   if (sparse || encoding == Encoding::dense) {
+    // Lengths of the other encodings follow from their side data, and are checked with it.
     const auto expected = payload_length(layout);
     if (!expected) {
       check.fail(
@@ -266,6 +276,7 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
   check.within(AT(ChunkEntry, stored_length), {chunk.offset, chunk.stored_length},
                tensor.stored_offset, tensor.stored_offset + tensor.stored_length);
   if (chunk.stored_length == 0) check.fail(AT(ChunkEntry, stored_length), "0", "1 or more");
+  // Equal lengths are what makes the chunk of an element a division.
   const bool last = i + 1 == tensor.chunk_count;
   check.equal(AT(ChunkEntry, raw_length), chunk.raw_length, last ? raw_left : first_raw_length);
   if (chunk.raw_length == 0 || chunk.raw_length > raw_left) {
@@ -297,6 +308,7 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
   const Shape shape = shape_of(entry);
   const TensorLayout layout = layout_of(side, dtype, shape);
   const std::uint64_t elements = shape.element_count().value_or(0);
+  // A delta stores none of these elements, so no payload limits nnz; the shape does.
   check.at_most(AT(DeltaTensor, nnz), side.nnz, elements);
   const auto length = payload_length(layout);
   if (!length) {

@@ -1,3 +1,8 @@
+// Checks the header in an order in which each field rests on those before: lengths against the
+// file, then the tail from the end of the file inwards, then the sections in front of it. So no sum
+// of offsets wraps, and each section that passes lies inside the file. The caller has checked the
+// CRC; what is wrong here was written so, and says nothing about damage. Limits of the caller come
+// last, as a length that the file cannot have is a fault of the file and not a limit to raise.
 #include "format/validate_header.h"
 
 #include <algorithm>
@@ -25,8 +30,8 @@ void check_zero(const char* field, std::size_t at, std::span<const std::uint8_t>
   }
 }
 
-// Sections that follow each other, each 64-aligned and behind the one before it. Absent: offset 0
-// and length 0.
+// A walk over sections that follow each other: each on a multiple of 64 and behind the one before.
+// An absent section has offset 0 and length 0.
 class SectionWalk {
  public:
   SectionWalk(std::uint64_t begin, std::uint64_t end) : behind_(begin), end_(end) {}
@@ -85,7 +90,8 @@ std::uint64_t expected_integrity_length(const Header& header) {
   return blocks * (header.leaf_algorithm == LeafAlgorithm::sha256 ? 32 : 16);
 }
 
-// From the tail inwards: checksum, integrity table, and room for the commit record.
+// From the end of the file inwards: closing checksum, integrity table, and room in front of them
+// for the commit record and the header.
 void validate_tail(const Header& header) {
   if (header.file_length < 2 * sizeof(Header) + kChecksumLength) {
     fail_field(ErrorCode::truncated, HEADER_AT(file_length), std::to_string(header.file_length),
@@ -106,7 +112,8 @@ void validate_tail(const Header& header) {
   }
 }
 
-// Before the directory, in any order: an append puts new metadata behind connections that stay.
+// In front of the directory, in any order: an append puts new metadata behind connections that stay
+// where they are. So each is walked alone, and then held against the other.
 void validate_data_sections(const Header& header) {
   const Extent metadata{header.metadata_offset, header.metadata_length};
   const Extent connectivity{header.connectivity_offset, header.connectivity_length};
@@ -199,7 +206,7 @@ void validate_header(const Header& header, std::uint64_t file_size, const ReadLi
   validate_checksum_fields(header);
   validate_tail(header);
   validate_sections(header);
-  // Last: what the file has no room for is damage, and no limit to raise.
+  // Last: a length that the file has no room for is damage, and no limit to raise.
   if (limits.max_file_bytes != 0 && header.file_length > limits.max_file_bytes) {
     fail_limit("header", "max_file_bytes", header.file_length, limits.max_file_bytes);
   }

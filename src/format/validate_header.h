@@ -13,9 +13,8 @@ namespace thalia::format {
 /// UnsupportedError.
 void validate_identity(const Header& header);
 
-/// Everything but the CRC: flags, enumerators, every section inside the file and behind the one
-/// before, limits.
-/// @param file_size bytes the file has, which may be more than header.file_length.
+/// Everything but the CRC: flags, enumerators, limits, and that every section lies inside the file
+/// where the layout allows it.
 void validate_header(const Header& header, std::uint64_t file_size, const ReadLimits& limits);
 
 }  // namespace thalia::format

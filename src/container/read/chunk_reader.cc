@@ -1,3 +1,10 @@
+// Every chunk but the last has the raw length of the first, so the number of a chunk follows from
+// an offset, and its entry is held against the one in front of it alone: one chunk of a million is
+// read in constant time. check_entries() walks all of them, for a verifier, and so shows that they
+// leave no gaps.
+//
+// The CRC-32 of the stored bytes is checked before a decoder sees them, so that accidental damage
+// is reported as damage and not as whatever the decoder stumbles over. docs/format.md, "Chunks".
 #include "container/read/chunk_reader.h"
 
 #include <algorithm>
@@ -38,7 +45,8 @@ const format::ChunkEntry& ChunkReader::checked_entry(std::uint32_t i) const {
   std::uint64_t expected = entry_.stored_offset;
   if (i > 0) {
     const format::ChunkEntry& before = file_.chunk_entry(entry_.first_chunk + i - 1);
-    expected = before.offset + before.stored_length;  // a sum that wraps meets no valid offset
+    expected =
+        before.offset + before.stored_length;  // not validated; a sum that wraps matches no offset
   }
   format::validate_chunk_entry(chunk, i, entry_, expected, entry_.logical_length - i * chunk_bytes_,
                                static_cast<std::uint32_t>(chunk_bytes_),
@@ -59,6 +67,7 @@ void ChunkReader::check_entries() const {
 
 void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   const format::ChunkEntry& chunk = checked_entry(i);
+  // Of a mapped file the stored bytes are decoded where they lie, and nothing is allocated.
   if (file_.options().access == Access::copied)
     io::check_allocation("payload", chunk.stored_length, file_.options().limits,
                          chunk.stored_length);

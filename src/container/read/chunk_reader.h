@@ -14,7 +14,7 @@ namespace thalia::container {
 /// CRC-32 of its stored bytes. @throws FormatError, IntegrityError, UnsupportedError.
 void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByteSpan out);
 
-/// Borrowed file and entry; immutable, any number of threads.
+/// Borrows the file and an entry that was validated. Immutable; any number of threads.
 class ChunkReader {
  public:
   /// @throws FormatError where the first chunk's length cannot be one.

@@ -1,3 +1,8 @@
+// Reads the factors of a low_rank_delta from bytes that nobody has checked. The order matters:
+// header, then the place of each array, then the widths and the length of the codes that they ask
+// for, then the limit, and only then is anything allocated. The codes have at least one bit for
+// each number, so memory is at most 64 times the bytes of the payload. docs/deltas.md,
+// "low_rank_delta".
 #include "container/read/low_rank_arrays.h"
 
 #include <algorithm>
@@ -42,6 +47,7 @@ class Reading {
     factors_.right.resize(factors_.rank * factors_.columns);
     ByteSpan rest = logical_.subspan(codes);
     for (std::uint64_t k = 0; k < factors_.rank; ++k) {
+      // Minimum and scale of the left codes, then of the right codes.
       double four[4];
       std::memcpy(four, logical_.data() + parameters + k * sizeof four, sizeof four);
       for (const double parameter : four) {
@@ -80,7 +86,7 @@ class Reading {
     return std::to_integer<unsigned>(logical_[sizeof header_ + k]);
   }
 
-  // Before anything is allocated: widths, and the bytes that they take together.
+  // Widths, and the bytes that they take together.
   void check_codes() const {
     if (logical_.size() < sizeof header_ + factors_.rank)
       fail("logical_length", logical_.size(), "room for the widths");
@@ -88,7 +94,8 @@ class Reading {
     for (std::uint64_t k = 0; k < factors_.rank; ++k) {
       if (width(k) == 0 || width(k) > codec::kMaxQuantizedBits) fail("widths", width(k), "1 to 8");
       for (const std::uint64_t count : {factors_.rows, factors_.columns}) {
-        // Rank is at least 1, so that both extents are, and shapes have less than 2^64 bytes.
+        // There is a component, so both dimensions are 1 or more. Shapes of floats have less than
+        // 2^64 bytes, so packed_bytes() does not overflow.
         const std::uint64_t bytes = codec::packed_bytes(count, width(k));
         if (bytes > left) fail("code_length", header_.code_length, "what the widths ask for");
         left -= bytes;
@@ -101,6 +108,7 @@ class Reading {
                std::span<double> out) const {
     std::vector<std::uint8_t> codes(out.size());
     const std::uint64_t bytes = codec::packed_bytes(out.size(), bits);
+    // Unused bits of the last byte have to be zero: equal tensors have equal bytes.
     const unsigned used = static_cast<unsigned>(out.size() % 8 * bits % 8);
     if (const auto last = std::to_integer<unsigned>(rest[bytes - 1]);
         used != 0 && last >> used != 0)

@@ -8,9 +8,8 @@
 
 namespace thalia::container {
 
-/// The factors that the logical bytes of a tensor hold, which is of rank 2. Every field, width and
-/// parameter is looked at before it is used; what is allocated is at most `max_bytes`. @throws
-/// FormatError.
+/// The factors that the logical bytes of a tensor of rank 2 hold. Every field, width and parameter
+/// is checked before it is used; the factors take at most `max_bytes`. @throws FormatError.
 codec::LowRankFactors read_low_rank(const format::TensorEntry& entry, ByteSpan logical,
                                     std::uint64_t max_bytes);
 

@@ -1,3 +1,8 @@
+// Groups may have widths of their own, so where the codes of a group begin is known only from all
+// groups in front of it. The constructor walks them once, checks them, and keeps that place for
+// every piece of kPieceElements; then any piece is restored alone, on any thread. Memory is 8 bytes
+// for each 65,536 elements. After the constructor every width is at most 8, every parameter finite,
+// and all codes lie in the payload, so restore() checks nothing. docs/format.md, "quantized".
 #include "container/read/quantized_arrays.h"
 
 #include <algorithm>
@@ -17,7 +22,8 @@
 namespace thalia::container {
 namespace {
 
-// Codes that are unpacked at a time; a multiple of 8, so that each starts at a byte.
+// Codes that are unpacked at a time, into a buffer on the stack. A multiple of 8, so that each
+// batch starts at a whole byte whatever the width.
 constexpr std::uint64_t kCodes = 4096;
 
 template <typename T>
@@ -40,6 +46,8 @@ QuantizedArrays::QuantizedArrays(const format::TensorEntry& entry,
   std::uint64_t start = 0;
   for (std::uint64_t group = 0; group < parts_.groups; ++group) {
     const std::uint64_t end = group * group_size_ + group_elements(group);
+    // A group may span many pieces, and a piece many groups: every piece that begins in this group
+    // gets the start of its codes.
     while (starts_.size() * kPieceElements < end) starts_.push_back(start);
     if (width(group) > codec::kMaxQuantizedBits)
       fail("widths", group, std::to_string(width(group)), "0 to 8");
@@ -103,6 +111,7 @@ void QuantizedArrays::restore(std::uint64_t i, MutableByteSpan out) const {
       if (bits == 0) {
         std::fill(some.begin(), some.end(), std::uint8_t{0});
       } else {
+        // Whole bytes: a piece and a batch begin at a multiple of 8 elements, and so does a group.
         const std::uint64_t at = start + (element - first) / 8 * bits;
         codec::unpack_codes(bits, codes.subspan(at, codec::packed_bytes(count, bits)), some);
       }
@@ -126,7 +135,7 @@ void QuantizedArrays::check_unused_bits() const {
       logical_.subspan(parts_.widths.length, parts_.minima.offset - parts_.widths.length);
   if (std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; }))
     fail("padding", 0, "non-zero bytes", "zero");
-  // Only the last group can end within a byte.
+  // Groups are multiples of 8 elements, so only the last one can end within a byte.
   if (parts_.groups == 0 || parts_.codes.length == 0) return;
   const std::uint64_t last = parts_.groups - 1;
   const unsigned used = static_cast<unsigned>(group_elements(last) % 8 * width(last) % 8);

@@ -16,12 +16,12 @@ namespace thalia::container {
 
 class QuantizedArrays {
  public:
-  /// Elements that restore() makes at a time, for a thread each.
+  /// Elements that restore() makes at a time: the work of one thread.
   static constexpr std::uint64_t kPieceElements = 65536;
 
   /// `side` and `entry` are ones that validate_quantized_tensor() accepted; `logical` is the
-  /// tensor's logical bytes, which have to stay. Looks at every width and parameter. @throws
-  /// FormatError naming the array and the group.
+  /// tensor's logical bytes, borrowed. Checks every width and parameter. @throws FormatError naming
+  /// the array and the group.
   QuantizedArrays(const format::TensorEntry& entry, const format::QuantizedTensor& side,
                   ByteSpan logical);
 
@@ -29,13 +29,13 @@ class QuantizedArrays {
   std::uint64_t pieces() const noexcept { return starts_.size(); }
   /// Elements of piece i: kPieceElements but for the last one.
   std::uint64_t piece_elements(std::uint64_t i) const noexcept;
-  /// The elements of piece i in their own type. Any thread may call this and the next.
+  /// The elements of piece i in their own type. Any number of threads may call this and
+  /// restore_all().
   void restore(std::uint64_t i, MutableByteSpan out) const;
   /// All elements.
   void restore_all(MutableByteSpan out, unsigned threads) const;
 
-  /// What a verifier asks besides: padding, and what the last byte of a group's codes has behind
-  /// them. @throws FormatError.
+  /// What only a verifier checks: padding, and the bits behind the last code. @throws FormatError.
   void check_unused_bits() const;
 
  private:

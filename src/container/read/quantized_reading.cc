@@ -1,4 +1,6 @@
-// Quantized tensors of an open file: what their side data says, and their elements.
+// Quantized tensors of an open file: what their side data says, and their elements. The decoded
+// codes are held against the limit on allocations; the elements are the caller's memory, whose size
+// it had from dense_bytes().
 #include <vector>
 
 #include "base/fail.h"
@@ -15,7 +17,7 @@ namespace thalia {
 
 const format::QuantizedTensor& detail::OpenFile::quantized_tensor(
     const format::TensorEntry& entry) const {
-  // Entries are handed out where they lie.
+  // For messages: an entry is a reference into the directory, so its address tells its offset.
   const auto entry_offset =
       static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&entry) - bytes_.data());
   return named([&]() -> const format::QuantizedTensor& {

@@ -1,3 +1,7 @@
+// Reader is a handle: all state is in the OpenFile that readers, regions and views of one file
+// share, and which lives as long as any of them. What is noexcept here reads the checked header
+// alone; all else goes through checks that may throw, and runs in named(), so that every error has
+// the path of the file.
 #include "thalia/reader.h"
 
 #include <utility>
@@ -94,7 +98,7 @@ std::uint64_t Reader::logical_bytes() const {
 }
 
 std::uint64_t Reader::debris_bytes() const noexcept {
-  // Of a side file they stayed with its source.
+  // Debris stayed with the source of a side file.
   if (file_->mapping().backing() == io::Backing::partial) return 0;
   return file_->mapping().bytes().size() - file_bytes();
 }
@@ -134,6 +138,8 @@ RegionView Reader::region(std::string_view name) const {
 
 TensorView Reader::tensor(std::string_view name) const {
   return file_->named([&]() -> TensorView {
+    // A look-up in each region, the matrices of connections included. A bare name comes first, so
+    // that a name with a slash in it is found as it is.
     std::optional<TensorView> found;
     for (std::uint32_t r = 0; r < file_->directory().region_count; ++r) {
       const auto number = file_->find_tensor(r, name);
@@ -147,7 +153,7 @@ TensorView Reader::tensor(std::string_view name) const {
       found = file_->tensor_view(r, *number);
     }
     if (found) return *std::move(found);
-    // A slash may stand in either name, so every split is tried.
+    // Either name may contain slashes, so every split is tried.
     for (std::size_t slash = name.find('/'); slash != std::string_view::npos;
          slash = name.find('/', slash + 1)) {
       const auto region = file_->find_region(name.substr(0, slash));

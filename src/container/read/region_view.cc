@@ -1,3 +1,6 @@
+// A region is its record in the directory, which was verified when the view was made; the spans of
+// the view lie in the file, which the view keeps alive. The headers inside the region are fetched
+// at each call, and so verified only where somebody asks for what they say.
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"

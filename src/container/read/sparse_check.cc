@@ -1,3 +1,6 @@
+// Indices from a file are used to address memory, so whoever hands them out or follows them runs
+// these checks first. One pass over the arrays, no allocation. In text and not as an exception, as
+// the writer blames its caller and the reader the file.
 #include "container/read/sparse_check.h"
 
 #include <fmt/format.h>
@@ -10,6 +13,7 @@ std::optional<std::string> find_csr_fault(const Shape& shape, std::uint64_t nnz,
                                           std::span<const Index> column_indices) {
   const std::uint64_t rows = shape[0];
   const std::uint64_t columns = shape[1];
+  // Sizes come first. Below, no row ends behind nnz, so no index outside the arrays is looked up.
   if (row_pointers.size() != rows + 1)
     return fmt::format("{} row pointers, expected {}", row_pointers.size(), rows + 1);
   if (column_indices.size() != nnz)
@@ -41,6 +45,7 @@ template <typename Index>
 std::optional<std::string> find_coo_fault(const Shape& shape, std::uint64_t nnz,
                                           std::span<const Index> indices) {
   const unsigned rank = shape.rank();
+  // A quotient, as the product of nnz and rank may overflow.
   if (nnz != 0 && indices.size() / nnz != rank)
     return fmt::format("{} indices, expected {}", indices.size(), nnz * rank);
   for (std::uint64_t i = 0; i < nnz; ++i) {

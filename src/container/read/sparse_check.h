@@ -1,5 +1,5 @@
-// The rules that the index arrays of csr and coo tensors keep. docs/format.md, "Payloads". Shared
-// by the writer, the views and verify.
+// The rules for the index arrays of csr and coo tensors. docs/format.md, "Rules for csr and coo".
+// Shared by the writer, the views and verify.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace thalia::container {
 
-/// What is wrong, in words that name the array, the position and the bound; nullopt where nothing
-/// is.
+/// What is wrong, in words that name the array, the position and what was expected; nullopt where
+/// nothing is.
 template <typename Index>
 std::optional<std::string> find_csr_fault(const Shape& shape, std::uint64_t nnz,
                                           std::span<const Index> row_pointers,

@@ -1,3 +1,7 @@
+// A sparse_delta lists elements in blocks of 65,536, so that a position takes 16 bits and any part
+// of a tensor is patched without a walk over the list in front of it. Positions ascend, which makes
+// them unique and lets put_listed() search for the first one that it needs. Pointers and positions
+// are checked before they address memory. docs/deltas.md, "sparse_delta".
 #include "container/read/sparse_delta.h"
 
 #include <algorithm>
@@ -26,8 +30,8 @@ std::span<const T> array_at(ByteSpan logical, format::Extent extent) {
   return {reinterpret_cast<const T*>(logical.data() + extent.offset), extent.length / sizeof(T)};
 }
 
-// `shift` is what is to be added to an element's number in the block to get its place in `out`;
-// it may be below zero, which wraps.
+// `shift` turns the number of an element in its block into its place in `out`. It may be negative
+// and has wrapped then; the sum wraps back, as each place lies in `out`.
 template <unsigned kWidth>
 void put_values(std::span<const std::uint16_t> positions, const std::byte* values,
                 std::uint64_t shift, std::byte* out) {
@@ -49,6 +53,7 @@ void check_block_pointers(const format::TensorEntry& entry,
               fmt::format("from 0 to nnz {}, never less than the one before",
                           std::uint64_t{entry.nnz}));
     }
+    // Positions of a block are distinct, so it cannot list more elements than it has.
     if (pointer - at > kDeltaBlockElements) {
       fail_at(entry, "block_pointers", fmt::format("{} entries in block {}", pointer - at, b - 1),
               fmt::format("at most {}", kDeltaBlockElements));
@@ -105,6 +110,7 @@ void put_listed(std::span<const std::uint16_t> positions, ByteSpan values, unsig
   const std::byte* const source =
       values.data() + static_cast<std::uint64_t>(from - positions.begin()) * width;
   const std::uint64_t shift = origin - begin;
+  // With a width that is known at compile time each copy is one load and one store.
   switch (width) {
     case 1:
       return put_values<1>(chosen, source, shift, out.data());

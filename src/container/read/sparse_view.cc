@@ -1,4 +1,8 @@
-// Sparse tensors: their arrays in place, and written out densely.
+// Sparse tensors: their arrays in place, and written out densely. No array is handed out or
+// followed before find_csr_fault() or find_coo_fault() has passed over it, at every call: a view
+// remembers nothing, so whoever needs the arrays often keeps them. Index arrays are read in place
+// and need alignment to 8: payloads have it, decoded copies get it from a vector of 8-byte numbers,
+// and memory of the caller is checked.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -25,8 +29,8 @@ std::span<const T> array_at(ByteSpan payload, format::Extent extent) {
                     {.section = "payload", .field = "indices", .offset = offset});
 }
 
-// `payload` are the logical bytes, aligned to 8 at least, of a csr tensor whose entry was
-// validated.
+// `payload`: the logical bytes of a csr tensor whose entry was validated, aligned to 8. The entry's
+// validation makes sure that the parts exist and lie in it.
 template <typename Index>
 CsrArrays<Index> csr_arrays(const TensorView& tensor, ByteSpan payload) {
   const auto parts = *format::sparse_parts(tensor.layout());
@@ -147,7 +151,8 @@ CooView TensorView::coo(MutableByteSpan storage) const {
 }
 
 std::uint64_t TensorView::dense_bytes() const {
-  // No payload bounds the shape of a quantized tensor, only its side data does.
+  // The shape of a quantized tensor may be far larger than its payload; its side data, which is
+  // validated here, ties the two together.
   static_cast<void>(detail::OpenFile::quantization_of(*this));
   return *shape_.byte_length(dtype());
 }

@@ -18,6 +18,8 @@ StoredConnection stored_connection(const detail::OpenFile& file, std::uint32_t i
                std::to_string(matrices),
                fmt::format("{}, with connections in the file", matrices + 1));
   }
+  // Matrices are found by name; offsets in the entry repeat their places for other programs, and
+  // only a verifier compares them.
   const auto weights = file.find_tensor(matrices, fmt::format("{}.weights", i));
   if (!weights) {
     fail_field(ErrorCode::inconsistent, "connectivity", "weight_offset",

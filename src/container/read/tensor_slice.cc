@@ -1,5 +1,7 @@
-// Slices of dense tensors: the runs of consecutive elements that make up a slice, and where they
-// lie.
+// Slices of dense tensors. A slice is a number of runs of consecutive elements, all of one length,
+// that ascend in the file. So a compressed tensor is read with one decoded chunk in memory, each
+// chunk at most once, and of a raw one only the blocks of the runs are verified. Elements of packed
+// types need not begin at a byte, so runs are counted in bits.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -14,8 +16,7 @@
 namespace thalia {
 namespace {
 
-// The bytes [begin, end) of a dense tensor's logical bytes, a part at a time: from the mapping, or
-// from decoded chunks.
+// The logical bytes of a dense tensor, a part at a time: where they lie, or from decoded chunks.
 class LogicalBytes {
  public:
   LogicalBytes(const detail::OpenFile& file, const format::TensorEntry& entry)
@@ -44,6 +45,7 @@ class LogicalBytes {
     if (loaded_ == chunk) return;
     const std::uint64_t length = chunks_->raw_length(chunk);
     io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
+    // First, as a chunk that fails to decode leaves its bytes half written.
     loaded_.reset();
     buffer_.resize(length);
     chunks_->decode(chunk, buffer_);
@@ -73,6 +75,7 @@ class BitWriter {
     }
     for (; count > 0; --count, ++first, ++at_) {
       const auto bit = (std::to_integer<unsigned>(bytes[first / 8]) >> (first % 8)) & 1u;
+      // Starts each byte with zeros, so that unused bits of the last one are zero.
       if (at_ % 8 == 0) out_[at_ / 8] = std::byte{0};
       out_[at_ / 8] |= static_cast<std::byte>(bit << (at_ % 8));
     }

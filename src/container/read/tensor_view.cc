@@ -1,3 +1,7 @@
+// A view is made only of an entry that validate_tensor_entry() accepted, so its shape, lengths and
+// place are facts: accessors return them unchecked, and byte counts do not overflow. Payloads are
+// verified when they are asked for. Whatever throws here runs in with_names(), so that errors say
+// which tensor of which region it was.
 #include "thalia/tensor.h"
 
 #include <algorithm>
@@ -109,20 +113,21 @@ void fail_unresolved(Encoding encoding) {
 
 namespace {
 
-// Below this, a thread takes longer to start than to copy.
+// Below this, starting threads takes longer than copying.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
-// What a thread copies at a time, where the tree's blocks are no larger: fits into a cache.
+// What a thread copies at a time, 1 MiB or a block of the tree where that is larger: it fits into a
+// cache.
 constexpr unsigned kCopyLog2 = 20;
-// How far the kernel is asked to read ahead of the copy.
+// How far the kernel is asked to read ahead of the copy: page faults alone read a disk slowly.
 constexpr std::uint64_t kReadAhead = 16 << 20;
 
-// Extents hold whole blocks of the tree, so that each is hashed by one thread and copied while it
-// is in that core's cache.
+// Cuts the payload at multiples of the block size, so that each block is hashed by one thread and
+// copied while it is in the cache of that core.
 void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry,
                   MutableByteSpan out) {
   const std::uint64_t begin = entry.stored_offset;
   const std::uint64_t end = begin + entry.stored_length;
-  file.verified_payload(entry, begin, 0);  // without a tree, tensors are checked whole
+  file.verified_payload(entry, begin, 0);  // checks tensors as a whole, where blocks are not
   const unsigned log2 = std::max<unsigned>(kCopyLog2, file.header().integrity_block_log2);
   const std::uint64_t first = begin >> log2;
   const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().work.threads;
@@ -227,6 +232,7 @@ void TensorView::read(MutableByteSpan out) const {
       try {
         container::copy_payload(*file_, *entry_, out);
       } catch (const IntegrityError&) {
+        // The block may be damaged beside the tensor. Reads all of it once more, into `out`.
         if (!file_->read_despite_blocks(*entry_, out)) throw;
       }
     } else {

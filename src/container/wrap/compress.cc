@@ -1,3 +1,8 @@
+// Compresses a file as independent frames of equal content with a seek table behind them, so that
+// readers may decode any frame alone. Workers read and encode; the calling thread writes the frames
+// in the order of the file and alone touches entries_. The target is committed as a whole after the
+// table, so a failure or a stop leaves nothing behind. The source may be any file; one that becomes
+// shorter meanwhile is an error. docs/format.md, "Wrappers".
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -65,6 +70,7 @@ class WholeFile {
   WrapResult run(const std::filesystem::path& target) {
     const Stopwatch watch;
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
+    // Twice: the raw bytes of a job, and a frame that may be as large.
     const container::FrameMemory memory(2 * options_.frame_bytes, options_.work.threads);
     OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
     std::uint64_t submitted = 0;
@@ -101,6 +107,7 @@ class WholeFile {
   }
 
   void take(const ChunkJob& job, OutputFile& out) {
+    // Readers refuse a seek table with more entries.
     if (entries_.size() == format::kMaxSeekFrames) {
       fail_argument(ErrorCode::bad_argument, "frame_bytes", std::to_string(options_.frame_bytes),
                     fmt::format("at most {} frames", format::kMaxSeekFrames));

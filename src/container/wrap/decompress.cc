@@ -1,3 +1,9 @@
+// Restores the file that frames hold. With a seek table all threads decode, and the calling thread
+// writes the contents in their order. Without one, or where frames are too large for that, one
+// thread decodes from the front in pieces of 256 KiB, whatever the frames say of their size. The
+// target is committed as a whole at the end. Every claim of the file is held against the limits
+// first: the table against max_allocation_bytes, its content against max_file_bytes, and without a
+// table each piece.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -19,7 +25,7 @@ using container::FrameStream;
 using container::SeekTable;
 using container::WrappedSource;
 
-// Larger frames pass piece by piece: two of each thread's would be in memory.
+// Files with larger frames are decoded in order: each thread would have two of them in memory.
 constexpr std::uint64_t kLargestWhole = 64 << 20;
 constexpr std::size_t kPiece = 256 << 10;
 
@@ -99,6 +105,7 @@ class Decompression {
     std::vector<std::byte> piece(kPiece);
     while (const std::size_t length = stream.read(piece)) {
       stop_if_cancelled(options_.work.cancel);
+      // Checked before each piece is written: here no table says how much there will be.
       check_size(out.size() + length);
       out.write(ByteSpan(piece).first(length));
       report(stream.consumed());

@@ -1,4 +1,5 @@
-// How many frames are in memory at once while a file is compressed or restored.
+// The limit on memory while a file is compressed or restored: how many frames there are at once.
+// Large frames get fewer threads rather than more memory.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,13 @@ namespace thalia::container {
 struct FrameMemory {
   static constexpr std::uint64_t kMost = 512 << 20;  ///< or one frame
 
+  /// @param frame_bytes that a frame takes in memory, raw and compressed together.
   FrameMemory(std::uint64_t frame_bytes, unsigned wanted_threads) {
     const std::uint64_t affordable =
         std::max<std::uint64_t>(kMost / std::max<std::uint64_t>(frame_bytes, 1), 1);
     threads =
         static_cast<unsigned>(std::min<std::uint64_t>(resolve_threads(wanted_threads), affordable));
+    // Two jobs a thread: one that it works on, and one that is done and waits for its turn.
     jobs = static_cast<std::size_t>(std::min<std::uint64_t>(2 * threads, affordable));
   }
   unsigned threads;

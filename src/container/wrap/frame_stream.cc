@@ -1,3 +1,7 @@
+// Decodes frame after frame from the front, for files without a seek table. `left_` is the part of
+// the buffer that is not decoded yet; refill() runs only when it holds less than a magic number, so
+// begin_frame() always sees the four bytes that tell what follows, unless the file ends. Progress
+// is certain: a step of the decoder that takes and gives nothing is a frame that does not end.
 #include "container/wrap/frame_stream.h"
 
 #include <algorithm>
@@ -18,7 +22,7 @@ FrameStream::FrameStream(const WrappedSource& file)
       decoder_(codec::FrameDecoder::create(file.codec)),
       buffer_(std::clamp<std::uint64_t>(file.size, kFrameStart, kBuffer)) {}
 
-// What is left moves to the front: less than a magic number.
+// Moves what is left, less than a magic number, to the front and fills the buffer behind it.
 void FrameStream::refill() {
   std::copy(left_.begin(), left_.end(), buffer_.begin());
   const std::size_t kept = left_.size();
@@ -43,6 +47,7 @@ void FrameStream::begin_frame() {
              fmt::format("{} bytes that begin no {} frame", file_.size - frame_at_,
                          own == codec::FrameKind::lz4 ? "lz4" : "zstd"),
              "frames up to the end",
+             // The original program puts the 32 bytes of a SHA-256 behind its only frame.
              file_.size - frame_at_ == 32 && frames_ == 1
                  ? "a checksum behind the frame: a file of version 0.1"
                  : "");

@@ -13,7 +13,7 @@
 
 namespace thalia::container {
 
-/// Memory is bounded by the codec and a buffer, whatever the frames say. Externally synchronised.
+/// Takes the memory of the decoder and a buffer, whatever the frames say. Externally synchronised.
 class FrameStream {
  public:
   explicit FrameStream(const WrappedSource& file);

@@ -1,3 +1,8 @@
+// Everything that a seek table claims is checked before the table is returned: its place at the end
+// of the file, its size against the limit, each frame's lengths, and that the frames fill the file
+// up to the table. Then sums do not overflow and a frame's content is at most what its stored bytes
+// can hold, so callers allocate by it. Only decoding shows whether a frame really has that content;
+// decode_frame() checks it. docs/format.md, "Wrappers".
 #include "container/wrap/seek_table.h"
 
 #include <algorithm>
@@ -44,6 +49,8 @@ T read_struct(const WrappedSource& file, std::uint64_t offset) {
 
 }  // namespace
 
+// Looks at two frames at most: a skippable frame may stand in front of the first real one. A longer
+// row of them is refused, as a file of many tiny ones would take a read for each.
 std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
   std::uint64_t offset = 0;
   for (int frame = 0; frame < 2; ++frame) {
@@ -81,12 +88,14 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
     fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
                fmt::format("{} bytes in front of them", footer_at));
   }
+  // The table as it stands, and what becomes of it: starts and checksums.
   const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
   io::check_allocation("wrapper", memory, limits, file.size);
 
   const std::uint64_t entries_at = footer_at - length;
   const std::uint64_t table_at = entries_at - sizeof(SkippableHeader);
   const auto header = read_struct<SkippableHeader>(file, table_at);
+  // Not an error: the last frame of a file without a table may end with those four bytes by chance.
   if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) != 0)
     return std::nullopt;
   if (header.length != length + sizeof footer) {
@@ -130,7 +139,8 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
 }
 
 std::size_t SeekTable::frame_at(std::uint64_t content_offset) const noexcept {
-  // Frames without content begin where the next one does: the last that begins there has the byte.
+  // Frames without content begin where the next frame does. The last one that begins there has the
+  // byte.
   const auto behind = std::upper_bound(
       starts_.begin(), starts_.end(), content_offset,
       [](std::uint64_t offset, const Start& start) { return offset < start.content; });

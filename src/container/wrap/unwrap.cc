@@ -1,3 +1,6 @@
+// Decodes one frame that is in memory as a whole, as files of version 0.1 are read. The frame may
+// lie about its size, so the first allocation is held against what its bytes can hold and against
+// the limit; without a size the room doubles, up to the limit, as bytes come.
 #include "container/wrap/unwrap.h"
 
 #include <algorithm>
@@ -71,6 +74,7 @@ Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
       written += step.written;
       if (step.frame_ended) break;
       if (step.consumed != 0 || step.written != 0) continue;
+      // No progress: with room to write in, the input has ended; without, there is more content.
       if (written < out.bytes.size()) {
         throw FormatError(ErrorCode::truncated, "the frame does not end",
                           {.offset = std::uint64_t{file.size()}});
