@@ -1,3 +1,6 @@
+// Readers refuse indices that are out of range or out of order. A writer has the arrays in memory
+// and finds such a fault now, by tensor, rather than in a file. Streamed payloads are not checked:
+// they are never whole in memory.
 #include "container/write/borrowed_indices.h"
 
 #include <cstring>
@@ -67,6 +70,7 @@ void check_borrowed_indices(const Draft& draft, unsigned threads) {
   std::vector<const DraftTensor*> sparse;
   for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
     const DraftTensor& tensor = draft.tensors[i];
+    // Digested ones are copied from a file, whose writer is responsible.
     if (!tensor.digested && !tensor.streamed && draft.is_sparse(i) && !tensor.pieces.empty())
       sparse.push_back(&tensor);
   }

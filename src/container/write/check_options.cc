@@ -1,3 +1,5 @@
+// Numbers from callers are checked once, before a file is touched; everything behind this relies on
+// them.
 #include "container/write/check_options.h"
 
 #include "base/fail.h"
@@ -23,7 +25,7 @@ void check_options(const SaveOptions& options) {
                   std::to_string(static_cast<int>(*options.compression.codec)),
                   "none beside automatic_codec, which chooses one");
   }
-  // One that is chosen brings its own level.
+  // A codec that is chosen automatically brings its own level.
   const Codec codec = options.compression.codec.value_or(Codec::store);
   check_option("codec", format::code_of(codec), 0, kCodecCount - 1);
   const auto [lowest, highest, standard] = codec::level_range(codec);

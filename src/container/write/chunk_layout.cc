@@ -1,3 +1,5 @@
+// Filters work on elements, so the encoder has to know which array a chunk lies in. A wrong answer
+// costs bytes and never correctness: the entry names the filter that was used.
 #include "container/write/chunk_layout.h"
 
 #include <algorithm>
@@ -43,6 +45,7 @@ Arrays arrays_of(const DraftTensor& tensor) {
                 layout.encoding == Encoding::dense ? elements : ElementLayout{}}};
 }
 
+// Bytes that the extent and [begin, end) have in common.
 std::uint64_t overlap(format::Extent extent, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t from = std::max(extent.offset, begin);
   const std::uint64_t to = std::min(extent.offset + extent.length, end);

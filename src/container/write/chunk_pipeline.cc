@@ -1,3 +1,7 @@
+// Threads of the pool encode jobs in any order; the calling thread alone submits, and stores them
+// in the order of submission. So layout, sink and draft.chunks are touched by one thread, and a
+// chunk's offset is known when it is stored. A full pool makes the caller store the oldest job
+// first: this limits memory, and lets compressing and writing overlap. docs/design.md, "One pass".
 #include "container/write/chunk_pipeline.h"
 
 #include <algorithm>
@@ -9,7 +13,8 @@
 namespace thalia::container {
 namespace {
 
-// What a thread takes at a time, at least.
+// A job has at least so many bytes, if there are: handing over costs more than encoding a small
+// tensor.
 constexpr std::uint64_t kJobBytes = 256 * 1024;
 
 }  // namespace
@@ -24,7 +29,9 @@ ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
       progress_(progress),
       pool_(options.work.threads, capacity(options), [this](Job& job) { encode(job); }) {}
 
-// Each job holds what was streamed and what came out of it; half of the memory is the queue's.
+// A job holds what was streamed and what it became, hence twice its bytes. Half of the memory is
+// the write queue's. Three jobs a thread: one being encoded, one waiting, one done and waiting for
+// its turn.
 std::size_t ChunkPipeline::capacity(const SaveOptions& options) {
   const std::uint64_t job_bytes =
       2 * std::max<std::uint64_t>(options.compression.chunk_bytes, 2 * kJobBytes);
@@ -75,6 +82,7 @@ void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
   const std::uint64_t length = draft_.tensors[tensor].logical_length;
   while (!piece.empty()) {
     const std::uint64_t begin = streamed_ - streamed_ % options_.compression.chunk_bytes;
+    // A streamed chunk gathers its bytes here, in a job of its own, until it is whole.
     if (streamed_ == begin) {
       submit();  // its job holds nothing else
       add_chunk(open_job(), tensor, begin);
@@ -95,7 +103,9 @@ void ChunkPipeline::finish() {
   while (!pool_.empty()) store_oldest();
 }
 
-// On a thread of the pool.
+// On a thread of the pool. It reads the draft's specs and pieces, which do not change meanwhile. It
+// writes to its job, to the digests of its own pieces, and, with a tensor's last piece, to that
+// tensor's digest. Streamed payloads are digested by the store.
 void ChunkPipeline::encode(Job& job) {
   integrity::Xxh3 hasher;
   std::vector<std::byte> joined;
@@ -107,6 +117,7 @@ void ChunkPipeline::encode(Job& job) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
       raw = joined_range(tensor.pieces, chunk.begin, chunk.begin + chunk.length, joined);
     }
+    // A level belongs to the codec that it was given for.
     const Codec codec = tensor.codec.value_or(options_.compression.codec.value());
     const int level = codec == options_.compression.codec ? options_.compression.level : 0;
     chunk.entry =
@@ -135,10 +146,13 @@ void ChunkPipeline::store(const Chunk& chunk) {
     tensor.stored_length += chunk.stored.size();
     sink_.append(chunk.stored);
   }
+  // Streamed bytes were counted when they came.
   if (!tensor.streamed) progress_.add(chunk.length);
   if (chunk.begin + chunk.length < tensor.logical_length) return;
   sink_.finish();
   layout_.end_tensor(tensor.stored_length);
+  // Chunks that are stored as they are lie one after the other: without entries that is a raw
+  // payload.
   if (all_stored(tensor.chunks)) tensor.chunks.clear();
 }
 

@@ -1,3 +1,6 @@
+// Decides by measuring, on this machine, with these payloads and this target: fixed rules would be
+// wrong for most disks. What it costs is limited: 2 MiB of samples, 16 MiB written, and nothing at
+// all for saves that are small, not synced, or in memory. docs/design.md, "Compress where it pays".
 #include "container/write/compression_probe.h"
 
 #include <algorithm>
@@ -17,12 +20,13 @@
 namespace thalia::container {
 namespace {
 
-// A smaller save is over before a decision pays.
+// A smaller save is over before a decision has paid for itself.
 constexpr std::uint64_t kSmallest = 16 << 20;
 constexpr std::uint64_t kSamples = 16;
 constexpr std::uint64_t kSampleBytes = 128 * 1024;
+// Samples begin on multiples of this, so that no element of any dtype is cut.
 constexpr std::uint64_t kWholeElements = 64;
-// Written to measure the target; below a second where it takes 16 MiB a second.
+// Written to measure the target. Takes less than a second on a disk of 16 MiB a second.
 constexpr std::uint64_t kWritten = 16 << 20;
 // What compressing has to save at least, of size and of time.
 constexpr double kWorthwhile = 0.95;
@@ -56,7 +60,8 @@ std::vector<Sample> take_samples(const Draft& draft, std::uint64_t total) {
 
 Trial measure(Codec codec, int level, std::span<const Sample> samples) {
   std::vector<std::byte> stored;
-  // What a thread does once is no part of the speed: memory, contexts.
+  // Once before the watch starts: memory and contexts are made once a thread, and are no part of
+  // the speed.
   codec::encode_chunk(codec, level, samples.front().layout, samples.front().bytes, stored);
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
@@ -88,6 +93,7 @@ double target_speed(const SaveOptions& options, std::uint64_t total,
   if (queue) queue->drain();
   io::sync_file(fd, false, path);
   const double seconds = watch.seconds();
+  // The save itself begins with an empty file. Nothing of the queue may be in flight then.
   queue.reset();
   io::set_file_size(fd, 0, path);
   return static_cast<double>(written) / seconds;
@@ -96,6 +102,7 @@ double target_speed(const SaveOptions& options, std::uint64_t total,
 }  // namespace
 
 std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed, unsigned threads) {
+  // Compressing on all threads overlaps with writing: the slower of the two is what counts.
   std::optional<Trial> best;
   double least = kWorthwhile / target_speed;  // seconds a raw byte
   for (const Trial& trial : trials) {

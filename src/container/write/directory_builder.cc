@@ -1,3 +1,7 @@
+// All tables of the directory are made in memory and joined at the end. Regions keep the order of
+// their numbers; beside them stands their order by name. Tensors of a region are sorted by name:
+// readers search both in place, by halving. Digests may come later, since directory_crc32 covers
+// the directory's header and no entry. docs/format.md, "Directory".
 #include "container/write/directory_builder.h"
 
 #include <algorithm>
@@ -28,6 +32,8 @@ class DirectoryBuilder {
     for (std::size_t r = 0; r < named; ++r)
       add_region(draft_.regions[r].spec.name, draft_.regions[r].tensors, 0);
     if (!draft_.connections.empty())
+      // Matrices of connections are found like tensors of a region without a name, behind the named
+      // ones.
       add_region("", connectivity_tensors(), format::kRegionConnectivity);
     return assemble();
   }
@@ -65,6 +71,7 @@ class DirectoryBuilder {
     const auto name_of = [&](std::uint32_t i) -> std::string_view {
       return draft_.tensors[i].spec.name;
     };
+    // The order of bytes, as readers compare names.
     std::sort(run.begin(), run.end(), [&](auto a, auto b) { return name_of(a) < name_of(b); });
     std::uint64_t logical = 0;
     std::uint64_t stored = 0;
@@ -96,6 +103,7 @@ class DirectoryBuilder {
                     fmt::format("{} chunks", chunks_.size() + tensor.chunks.size()),
                     fmt::format("{}; larger chunks make fewer", kMost32));
     }
+    // A raw tensor has no chunks: 0 and 0.
     entry.first_chunk = tensor.chunks.empty() ? 0u : static_cast<std::uint32_t>(chunks_.size());
     entry.chunk_count = static_cast<std::uint32_t>(tensor.chunks.size());
     entry.nnz = tensor.spec.nnz;
@@ -129,6 +137,7 @@ class DirectoryBuilder {
     std::vector<std::byte>& out = out_.bytes;
     out.resize(sizeof header);
     const auto append = [&](ByteSpan bytes) {
+      // Not needed to read them (fields have alignment 1), but what the format asks for.
       out.resize(format::align_up(out.size(), 8));
       const std::uint64_t offset = out.size();
       out.insert(out.end(), bytes.begin(), bytes.end());
@@ -158,7 +167,8 @@ class DirectoryBuilder {
   Directory out_;
 };
 
-// Product of the dimensions from the third on, as the 32-byte header has room for three; saturated.
+// The 32-byte header has room for three dimensions: the third stands for all that follow. 2^64 - 1
+// where the product is larger.
 std::uint64_t trailing_product(const Shape& shape) {
   if (shape.rank() <= 2) return 1;
   return Shape(shape.extents().subspan(2))
@@ -168,6 +178,8 @@ std::uint64_t trailing_product(const Shape& shape) {
 
 }  // namespace
 
+// Entries are overwritten in place; on-disk structures have alignment 1, so they may be anywhere in
+// the bytes.
 void Directory::set_digests(const Draft& draft) {
   auto* entry = reinterpret_cast<format::TensorEntry*>(bytes.data() + tensors_offset);
   for (const std::uint32_t i : tensors) {
@@ -184,6 +196,7 @@ Directory build_directory(const Draft& draft) {
 
 format::TensorHeader payload_header(const DraftTensor& tensor) {
   const Shape& shape = tensor.spec.shape;
+  // Of the stored encoding, for programs that find weights without the directory.
   if (tensor.spec.encoding == Encoding::csr) {
     format::CsrHeader header{};
     header.dtype = tensor.spec.dtype;

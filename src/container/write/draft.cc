@@ -1,3 +1,7 @@
+// What a reader would refuse in names, texts, shapes and counts is refused here, when it is
+// declared: before anything is written, and where the caller can tell which call was wrong. Each
+// call checks everything first and then changes the draft: a caller may catch a UsageError and go
+// on.
 #include "container/write/draft.h"
 
 #include <limits>
@@ -50,6 +54,8 @@ void check_count(const char* what, std::uint64_t count, std::uint64_t most) {
     fail_argument(ErrorCode::bad_argument, what, std::to_string(count), std::to_string(most));
 }
 
+// The logical length follows from dtype, shape, encoding and nnz; a payload of another length is
+// refused. All products are checked, since shapes come from callers.
 std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTensor* quantized) {
   const auto refuse = [&](std::string bound) {
     fail_argument(ErrorCode::bad_argument, "tensor",
@@ -195,6 +201,7 @@ std::uint32_t Draft::add_checked(std::uint32_t region, TensorSpec&& spec, DraftP
   tensor.spec = std::move(spec);
   tensor.region = region;
   tensor.logical_length = length;
+  // There is nothing to stream for a tensor without bytes; so nobody has to write it.
   tensor.streamed = streamed && length != 0;
   if (!streamed) tensor.pieces = std::move(pieces);
   if (quantized != nullptr) {
@@ -262,6 +269,7 @@ std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec
     fail_argument(ErrorCode::duplicate, "weights", fmt::format("connection {} twice", connection),
                   "one matrix");
   }
+  // Matrices are found by the connection's number, so their names are made from it.
   spec.name = fmt::format("{}.weights", connection);
   spec.role = Role::weights;
   return entry.weights = add_checked(kConnectivity, std::move(spec), payload, false);

@@ -1,3 +1,6 @@
+// Owns the small structures that the image borrows (headers, index, directory), so it must not move
+// and lives as long as the image. Headers and directory have their final size from the start;
+// digests are filled in later, in place. docs/format.md, "Layout".
 #include "container/write/draft_image.h"
 
 #include <algorithm>
@@ -29,7 +32,9 @@ void DraftImage::add_sections(FileImage& image, bool payloads) {
   if (!draft_.connections.empty() && !draft_.base.connectivity) add_connectivity(image);
   for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
     const DraftTensor& tensor = draft_.tensors[i];
+    // An append leaves its header in the file, too.
     if (tensor.in_place) continue;
+    // For tensors whose digest is known already; others are completed once more.
     complete_header(i);
     image.add(header_offset(i), struct_bytes(payload_headers_[i]));
     if (payloads && !tensor.streamed)
@@ -82,6 +87,7 @@ void DraftImage::add_connectivity(FileImage& image) {
   const std::uint64_t start = layout_.connectivity().offset;
   connectivity_header_.num_connections = static_cast<std::uint32_t>(draft_.connections.size());
   image.add(start, struct_bytes(connectivity_header_));
+  // The length in a connection's entry counts the payload header, as the offset points at it.
   const auto matrix = [&](std::uint32_t i, format::le64& offset, format::le64& length) {
     const DraftTensor& tensor = draft_.tensors[i];
     offset = tensor.stored_offset - sizeof(format::TensorHeader) - start;

@@ -1,3 +1,9 @@
+// Each extent is hashed and written exactly once, by put() or by write(). An extent is a multiple
+// of every block size of the tree, so each leaf is written by one thread, and leaves need no lock.
+// Until set_end() the file's size, and so its block size, may be unknown: then leaves are made for
+// every size that is still possible. The first page, with the header, goes last, in finish(): until
+// then the file is not a checkpoint. Direct writes are whole pages; what direct I/O cannot do or
+// denies goes through the page cache, with the same bytes.
 #include "container/write/extent_writer.h"
 
 #include <algorithm>
@@ -17,13 +23,14 @@ namespace {
 
 // What a thread takes at a time: large enough for the disk, small enough for a cache.
 constexpr std::uint64_t kExtentBytes = 1 << 20;
-// Below this a save is over before a queue pays.
+// Below this, a save is over before a queue pays for its setup.
 constexpr std::uint64_t kDirectThreshold = 8 << 20;
 // Larger blocks of the tree are hashed piece by piece and written through the page cache.
 constexpr std::uint64_t kLargestExtent = 16 << 20;
-// How far ahead of the writes space is reserved.
+// How far ahead of the writes space is reserved: few calls, and no large file for a small save.
 constexpr std::uint64_t kReservedStep = 256 << 20;
-// The header's page, and what follows the last whole page of the image, are written in the end.
+// The unit of direct I/O. The header's page, and what follows the last whole page of the image, are
+// written last.
 constexpr std::uint64_t kPage = io::kDirectAlignment;
 
 }  // namespace
@@ -48,7 +55,8 @@ std::vector<ExtentWriter::Tree> ExtentWriter::possible_trees(const SaveOptions& 
   return trees;
 }
 
-// Whether a file of `end` bytes and more may come to have it.
+// Whether a file of at least `end` bytes may have this tree. Blocks grow with the file, so the
+// small ones drop out as it gets longer.
 bool ExtentWriter::is_possible(const Tree& tree, std::uint64_t end) const noexcept {
   return trees_.size() == 1 || tree.block_bytes >= 1ull << block_log2_for(end);
 }
@@ -63,6 +71,7 @@ void ExtentWriter::open_direct() {
   direct_fd_ = io::open_direct(image_.fd(), io::DirectAccess::write);
   if (!direct_fd_) {
     io_fallback_ = "the file system has no O_DIRECT";
+    // Tried once here, so that the fallback is known before a byte is written.
   } else if (!io::Uring::create(1)) {
     io_fallback_ = "io_uring is not available or denied";
     direct_fd_.reset();
@@ -71,14 +80,15 @@ void ExtentWriter::open_direct() {
   }
 }
 
-// Direct writes into space that is reserved need no exclusive lock on the file, and a full disk
-// shows early.
+// Direct writes into reserved space need no exclusive lock on the file, and a full disk shows
+// early.
 void ExtentWriter::reserve(std::uint64_t end) {
   if (end <= reserved_) return;
   io::reserve_space(image_.fd(), end, image_.path());
   reserved_ = end;
 }
 
+// Without a sync the page cache is the target, and nothing is faster.
 bool ExtentWriter::direct_pays() const {
   return options_.durability != Durability::none && expected_bytes_ >= kDirectThreshold &&
          !io::is_in_memory(image_.fd());
@@ -97,7 +107,8 @@ bool ExtentWriter::can_put() const noexcept {
   return extent_bytes_ <= kLargestExtent;
 }
 
-// In steps, as the length of what is compressed is not known; a step too far is no error.
+// In steps, because the length of a compressed file is not known. A disk without room for a whole
+// step may have room for what is needed.
 void ExtentWriter::reserve_ahead(std::uint64_t end) {
   if (end <= reserved_) return;
   const std::uint64_t step = std::min(end + kReservedStep, expected_bytes_);
@@ -121,6 +132,8 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
   }
   if (queue) {
     reserve_ahead(begin + extent_bytes_);
+    // A copy, because `bytes` is free again on return while the write is still in flight. It also
+    // brings the bytes into the cache for the hash.
     const MutableByteSpan buffer = queue->acquire();
     std::memcpy(buffer.data(), bytes.data(), bytes.size());
     hash(begin, buffer);
@@ -128,6 +141,7 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
   } else {
     hash(begin, bytes);
     image_.write_at(begin, bytes);
+    // Early write-back keeps the final fsync short.
     if (options_.durability != Durability::none) image_.start_writeback(begin, bytes.size());
   }
 }
@@ -140,6 +154,7 @@ void ExtentWriter::set_end(std::uint64_t end, unsigned block_log2) {
       return tree.block_bytes == 1ull << block_log2;
     });
     assert(chosen != trees_.end());
+    // Now the size is known: the other trees were in vain.
     std::iter_swap(trees_.begin(), chosen);
     trees_.resize(1);
     trees_.front().leaves.resize(integrity::block_count(end, block_log2) * leaf_bytes_);
@@ -155,6 +170,8 @@ void ExtentWriter::write(std::uint64_t extent, WriteQueue& queue) {
   if (put_[extent]) return;
   const std::uint64_t begin = extent * extent_bytes_;
   const std::uint64_t end = std::min(begin + extent_bytes_, end_);
+  // What is in the file already went through the page cache; a direct write beside it would have to
+  // flush that first.
   if (queue && !image_.has_written(begin, end)) {
     write_direct(begin, end, *queue);
   } else {
@@ -163,6 +180,7 @@ void ExtentWriter::write(std::uint64_t extent, WriteQueue& queue) {
 }
 
 void ExtentWriter::write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& queue) {
+  // Large payloads lie on pages in the file: where they do in memory too, no copy is needed.
   if (const ByteSpan memory = image_.contiguous(begin, end); is_direct(memory)) {
     hash(begin, memory);
     queue.submit_borrowed(begin, memory);
@@ -171,6 +189,7 @@ void ExtentWriter::write_direct(std::uint64_t begin, std::uint64_t end, io::Dire
   const MutableByteSpan buffer = queue.acquire();
   image_.copy(begin, end, buffer);
   hash(begin, buffer.first(end - begin));
+  // The hash covers the whole extent; what is left out here is written by finish().
   const std::uint64_t from = std::max(begin, kPage);
   const std::uint64_t to = end == end_ ? end / kPage * kPage : end;
   if (from < to) queue.submit(from, buffer.subspan(from - begin, to - from));
@@ -181,6 +200,7 @@ bool ExtentWriter::is_direct(ByteSpan memory) const noexcept {
          reinterpret_cast<std::uintptr_t>(memory.data()) % memory_alignment_ == 0;
 }
 
+// Nothing is gathered here, as a block may be too large for that: pieces are hashed where they lie.
 void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
   integrity::LeafHasher hasher(options_.leaves);
   for (Tree& tree : trees_) {
@@ -218,6 +238,7 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   }
   // Whole pages: those behind the extents', then the first one, which may be among them.
   const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
+  // The threads' queues are gone. A ring may be denied by now, after direct writes went well.
   const WriteQueue queue = make_queue(1);
   if (!queue) {
     io_fallback_ = "there was no ring for the last write";
@@ -233,6 +254,8 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   }
   const io::AlignedBuffer first(kPage);
   fill(0, kPage, first.bytes());
+  // Everything else is on its way to the disk before the header is: that order is the commit. Whole
+  // pages were written, so the file may be too long.
   queue->drain();
   io::set_file_size(image_.fd(), length, image_.path());
   if (options_.durability != Durability::none)

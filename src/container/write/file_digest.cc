@@ -1,3 +1,7 @@
+// SHA-256 cannot be cut into parts, so one thread follows the writers in file order and waits for
+// each extent's flag. The flag's release and acquire hand over the bytes. The header comes from
+// memory, since the image has zeros in its place. If no thread can be had, finish() does the pass
+// afterwards.
 #include "container/write/file_digest.h"
 
 #include <algorithm>
@@ -28,6 +32,7 @@ FileDigest::FileDigest(const FileImage& image, ByteSpan header, std::uint64_t en
 
 FileDigest::~FileDigest() {
   stopped_ = true;
+  // Wakes the thread wherever it waits; it sees stopped_ and ends.
   for (std::uint64_t extent = 0; extent < extents_; ++extent) extent_is_final(extent);
 }
 
@@ -83,7 +88,8 @@ void check_sha256_name(const std::filesystem::path& path) {
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
                        Durability durability) {
   std::string line = hex(digest.bytes) + "  ";
-  // As sha256sum writes names that would break the line.
+  // sha256sum escapes names that would break the line, and marks such a line with a backslash in
+  // front.
   std::string name;
   for (const char c : path.filename().string()) {
     name += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);

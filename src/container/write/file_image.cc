@@ -1,3 +1,6 @@
+// Pieces do not overlap and, after sort(), lie in file order; that is what the binary search and
+// walk() rely on. The list does not change while threads read it. The bytes that pieces borrow may:
+// a header is completed before its extent is written, never while.
 #include "container/write/file_image.h"
 
 #include <algorithm>
@@ -40,6 +43,7 @@ std::vector<FileImage::Piece>::const_iterator FileImage::first_piece(std::uint64
   });
 }
 
+// Gaps are handed out as zeros, in parts as long as the block of zeros.
 template <typename Visit>
 void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
   auto piece = first_piece(begin);

@@ -1,3 +1,6 @@
+// Owns everything of one save: options, target, draft, store. The store borrows the other three and
+// is made late, when nothing is declared any more: layout and codec are settled then. It is
+// destroyed first.
 #include "container/write/file_save.h"
 
 #include <utility>

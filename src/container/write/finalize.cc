@@ -1,3 +1,7 @@
+// The order is what makes a save atomic: sections, tables, integrity table and checksum are in the
+// file before the header is, and the name comes after the sync. Every length is known before the
+// image is written (only digests come later), so the tables can be placed first. The image borrows
+// from this object and from the store; both outlive it. docs/writing.md, "Commit".
 #include "container/write/finalize.h"
 
 #include <optional>
@@ -34,6 +38,7 @@ class Finalizer {
         header_(draft_header(draft, layout_)) {}
 
   SaveResult run() {
+    // Zeros for now: leaves are hashed with a zero header, and a crash leaves no file that opens.
     image_.add(0, struct_bytes(written_header_));
     sections_.add_sections(image_, raw());  // other payloads lie in the file, or the store has them
     complete_header();
@@ -44,16 +49,21 @@ class Finalizer {
     if (options_.sha256) {
       digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
     }
+    // Compressed payloads were digested while they were compressed.
     PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
     write_image(extents_, payloads, late_bytes(), options_, progress_);
+    // Of a block tree, this hashes the leaves. The other types cover the whole file, and cost one
+    // more pass over it.
     checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
       image_.for_each(sizeof header_, header_.integrity_offset, visit);
     });
+    // Behind all other pieces, so the image stays sorted.
     image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
     std::optional<Digest256> sha256;
     if (digest_) sha256 = digest_->finish(header_.file_length);
     written_header_ = header_;
+    // Mode and owner first: the sync that follows the header covers them.
     if (file_) file_->prepare();
     const std::optional<double> synced = extents_.finish(header_.file_length);
 
@@ -87,7 +97,7 @@ class Finalizer {
             .training_steps = header_.training_steps};
   }
 
-  // Of what comes out, where a delta stores less.
+  // Of the tensors that a reader gets; a delta's stored bytes have digests of their own.
   std::vector<TensorDigest> digests() const {
     std::vector<TensorDigest> out;
     out.reserve(draft_.tensors.size());

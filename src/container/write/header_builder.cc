@@ -1,3 +1,5 @@
+// The header is filled in three steps: what the draft says, where the tables lie, and what the
+// options give (time, uuid). Its CRC comes last, over all of it. docs/format.md, "Header".
 #include "container/write/header_builder.h"
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 namespace thalia::container {
 namespace {
 
+// Of an append, the draft holds kept tensors too, so flags and totals are of the whole file.
 std::uint16_t flags_of(const Draft& draft) {
   std::uint16_t flags = 0;
   bool half = false;
@@ -89,6 +92,8 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
         std::uint64_t{header.num_regions} * sizeof(format::RegionIndexEntry);
     end = header.region_index_offset + header.region_index_length;
   }
+  // The commit record, a copy of the header, stands directly in front of the integrity table, where
+  // recover() looks for it.
   header.integrity_offset = format::align_up(end, format::kAlignment) + sizeof(format::Header);
   header.checksum_type = checksum;
   if (checksum == ChecksumType::block_tree) {
@@ -109,6 +114,7 @@ void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds)
 
 void set_random_uuid(format::Header& header) {
   io::fill_random(std::as_writable_bytes(std::span(header.file_uuid)));
+  // Version 4 and variant 1 of RFC 9562.
   header.file_uuid[6] = static_cast<std::uint8_t>((header.file_uuid[6] & 0x0F) | 0x40);
   header.file_uuid[8] = static_cast<std::uint8_t>((header.file_uuid[8] & 0x3F) | 0x80);
 }

@@ -1,3 +1,7 @@
+// Many threads and no lock: extents are taken from a counter in file order, and each has an atomic
+// count of what it still lacks. Whoever takes that to zero writes it. No thread ever waits for
+// another, so a slow disk or a large tensor cannot make a deadlock. The decrements are acq_rel: the
+// writer of an extent sees the headers that others completed. docs/design.md, "One pass".
 #include "container/write/image_writer.h"
 
 #include <algorithm>
@@ -11,9 +15,10 @@
 namespace thalia::container {
 namespace {
 
-// Extents take turns in file order. In its turn an extent's pieces of payload are digested; it is
-// written when, besides, every tensor with a header in it is digested, at once or by the thread
-// that digests the last such tensor: soon after, since pieces follow each other as extents do.
+// An extent lacks its turn, in which its pieces of payload are digested, and the digest of each
+// tensor whose header lies in it. The thread that digests the last piece of such a tensor comes
+// soon, because pieces follow each other as extents do. Extents with tables lack the digests of all
+// tensors.
 class ImageWriter {
  public:
   ImageWriter(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
@@ -75,6 +80,7 @@ class ImageWriter {
       digested += payloads_.length(piece);
       if (!tensor) continue;
       late_.complete_header(*tensor);
+      // The header lies in this extent or in one before, whose turn is past.
       release(extent_of_header(*tensor), worker);
       if (open_tensors_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_tables(worker);
     }

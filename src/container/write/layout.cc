@@ -1,3 +1,10 @@
+// Invariant: at_ is the first free byte and only grows. Tensors are placed in file order, one after
+// the other, and no offset depends on anything that comes later: so a raw save knows all offsets
+// before it writes a byte, and a compressed one may learn each stored length when the tensor is
+// stored. At most one region is open, and in it at most one section. Regions are opened by number,
+// those without tensors too, so that each gets its headers. The payload's alignment decides where a
+// tensor lies; its 32-byte header is squeezed in directly in front. docs/format.md, "Placement" and
+// "Regions".
 #include "container/write/layout.h"
 
 #include <algorithm>
@@ -36,7 +43,10 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
   for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
     if (!draft.tensors[i].in_place) file_order_.push_back(i);
   }
-  if (file_order_.empty()) gaps_ = {};  // no payload that damage could spread from
+  // Gaps keep damage to a payload out of the blocks of tables. There is no payload here.
+  if (file_order_.empty()) gaps_ = {};
+  // Only dynamic state is ordered by role, because its header points at the first tensor of each
+  // role. In the other sections the order of declaration stays.
   const auto key = [&](std::uint32_t i) {
     const DraftTensor& tensor = draft.tensors[i];
     if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
@@ -47,10 +57,13 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
   std::sort(file_order_.begin(), file_order_.end(),
             [&](auto a, auto b) { return key(a) < key(b); });
 
+  // The metadata comes first, since nothing has to be known for it. An append leaves the old one
+  // where it is, unless there is a new one.
   metadata_ = draft.base.metadata.value_or(format::Extent{at_, draft.metadata.size()});
   if (!draft.base.metadata) at_ += draft.metadata.size();
 }
 
+// A region that an append keeps is not opened: it has its place and its headers in the file.
 void Layout::open_region(std::uint32_t region) {
   opened_ = region + 1;
   RegionPlace& place = regions_[region];
@@ -67,6 +80,7 @@ void Layout::open_region(std::uint32_t region) {
   place.header.n_inputs = spec.n_inputs;
   place.header.neuron_type = spec.neuron_type;
   place.extension.extension_length = format::kRegionExtensionLength;
+  // Sections that stay empty keep offset and length 0.
   at_ += sizeof(format::RegionHeader) + sizeof(format::RegionExtension);
   place.header.config_offset = relative(at_);
   place.header.config_length = spec.config_json.size();
@@ -88,7 +102,7 @@ void Layout::close_region() {
   region_open_ = false;
 }
 
-// Those behind the last tensor have none.
+// Regions behind the last tensor's have no tensors, and their headers and texts all the same.
 void Layout::open_remaining_regions() {
   close_region();
   while (opened_ < regions_.size()) {
@@ -99,9 +113,10 @@ void Layout::open_remaining_regions() {
 
 void Layout::open_section(Section section) {
   section_ = section;
-  section_start_ = 0;  // weights and other start at their first tensor's header
+  section_start_ = 0;  // unknown: weights and other begin with their first tensor's header
   if (section == Section::homeostatic) {
-    // 16 bytes of header and 32 of tensor header end on a 64-byte boundary.
+    // The section's header has 16 bytes, the tensor's has 32: so the first payload follows on a
+    // multiple of 64 without a gap.
     section_start_ = align_up(at_ + 48, format::kAlignment) - 48;
     at_ = section_start_ + sizeof(format::HomeostaticHeader);
   } else if (section == Section::dynamic) {
@@ -138,17 +153,20 @@ void Layout::close_section() {
   section_ = Section::none;
 }
 
+// All matrices follow the list of connections, whose length is known from their number.
 void Layout::open_connectivity() {
   at_ = gaps_.behind(align_up(at_, format::kAlignment));
   region_ = kConnectivity;
   connectivity_.offset = at_;
   at_ += sizeof(format::ConnectivityHeader) +
          draft_.connections.size() * sizeof(format::ConnectionEntry);
-  // No matrix shares a block with the list of them all.
+  // Damage to a matrix must not make the list unreadable. So the first payload begins on a block of
+  // its own; its header still fits in front.
   at_ = gaps_.behind(at_ + sizeof(format::TensorHeader)) - sizeof(format::TensorHeader);
 }
 
-// What the headers say of the first tensor of a kind.
+// The headers point at the first tensor of each role of dynamic state. A program that does not read
+// the directory finds it there.
 void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
   RegionPlace& place = regions_[region_];
   const std::uint64_t offset = relative(header_offset);
@@ -169,6 +187,8 @@ void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
 
 std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
   const DraftTensor& draft = draft_.tensors[tensor];
+  // Everything that lies in front of the tensor is placed now: regions without tensors, the
+  // region's own headers, the section's.
   if (draft.region == kConnectivity) {
     if (connectivity_.offset == 0) {
       open_remaining_regions();
@@ -212,7 +232,8 @@ void Layout::finish() {
   } else if (!draft_.connections.empty()) {
     connectivity_.length = at_ - connectivity_.offset;
   }
-  at_ = gaps_.behind(at_);  // the directory
+  // The directory is a table that every reader needs: it gets a block of its own, too.
+  at_ = gaps_.behind(at_);
 }
 
 void place_tensors(Draft& draft, Layout& layout) {
@@ -220,6 +241,7 @@ void place_tensors(Draft& draft, Layout& layout) {
     DraftTensor& tensor = draft.tensors[i];
     tensor.stored_offset = layout.begin_tensor(i);
     if (tensor.in_chunks) {
+      // These are compressed already, so their stored length is known.
       tensor.move_chunks(tensor.stored_offset);
     } else {
       tensor.stored_length = tensor.logical_length;

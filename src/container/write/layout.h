@@ -1,6 +1,6 @@
-// Where everything before the directory lies, from names, types, shapes and stored lengths alone.
-// Of an append: where what is new lies, from draft.base.begin on, beside what is kept.
-// docs/format.md, "Placement".
+// Where everything in front of the directory lies. This follows from names, types, shapes and
+// stored lengths alone; no payload is looked at. For an append, it is where the new parts lie: from
+// draft.base.begin on, while kept parts stay in their places. docs/format.md, "Placement".
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Layout {
  public:
   explicit Layout(const Draft& draft, BlockGaps gaps = {});
 
-  /// Of tensors that are to be placed: by region; in a region weights, homeostatic, dynamic state
-  /// by role, the others; then as declared.
+  /// The tensors to be placed, by region; in a region first weights, then homeostatic, then dynamic
+  /// state by role, then the others; within these as declared.
   std::span<const std::uint32_t> file_order() const noexcept { return file_order_; }
 
   /// @return absolute offset of the payload; its 32-byte header lies directly before.
@@ -76,7 +76,8 @@ class Layout {
   std::uint64_t section_start_ = 0;
 };
 
-/// Places the payloads of layout.file_order() as they are borrowed, one behind the other.
+/// Places all of layout.file_order() as they are borrowed: raw, or in chunks that are compressed
+/// already. For saves that know every stored length beforehand.
 void place_tensors(Draft& draft, Layout& layout);
 
 }  // namespace thalia::container

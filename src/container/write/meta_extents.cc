@@ -1,3 +1,5 @@
+// Takes places from the file's own structures, so each is checked as it is read. Extents come out
+// sorted and without overlap: a side file maps them back to the source's offsets.
 #include "container/write/meta_extents.h"
 
 #include <algorithm>
@@ -31,7 +33,7 @@ std::vector<Extent> meta_extents(const detail::OpenFile& file) {
   std::erase_if(out, [](const Extent& extent) { return extent.length == 0; });
   std::sort(out.begin(), out.end(),
             [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  // A file that misleads may have texts that overlap.
+  // Texts overlap only in a file that misleads. Joined, each byte is still in exactly one extent.
   std::vector<Extent> joined;
   for (const Extent& extent : out) {
     if (joined.empty() || joined.back().offset + joined.back().length < extent.offset) {

@@ -1,3 +1,7 @@
+// write_metadata_file(): a copy of a file's tables and texts, which opens like the file but has no
+// payloads. Everything it takes is verified first, and the header is the one that was read at
+// opening: an append that runs meanwhile changes the header only, so the copied tables still fit.
+// docs/format.md, "Side files".
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,3 +1,7 @@
+// Each piece is digested once, by one thread, into its own record: no lock. `missing` of a tensor
+// counts pieces to go; the thread that takes it to zero sees all records and joins them, CRCs by
+// crc32_combine(), hashes by hashing their list. Pieces do not depend on how a save cuts payloads,
+// so every way gives the same digest.
 #include "container/write/payload_digest.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@
 namespace thalia::container {
 namespace {
 
-// What both hashes pass over while it is in the first caches.
+// The CRC and the hash take turns in steps that stay in the first-level cache.
 constexpr std::size_t kDigestStride = 64 * 1024;
 
 }  // namespace
@@ -18,6 +22,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
     : draft_(draft), slots_(draft.tensors.size()) {
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
+    // Streamed ones are digested as they come.
     if (draft.tensors[i].streamed || draft.tensors[i].digested) continue;
     if (draft.tensors[i].logical_length == 0) {
       complete(i, 0);
@@ -52,6 +57,7 @@ std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity
   bool whole = false;
   hasher.reset();
   for_each_part(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
+    // The hash of a short piece at once is much faster than the one in steps.
     whole = part.size() == piece.length && part.size() <= kDigestStride;
     if (whole) piece.digest = integrity::xxh3_128(part);
     for (std::size_t at = 0; at < part.size(); at += kDigestStride) {
@@ -67,6 +73,8 @@ std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity
   return piece.tensor;
 }
 
+// By where pieces begin: chunks and pieces have different sizes, and each piece has to be digested
+// for exactly one chunk.
 void PayloadDigest::digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
                                 integrity::Xxh3& hasher) {
   if (begin == end) return;

@@ -1,3 +1,7 @@
+// Invariant of a sink: [gathered_from_, at_) has been taken and has not left it, lies in one
+// extent, and is in extent_ at the place that it has in the file's extent. A whole extent of the
+// payload is put; the payload's first and last bytes, which share their extents with others, go to
+// the tail buffer.
 #include "container/write/payload_sink.h"
 
 #include <algorithm>
@@ -12,12 +16,14 @@ void TailBuffer::keep(std::uint64_t offset, ByteSpan bytes) {
     image_.add(offset, bytes_.emplace_back(bytes.begin(), bytes.end()));
     return;
   }
+  // Beyond the limit, the file is the buffer.
   image_.write_at(offset, bytes);
   image_.add_written(offset, bytes.size());
 }
 
 void PayloadSink::append(ByteSpan bytes) {
   const std::uint64_t extent_bytes = extents_.extent_bytes();
+  // Extents are too large to be gathered: everything is kept or written through the page cache.
   if (!extents_.can_put()) {
     tail_.keep(at_, bytes);
     at_ += bytes.size();
@@ -29,6 +35,7 @@ void PayloadSink::append(ByteSpan bytes) {
     const ByteSpan part = bytes.first(std::min<std::uint64_t>(bytes.size(), extent_bytes - into));
     at_ += part.size();
     bytes = bytes.subspan(part.size());
+    // A whole extent goes out from the caller's memory, without a copy.
     if (part.size() == extent_bytes) {
       extents_.put(at_ - extent_bytes, part, queue_);
       gathered_from_ = at_;
@@ -40,7 +47,7 @@ void PayloadSink::append(ByteSpan bytes) {
     if (gathered_from_ + extent_bytes == at_) {
       extents_.put(gathered_from_, extent_->bytes(), queue_);
       gathered_from_ = at_;
-    } else {  // the extent began before the payload did
+    } else {  // the extent began before the payload did, so its other bytes are not here
       finish();
     }
   }

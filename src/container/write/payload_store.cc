@@ -1,3 +1,12 @@
+// Two ways, chosen by compressing(). Raw: all tensors are placed at once, so streamed payloads may
+// come in any order, even interleaved; each gets a sink that gathers whole extents. Compressed (and
+// for deltas): a payload's offset is known only when everything in front of it is stored, so
+// payloads must come in the order of the file, one after the other, through one pipeline and one
+// sink.
+//
+// After finish(), each payload byte was put in a whole extent, or is in the image: borrowed, kept
+// in the tail buffer, or noted as written. An error leaves the store unusable; its owner discards
+// the file then.
 #include "container/write/payload_store.h"
 
 #include <utility>
@@ -9,8 +18,8 @@ namespace thalia::container {
 
 namespace {
 
-// Of the memory that the options allow: payload ends that are kept, and extents that are gathered;
-// the rest is for queues and chunks.
+// Shares of Work::memory_bytes: a quarter for payload ends that are kept, a quarter for extents
+// that are being gathered. The rest is for queues and chunks.
 constexpr std::uint64_t kKeptShare = 4;
 constexpr std::uint64_t kGatheredShare = 4;
 
@@ -20,7 +29,9 @@ std::uint64_t logical_bytes(const Draft& draft) {
   return sum;
 }
 
-// A delta is small, and of no use without its base: what it has of that is better than gaps.
+// Gaps only where the size of blocks follows from the file's. A compressed file's length is not
+// known beforehand, so gaps are measured by what has been placed so far. A delta is small, and
+// useless without its base: gaps would cost more than they save.
 BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
   if (options.checksum != ChecksumType::block_tree || options.block_log2 || draft.delta) return {};
   return BlockGaps(options.compression.codec == Codec::store ? logical_bytes(draft) : 0);
@@ -44,6 +55,8 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
     sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_);
     pipeline_ = std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_);
   } else {
+    // Borrowed payloads are not touched here: they are part of the image, and are hashed and
+    // written in one pass.
     place_tensors(draft_, layout_);
   }
 }
@@ -55,6 +68,7 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
   }
   DraftTensor& tensor = draft_.tensors[id];
   if (!tensor.streamed) {
+    // A tensor without bytes needs no stream; writing nothing to it is no error.
     if (piece.empty() && tensor.logical_length == 0) return;
     fail_argument(ErrorCode::wrong_state, "tensor",
                   fmt::format("'{}', whose payload was given when it was declared",
@@ -73,6 +87,7 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
   } else {
     write_raw(tensor, stream, piece);
   }
+  // Hashed in the caller's order, which is the tensor's: the piece is not kept for later.
   stream.hasher.update(piece);
   stream.written += piece.size();
   progress_.add(piece.size());
@@ -92,6 +107,8 @@ PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
   Stream& stream = *streams_[id];
   if (compressing()) return stream;
   if (!queue_) queue_ = extents_.make_queue(2);
+  // A sink holds one extent. When all that memory allows are in use, the stream gets none, and its
+  // pieces go through the page cache.
   if (!idle_sinks_.empty()) {
     stream.sink = std::move(idle_sinks_.back());
     idle_sinks_.pop_back();
@@ -116,6 +133,7 @@ void PayloadStore::end_raw(const DraftTensor& tensor, Stream& stream) {
     stream.sink->finish();
     idle_sinks_.push_back(std::move(stream.sink));
   } else {
+    // The extents around are hashed later, and read these bytes back.
     image_.add_written(tensor.stored_offset, tensor.stored_length);
   }
 }
@@ -125,8 +143,9 @@ void PayloadStore::write_compressed(std::uint32_t id, ByteSpan piece) {
   pipeline_->append(id, piece);
 }
 
-// Stores the borrowed payloads that lie before `tensor` in the file (all of them for the number of
-// tensors).
+// Stores the borrowed payloads that lie before tensor `id` in the file; for the number of tensors,
+// all of them. The streamed ones before it must be complete: nothing can be put in front of it
+// later.
 void PayloadStore::advance_to(std::uint32_t id) {
   for (; next_ < layout_.file_order().size() && layout_.file_order()[next_] != id; ++next_) {
     const std::uint32_t current = layout_.file_order()[next_];
@@ -149,6 +168,7 @@ void PayloadStore::check_complete() const {
   }
 }
 
+// The pipeline first: storing its last chunks fills the queue.
 void PayloadStore::settle() {
   if (pipeline_) pipeline_->finish();
   if (queue_) queue_->drain();
@@ -159,6 +179,8 @@ void PayloadStore::finish() {
   if (compressing()) {
     advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
   }
+  // The last stored length is known once the pipeline is empty, and only then where the layout
+  // ends. The queue has served: finalize() makes one for each of its threads.
   settle();
   if (compressing()) layout_.finish();
   queue_.reset();

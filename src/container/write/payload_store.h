@@ -1,5 +1,6 @@
-// Brings payloads on their way to the file when the declarations have ended: streamed ones at
-// offsets known beforehand, compressed ones one behind the other.
+// Brings payloads on their way to the file, once the declarations have ended: raw streamed payloads
+// at offsets that are known beforehand, compressed ones one after the other. Sits between the draft
+// (what was declared) and finalize() (everything around the payloads). docs/design.md, "One pass".
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ class PayloadStore {
     std::unique_ptr<PayloadSink> sink;  ///< null where too many are in use
   };
 
-  // What a delta stores is known only when its tensor is at hand, as with compression.
+  // A delta's parts are compressed too, so their stored lengths are not known beforehand.
   bool compressing() const noexcept {
     return options_.compression.codec != Codec::store || draft_.delta;
   }

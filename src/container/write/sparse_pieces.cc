@@ -1,3 +1,6 @@
+// Nothing is copied: the payload is the caller's arrays with shared zeros between them, in the
+// order and at the offsets that docs/format.md gives the encoding. Whether indices make sense is
+// checked at commit.
 #include "container/write/sparse_pieces.h"
 
 #include <cstdint>
@@ -36,6 +39,8 @@ std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CsrArrays<Index>& ar
   spec.encoding = Encoding::csr;
   spec.nnz = arrays.column_indices.size();
   spec.wide_indices = sizeof(Index) == 8;
+  // Before sparse_parts(), which relies on a dtype that exists. The draft refuses what has no
+  // parts, with a message of its own.
   check_codes(spec);
   const auto parts = format::sparse_parts(spec.layout());
   if (!parts) return {};

@@ -1,3 +1,7 @@
+// The public Writer: a FileSave behind a state machine (Steps). A declaration that is refused
+// leaves the writer as it was; an error while bytes are written ends the save and removes the file.
+// Declarations end with the first streamed byte, because offsets are settled then. docs/writing.md,
+// "Writing".
 #include "thalia/writer.h"
 
 #include <optional>
@@ -44,6 +48,8 @@ class Writer::Impl {
       stop_if_cancelled(save_.options().work.cancel);
       const Stopwatch watch = started_.value_or(Stopwatch());
       save_.store();
+      // As late as possible: borrowed arrays are read when they are written, so this is what will
+      // be in the file.
       container::check_borrowed_indices(save_.draft(), save_.options().work.threads);
       SaveResult result = save_.commit();
       result.seconds = watch.seconds();
@@ -51,9 +57,11 @@ class Writer::Impl {
     });
   }
 
+  // For a save in the background. What is incomplete may still be given, so that does not end the
+  // writer; an error while streamed bytes are brought to an end does.
   container::FileSave& settle() {
     try {
-      steps_.check_and_run([&] {  // what is missing the caller may still give
+      steps_.check_and_run([&] {
         save_.draft().check_complete();
         if (save_.has_begun()) save_.store().check_complete();
       });
