@@ -1,8 +1,9 @@
 // The rules for everything that the directory leads to, one function a structure. They see bytes
 // that nobody has checked, so each field is checked before another check uses it, and sums that
-// could wrap go through lies_within(). What passes may be used without further checks: indices lie
-// in their arrays, extents in their sections, and lengths agree with shapes. What can only be seen
-// from two entries at once, such as order and overlaps, is left to verify.
+// could wrap go through lies_within(). What passes needs no further checks: indices lie in their
+// arrays, extents in their sections, and lengths agree with shapes, of encodings with side data
+// once that has passed too. What only two entries together show, such as order and overlaps, is
+// left to verify.
 #include "format/validate_directory.h"
 
 #include <algorithm>
@@ -224,7 +225,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   const TensorLayout layout = layout_of(entry);
   const auto& [dtype, shape, encoding, nnz, wide] = layout;
   const bool sparse = encoding == Encoding::csr || encoding == Encoding::coo;
-  // As if it were dense, whatever the encoding: whoever makes it dense multiplies without fear.
+  // As if it were dense, whatever the encoding, so that sizes of its dense form do not overflow.
   if (!shape.element_count() || !shape.byte_length(dtype)) {
     check.fail(AT(TensorEntry, shape), shape.to_string(), "fewer than 2^64 bytes",
                ErrorCode::out_of_bounds);

@@ -1,3 +1,7 @@
+// The entries of the connectivity section against the directory, which alone decides where a matrix
+// lies. end_ grows with each matrix, and has to be the end of the section at last. Tensors of the
+// section that belong to no connection are reported only where the matrices of every entry were
+// found, as otherwise they may be those of a damaged one.
 #include "container/verify/connections.h"
 
 #include <algorithm>
@@ -83,7 +87,7 @@ class ConnectionCheck {
 
   // The weights or delays of an entry are a tensor of their name and role, and lie where it says.
   void check_matrix(std::uint32_t i, bool weights) {
-    // As it stands: what is wrong with its names was reported.
+    // Read without a check of its names, whose faults were reported.
     const auto& entry = file_.structure<format::ConnectionEntry>(entry_offset(i), "connectivity");
     const std::uint64_t offset = weights ? entry.weight_offset : entry.delay_offset;
     const std::uint64_t length = weights ? entry.weight_length : entry.delay_length;
@@ -111,7 +115,7 @@ class ConnectionCheck {
         .equal(AT(TensorEntry, role), format::code_of(tensor.role), format::code_of(role));
   }
 
-  // Tensors beside the connections' matrices.
+  // Tensors of the section that are no connection's matrix.
   void check_rest() const {
     const format::DirectoryRegion& record = file_.directory_region(matrices_);
     for (std::uint32_t i = 0; i < record.tensor_count; ++i) {

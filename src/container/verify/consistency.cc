@@ -1,3 +1,7 @@
+// Fields that repeat what the directory says, for programs that read no directory. Totals and flags
+// are compared only where all tensors they are made of are sound; otherwise each damaged tensor
+// would be reported a second time as a wrong sum. In a delta some fields describe the tensors that
+// come out and others the stored bytes; result() tells the encoding and the elements of the former.
 #include "container/verify/consistency.h"
 
 #include <map>
@@ -26,12 +30,12 @@ namespace {
 // Field and offset of a struct's member, for messages.
 #define AT(Type, field) #field, offsetof(format::Type, field)
 
-// Bits of the header's flags that follow from the directory.
+// Bits of the header's flags that the directory determines. kFlagDelta is not among them.
 constexpr unsigned kDerivedFlags = format::kFlagCompressed | format::kFlagLz4 |
                                    format::kFlagHomeostatic | format::kFlagNeuromodulators |
                                    format::kFlagSparse | format::kFlagMixedPrecision;
 
-// What they would be of the tensors seen.
+// Collects what these bits have to be, from the tensors that were seen.
 class FlagFacts {
  public:
   /// @param encoding of the tensor that a reader gets.
@@ -90,7 +94,7 @@ class ConsistencyCheck {
   }
 
  private:
-  // Encoding and stored elements of the tensor that a reader gets.
+  // Encoding and stored elements of the tensor that a reader gets: of a delta, once it is resolved.
   std::pair<Encoding, std::uint64_t> result(std::uint32_t number) const {
     const format::TensorEntry& entry = file_.tensor_entry(number);
     const Encoding stored = entry.encoding;
@@ -103,7 +107,7 @@ class ConsistencyCheck {
 
   bool is_delta() const { return (file_.header().flags & format::kFlagDelta) != 0; }
 
-  // Base and difference have a meaning in a delta only.
+  // Encodings that need a base mean something in a delta only.
   void check_encodings(const Structure& structure) {
     if (is_delta()) return;
     for (const SoundTensor& tensor : structure.tensors) {
@@ -119,7 +123,7 @@ class ConsistencyCheck {
     }
   }
 
-  // Connections know regions by these alone.
+  // Connections name their regions by short names alone. Legal all the same, hence a warning.
   void check_short_names() const {
     std::map<std::string, std::uint32_t> seen;
     for (std::uint32_t r = 0; r < file_.region_count(); ++r) {
@@ -145,7 +149,7 @@ class ConsistencyCheck {
     return file_.name(record.name_offset, record.name_length);
   }
 
-  // All tensors of the region are sound, and so are its headers.
+  // Whether all tensors of the region are sound, and its headers too.
   bool is_complete(std::uint32_t r) const {
     if (facts_[r].tensors != file_.directory_region(r).tensor_count) return false;
     if (r == file_.region_count()) return true;

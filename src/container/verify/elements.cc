@@ -1,3 +1,5 @@
+// Codes that an element type does not allow. Views hand elements out as they lie, and only
+// as<bool>() looks at them, so it is verify that finds these.
 #include "container/verify/elements.h"
 
 #include <algorithm>
@@ -7,7 +9,8 @@
 namespace thalia::container {
 namespace {
 
-// Four ternary elements: one whose higher bit is set and whose lower is not is none.
+// Four ternary elements in a byte, two bits each. The illegal code is 10: higher bit set, lower bit
+// clear.
 bool has_minus_two(std::byte four) {
   return ((four >> 1) & ~four & std::byte{0x55}) != std::byte{0};
 }
@@ -35,6 +38,7 @@ void check_elements(const format::TensorEntry& entry, ByteSpan elements) {
 void check_unused_bits(const format::TensorEntry& entry, ByteSpan tail) {
   const DType dtype = entry.dtype;
   if (!dtype_is_packed(dtype) || tail.empty()) return;
+  // Only the number modulo 8 is needed, which survives an overflow.
   std::uint64_t elements = 1;
   for (unsigned d = 0; d < entry.ndim; ++d) elements *= entry.shape[d];
   const unsigned used = static_cast<unsigned>(elements % 8 * dtype_bits(dtype) % 8);

@@ -1,3 +1,7 @@
+// Several checks may come upon one fault, so a finding that says the same of the same place is kept
+// once. Memory has an upper limit, also for a file in which everything is wrong: beyond `most`
+// findings are only counted, and then a repeated one may be counted again. Messages are made
+// printable here, as they quote names that the author of the file chose.
 #include "container/verify/findings.h"
 
 #include <fmt/format.h>
@@ -9,6 +13,7 @@
 namespace thalia {
 
 bool VerifyReport::ok() const noexcept {
+  // What was suppressed may have been an error.
   return suppressed == 0 &&
          std::none_of(findings.begin(), findings.end(),
                       [](const Finding& finding) { return finding.severity == Severity::error; });
@@ -46,6 +51,7 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
 }
 
 void Findings::deliver(VerifyReport& report) {
+  // By offset, as threads add findings in no order.
   std::stable_sort(findings_.begin(), findings_.end(),
                    [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
   report.findings = std::move(findings_);

@@ -1,3 +1,7 @@
+// Walks the extents that structure listed, in the order of the file, and looks at what lies between
+// them. What nothing owns has to be zero, so that no byte of a valid file goes unchecked and two
+// writers make equal files. Of later generations only gaps within sections are looked at: between
+// sections lie dead bytes of earlier ones, which may be anything. docs/format.md, "Padding".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +52,7 @@ class PaddingCheck {
                                           covered.extent.offset, covered.extent.length, end)});
   }
 
-  // Of sections whose contents leave each other room.
+  // Sections may overlap where the extents that they own do not.
   void check_sections() {
     std::uint64_t at = 0;
     for (const Covered& section : structure_.sections) {
@@ -57,7 +61,7 @@ class PaddingCheck {
     }
   }
 
-  // In generations behind the first, between the sections lies what was there before.
+  // In the first generation padding is zero everywhere, in later ones only inside sections.
   void check_gap(std::uint64_t begin, std::uint64_t end) {
     if (file_.header().generation <= 1) return require_zero(begin, end);
     for (const Covered& section : structure_.sections) {
@@ -86,7 +90,8 @@ class PaddingCheck {
     });
   }
 
-  // Behind the directory's arrays, and in them what no entry owns: chunks, names and side data.
+  // The directory is one covered extent, so its inside is checked here: the padding behind its
+  // arrays, and what no entry owns of chunks, names and side data.
   void check_directory() {
     const format::DirectoryHeader& directory = file_.directory();
     std::vector<Extent> owned{{0, sizeof directory},

@@ -1,3 +1,5 @@
+// The payload header is made anew from the entry, by the code that writes it, and compared field by
+// field: writer and verifier cannot have different ideas of it, and the finding names the field.
 #include "container/verify/payload_header.h"
 
 #include <bit>

@@ -1,3 +1,8 @@
+// Verify would need two passes over a file, one for leaves and one for the digests of tensors; this
+// makes them one, at the speed of memory. Threads take runs of whole blocks, and each hashes the
+// pieces of tensors that end in its run, so every block and every piece belongs to exactly one
+// thread. The pieces of one tensor are joined at the end, which the content hash was made for.
+// docs/format.md, "Content hash".
 #include "container/verify/payload_scan.h"
 
 #include <algorithm>
@@ -16,12 +21,12 @@
 namespace thalia::container {
 namespace {
 
-// What a thread walks through at a time, in whole blocks. A piece of a content hash that begins
-// before is read again from its beginning, half a MiB on average.
+// The run of a thread, in whole blocks. A piece that begins in front of a run is read again from
+// its beginning: half a MiB on average, so a run is a good deal longer.
 constexpr std::uint64_t kWalk = 8 << 20;
-// Read at once of a copied file.
+// Bytes of a copied file that are read at once.
 constexpr std::uint64_t kReadAtOnce = 1 << 20;
-// What all hashes pass over while it is in the first caches.
+// The bytes that all hashes pass over before the next ones: few enough for the first caches.
 constexpr std::uint64_t kScanStride = 64 << 10;
 
 constexpr std::array<std::byte, sizeof(format::Header)> kNoHeader = {};
@@ -33,7 +38,7 @@ struct Piece {
   integrity::PieceDigest digest;
 };
 
-// Leaves of the blocks of [begin, …) as their bytes come.
+// Compares leaves as the bytes of their blocks come, from the beginning of a block on.
 class LeafWalk {
  public:
   LeafWalk(const format::Header& header, ByteSpan leaves, std::vector<std::uint64_t>& bad)
@@ -57,7 +62,8 @@ class LeafWalk {
   }
 
  private:
-  // The header counts as zeros: it is written last and stands in the closing checksum.
+  // The header counts as zeros in the leaf of block 0. The closing checksum covers it, so an append
+  // may change it without a new leaf.
   void add(std::uint64_t at, ByteSpan part) {
     if (at < kNoHeader.size()) {
       const std::size_t covered = std::min<std::size_t>(part.size(), kNoHeader.size() - at);
@@ -120,8 +126,8 @@ class Scan {
   }
 
  private:
-  // Of tensors that overlap, which only a file made to does, the first counts here: there are no
-  // more pieces than the file has room for.
+  // Tensors overlap only in a file made to exhaust a verifier. Of those that do the first is hashed
+  // here, and the others one by one, so there are no more pieces than the file has room for.
   void list_pieces(const Structure& structure) {
     std::vector<std::size_t> raw;
     for (std::size_t i = 0; i < structure.tensors.size(); ++i)
@@ -151,7 +157,7 @@ class Scan {
                                 [&](const Piece& piece) { return piece.end <= offset; });
   }
 
-  // Blocks of [begin, end), and the pieces that end there.
+  // Hashes the blocks of [begin, end), and the pieces that end there.
   void walk(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& bad) {
     std::optional<LeafWalk> leaves;
     if (leaves_) leaves.emplace(file_.header(), *leaves_, bad);
@@ -162,7 +168,8 @@ class Scan {
     std::uint64_t at = begin;
     if (piece != pieces_end) at = std::min(at, piece->begin);
     while (at < end) {
-      // Strides meet the beginning of the walk, and so those of its blocks.
+      // No read crosses `begin`: up to it bytes count for a piece alone, from it for the blocks
+      // too.
       const std::uint64_t limit = at < begin ? begin : end;
       const ByteSpan read = file_.verified_once(at, std::min(kReadAtOnce, limit - at), buffer);
       for (std::uint64_t from = 0; from < read.size(); from += kScanStride) {
@@ -186,6 +193,8 @@ class Scan {
     }
   }
 
+  // After a read error: the tensors with a piece in the run are hashed again, each by itself, as
+  // the bytes that could not be read may not be theirs.
   void give_up(std::uint64_t begin, std::uint64_t end) {
     const std::lock_guard lock(mutex_);
     for (auto piece = piece_behind(begin); piece != piece_behind(end); ++piece)

@@ -1,3 +1,7 @@
+// Checks what payloads say against the digests that payload_scan took, and against the rules of
+// their encodings. The cause is reported rather than the symptom: a bad block is a finding of its
+// own only where no damaged tensor in it explains it. Rules of an encoding are checked only after
+// the digests hold, as damaged bytes would break them too.
 #include "container/verify/payloads.h"
 
 #include <algorithm>
@@ -28,8 +32,8 @@
 namespace thalia::container {
 namespace {
 
-// Compressed tensors of this size and more are checked one at a time by all threads, others one a
-// thread.
+// Compressed tensors of this size and more are checked one at a time by all threads, so that only
+// one is in memory; others one a thread.
 constexpr std::uint64_t kLargeTensor = 8 << 20;
 
 class PayloadCheck {
@@ -76,7 +80,7 @@ class PayloadCheck {
     const bool delta = needs_base(encoding) && (file_.header().flags & format::kFlagDelta) != 0;
     const bool quantized = encoding == Encoding::quantized;
     if (!is_plain(encoding) && !delta && !quantized) return;  // was reported
-    // In one piece in memory only where it has to be: decoded, or to look up indices.
+    // In memory as a whole only where it has to be: to be decoded, or to look up indices.
     std::vector<std::uint64_t> memory;
     ByteSpan logical;
     const bool arrays = encoding != Encoding::dense && encoding != Encoding::xor_base;
@@ -115,7 +119,7 @@ class PayloadCheck {
     }
     if (quantized) return check_quantized(entry, logical);
     if (delta) {
-      // Of two tensors whose unused bits are zero.
+      // Made of two tensors whose unused bits are zero, so its own are zero too.
       if (encoding == Encoding::xor_base) check_last_byte(entry, logical);
       return;
     }
@@ -142,7 +146,8 @@ class PayloadCheck {
                       file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
   }
 
-  // What comes out of the codes is what came out when they were made.
+  // Restores the elements and compares their digests with those of the encoder: only this shows
+  // that this machine decodes what that one meant.
   void check_quantized(const format::TensorEntry& entry, ByteSpan logical) const {
     const format::QuantizedTensor& side = file_.quantized_tensor(entry);
     const QuantizedArrays arrays(entry, side, logical);
@@ -184,7 +189,8 @@ class PayloadCheck {
   integrity::ContentDigest raw_digest(const RawDigest& scanned,
                                       const format::TensorEntry& entry) const {
     if (scanned.taken && !scanned.unread) return scanned.digest;
-    // What could not be read may have been beside this tensor: its own bytes tell.
+    // A tensor that the scan gave up on, or that overlaps another. What could not be read may have
+    // been beside it, so its own bytes are read again.
     integrity::ContentHasher hasher;
     file_.pass_over(entry.stored_offset, entry.stored_length,
                     [&](std::uint64_t, ByteSpan part) { hasher.update(part); });
@@ -193,7 +199,7 @@ class PayloadCheck {
 
   void report_unexplained() {
     const std::vector<bool> explained = bad_blocks_.touched_by(explaining_);
-    // A few sections in the order of the file, each with the extents that it covers.
+    // The extents of each section, in the order of the file.
     std::vector<std::pair<std::string_view, std::vector<format::Extent>>> sections;
     for (const Covered& covered : structure_.covered) {
       auto section = std::find_if(sections.begin(), sections.end(), [&](const auto& known) {

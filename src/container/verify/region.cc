@@ -1,3 +1,8 @@
+// Computes where each piece of a region has to be from the tensors that the directory gives it, and
+// compares that with what the headers say. end_ follows the pieces: it is the end of the last one
+// so far, and at last has to be the length of the region. Homeostatic and dynamic state have
+// headers of their own whose place does not follow from tensors, so these are found where the
+// region says and checked there.
 #include "container/verify/region.h"
 
 #include "base/fail.h"
@@ -78,23 +83,27 @@ class RegionCheck {
     }
   }
 
-  // As headers store an absolute address; 0 for what is not there.
+  // An absolute offset as the headers store it: from the first byte of the region; 0 where there is
+  // nothing.
   std::uint64_t relative(std::uint64_t absolute) const {
     return absolute == RoleExtent::kNowhere ? 0 : absolute - start_;
   }
 
-  // A piece with a header of its own starts where the region says; check_… hold that to its rules.
+  // A piece with a header of its own starts where the region says; piece_header() holds that place
+  // to its rules.
   std::uint64_t own_place(std::uint64_t stored_offset, const RoleExtent& tensors) const {
     return tensors.empty() ? RoleExtent::kNowhere : start_ + stored_offset;
   }
 
+  // From the first byte of the piece, its header included, to the end of its last payload.
   std::uint64_t length(const RoleExtent& tensors, std::uint64_t begin) {
     if (tensors.empty()) return 0;
     end_ = std::max(end_, tensors.end - start_);
     return tensors.end - begin;
   }
 
-  // The header of a piece, in front of its first tensor.
+  // The header of a piece, which has to lie in front of the first tensor, at an address with this
+  // remainder. Thrown before the header is read, as it may lie anywhere.
   template <typename T>
   const T& piece_header(const char* field, std::uint64_t at, std::uint64_t remainder,
                         const RoleExtent& tensors) const {

@@ -1,3 +1,6 @@
+// Opening a side file has checked every byte that it holds against its closing checksum. What is
+// left: whether these are the bytes that a side file has to hold, which only the header and the
+// tables in them can tell.
 #include "container/verify/side_file.h"
 
 #include <string>

@@ -1,3 +1,8 @@
+// Checks every table against every other, and makes the lists that the later checks work from. A
+// tensor is listed as sound only if its name, entry, chunk entries, payload header and side data
+// all hold: later checks follow these without asking again. What something owns goes to `covered`,
+// also where its contents are damaged, so that one fault is not reported a second time as padding.
+// Tables are read as they lie, not verified: payload_scan tells which blocks differ.
 #include "container/verify/structure.h"
 
 #include <algorithm>
@@ -44,6 +49,8 @@ class StructureCheck {
     cover(header.directory_offset, header.directory_length, "directory");
     cover(header.region_index_offset, header.region_index_length, "region_index");
     check_commit_record();
+    // From the directory to the end nothing is ever dead, so it counts as one section: all padding
+    // in it is zero in every generation.
     add_section(header.directory_offset, header.file_length - header.directory_offset, "directory");
     for (std::vector<Covered>* list : {&out_.covered, &out_.sections}) {
       std::sort(list->begin(), list->end(), [](const Covered& a, const Covered& b) {
@@ -81,7 +88,7 @@ class StructureCheck {
     }
   }
 
-  // Runs of tensors follow each other and are complete.
+  // The runs of tensors follow each other and are all tensors together.
   void check_runs() {
     std::uint64_t expected = 0;
     for (std::uint32_t r = 0; r < file_.directory().region_count; ++r) {
@@ -96,7 +103,7 @@ class StructureCheck {
         }
         expected += record.tensor_count;
       });
-      if (!sound) return;
+      if (!sound) return;  // where the next run should begin is not known any more
     }
     if (expected != file_.directory().tensor_count) {
       findings_.add(
@@ -109,7 +116,7 @@ class StructureCheck {
     }
   }
 
-  // Every region once, by ascending name.
+  // Names ascend strictly, so each region occurs once.
   void check_region_order() {
     findings_.check([&] {
       const std::uint64_t at =
@@ -182,7 +189,8 @@ class StructureCheck {
         }))
       return;
     for (std::uint32_t number = first; number < first + count; ++number) {
-      // The name first, so that whatever else is wrong with the tensor is reported under it.
+      // The name is read first, so that whatever else is wrong with the tensor is reported under
+      // it.
       std::string_view name;
       const auto read_name = [&] {
         const format::TensorEntry& entry = file_.tensor_entry(number);
@@ -225,10 +233,12 @@ class StructureCheck {
     }
     cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
+    // Last: a damaged repetition leaves the tensor covered, but not sound.
     verify_payload_header(file_, entry, header_at);
   }
 
-  // In a file that is no delta the encoding itself is a finding.
+  // In a file that is no delta an encoding that needs a base is a finding itself, and its side data
+  // means nothing.
   void check_side_data(std::uint32_t number) {
     const Encoding encoding = file_.tensor_entry(number).encoding;
     if (encoding == Encoding::quantized) file_.quantized_tensor(file_.tensor_entry(number));

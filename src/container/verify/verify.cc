@@ -1,3 +1,7 @@
+// Runs the checks of verify one after the other: structure, consistency, padding, payloads, and
+// what lies around the file. A fault becomes a finding and the next check runs; only a stop, a
+// passed limit and a file that cannot be opened end verify with an error. Each check relies on what
+// the ones before found sound, and stays silent about what they reported. docs/verifying.md.
 #include "thalia/verify.h"
 
 #include "base/fail.h"
@@ -71,7 +75,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
   report.tensors = file.directory().tensor_count;
   if (file.mapping().backing() != io::Backing::partial) note_debris(file, findings);
   note_oddities(file, findings);
-  // A side file was checked as a whole when it was opened.
+  // A side file was checked as a whole when it was opened, and has no payloads.
   if (file.mapping().backing() == io::Backing::partial) {
     container::verify_side_file(file, findings);
     report.bytes_checked = file.mapping().resident_bytes();
@@ -88,7 +92,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
     return;
   }
   findings.check([&] { container::verify_payloads(file, structure, options, findings); });
-  // Frames that hold dead bytes or debris alone.
+  // Decodes the frames that hold nothing but dead bytes or debris, which nothing has touched yet.
   if (file.mapping().backing() == io::Backing::decoded)
     findings.check([&] { file.mapping().touch(0, file.mapping().bytes().size()); });
   report.bytes_checked = file.header().file_length;
@@ -102,8 +106,8 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   container::Findings findings(options.max_findings);
   try {
     const std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
-    // Each check of verify is its own; the reader's on-touch checks would stop it at the first
-    // damage.
+    // Reader checks are off: they would end verify at the first damage, and would hash what
+    // payload_scan hashes anyway.
     const ReadOptions read{
         .verification = Verification::off, .limits = options.limits, .work = options.work};
     std::shared_ptr<const detail::OpenFile> file;
