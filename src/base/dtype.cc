@@ -1,3 +1,5 @@
+// One row for each dtype, at the index that is its code in the file format: rows are added at the
+// end and never moved. docs/format.md, "Element types".
 #include "thalia/dtype.h"
 
 #include <array>
@@ -11,7 +13,7 @@ struct Row {
   std::uint8_t alignment;
 };
 
-// In the order of the codes.
+// Name, bits of an element, and alignment in bytes, in the order of the codes.
 constexpr std::array<Row, kDTypeCount> kRows{{
     {"f32", 32, 4},        {"f16", 16, 2},        {"i8", 8, 1},      {"f64", 64, 8},
     {"bf16", 16, 2},       {"i16", 16, 2},        {"i32", 32, 4},    {"i64", 64, 8},

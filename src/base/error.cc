@@ -1,3 +1,6 @@
+// An error's text is composed again whenever a layer adds what it knows: path, section, region,
+// tensor. The innermost layer knows best, so what is set stays. All text that may come from a file
+// is made printable here, once, so that no message can move a terminal's cursor or hide a line.
 #include "thalia/error.h"
 
 #include <fmt/format.h>
@@ -94,7 +97,8 @@ void Error::add_tensor(std::string_view tensor) {
   compose();
 }
 
-// path: section.field at offset (region R, tensor T): message: got V, expected B
+// The form of every message: "path: section.field at offset (region R, tensor T): message: got V,
+// expected B". Parts that are empty are left out with their punctuation.
 void Error::compose() {
   const ErrorContext& c = context_;
   std::string where = c.section;
@@ -119,6 +123,7 @@ std::string Error::details() const {
   std::string text = context_.value.empty() ? "" : "got " + context_.value;
   if (bound.empty()) return text;
   if (!text.empty()) text += ", ";
+  // A limit's value is a bare number, which alone would read as if exactly that were expected.
   const bool is_most = code_ == ErrorCode::limit_exceeded &&
                        bound.find_first_not_of("0123456789") == std::string::npos;
   return text + (is_most ? "expected at most " : "expected ") + bound;

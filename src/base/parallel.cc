@@ -1,3 +1,6 @@
+// Threads are made for each call and joined at its end: nothing runs between calls, and nothing has
+// to be shut down. The caller's thread works too, so the jobs are done even if no thread can be
+// had.
 #include "base/parallel.h"
 
 #include <algorithm>
@@ -25,8 +28,9 @@ void parallel_for(std::size_t count, unsigned threads,
     return;
   }
   std::atomic<std::size_t> next{0};
-  // The error of the lowest number: jobs begin in order, so every one below it has ended by then,
-  // and the same work gives the same error however the threads took turns.
+  // The error of the job with the lowest number. Jobs begin in order, so all with a lower number
+  // have begun by then and end before the threads are joined: the same work gives the same error,
+  // however the threads take turns.
   std::exception_ptr first_error;
   std::size_t failed = count;
   std::mutex error_mutex;

@@ -1,3 +1,7 @@
+// Copies with stores that bypass the caches: the target is a large buffer that is read much later,
+// by the disk or another thread, and would push everything else out of the cache. Such stores are
+// not ordered with others; settle_stream_copies() must come before another thread is told of the
+// bytes.
 #include "base/stream_copy.h"
 
 #include <algorithm>
@@ -14,8 +18,8 @@ namespace thalia {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// One stream of loads and stores leaves memory waiting; several pages at a time, some lines each,
-// were 1.3 times as fast.
+// One stream of loads and stores leaves the memory waiting. Two lines from each of four pages in
+// turn were measured 1.3 times as fast.
 constexpr std::size_t kStride = 4096;
 constexpr std::size_t kStrides = 4;
 constexpr std::size_t kLinesInTurn = 2;
@@ -47,7 +51,8 @@ void copy_strides(const std::byte* from, std::byte* to) noexcept {
 
 void stream_copy(ByteSpan from, std::byte* to) noexcept {
 #ifdef __SSE2__
-  // Up to the target's next line, so that each line is stored whole.
+  // Up to the target's next line: only whole lines go to memory in one transfer, and streaming
+  // stores need an aligned target.
   const std::size_t before = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
   const std::size_t head = std::min(before, from.size());
   if (head != 0) std::memcpy(to, from.data(), head);

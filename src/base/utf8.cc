@@ -1,3 +1,6 @@
+// Text from files is hostile until it is checked. Decoding follows RFC 3629 strictly: no overlong
+// forms, no surrogates, nothing above U+10FFFF. What cannot be decoded is taken as single bytes, so
+// that each function gets to the end of any text.
 #include "base/utf8.h"
 
 #include <fmt/format.h>
@@ -30,6 +33,7 @@ Character first_character(std::string_view text) noexcept {
   const unsigned first = byte(0);
   if (first < 0x80) return {first, 1};
   const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  // 0xC0 and 0xC1 could begin overlong forms only, and bytes above 0xF4 nothing at all.
   if (first < 0xC2 || first > 0xF4 || text.size() < length) return {0, 0};
   char32_t code = first & (0x7Fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
@@ -42,6 +46,8 @@ Character first_character(std::string_view text) noexcept {
   return {code, length};
 }
 
+// Control characters, and those that change the direction of text, break lines or have no width:
+// they can make a terminal show something other than what a name is.
 bool is_unsafe(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
@@ -58,6 +64,7 @@ std::size_t find_invalid_utf8(std::string_view text) noexcept {
 
 std::string_view utf8_prefix(std::string_view text, std::size_t limit) noexcept {
   if (text.size() <= limit) return text;
+  // Cuts in front of a character that the limit would cut through.
   while (limit > 0 && is_continuation(static_cast<unsigned char>(text[limit]))) --limit;
   return text.substr(0, limit);
 }

@@ -1,3 +1,6 @@
+// Each block has a leaf of its own, so blocks can be hashed and checked in any order and on any
+// thread; the functions share nothing. docs/format.md, "Block tree". Lengths are those that the
+// caller has checked against the file; here they are only asserted.
 #include "integrity/block_tree.h"
 
 #include <algorithm>
@@ -15,6 +18,7 @@ namespace {
 
 using format::Header;
 
+// In front of what the closing checksum covers, so that no SHA-256 of other data can stand for one.
 constexpr std::string_view kDomain = "THALIA-TREE-1";
 constexpr std::array<std::byte, sizeof(Header)> kNoHeader = {};
 
@@ -72,12 +76,14 @@ ByteSpan bytes_of_block(ByteSpan file, std::uint64_t block, const Header& header
 
 void hash_bytes_of_block(ByteSpan bytes, std::uint64_t block, const Header& header,
                          MutableByteSpan out) {
+  // The one-call function is faster than the streaming one, and needs no memory.
   if (block != 0 && header.leaf_algorithm == LeafAlgorithm::xxh3_128)
     return write_digest(xxh3_128(bytes), out);
 
   LeafHasher hasher(header.leaf_algorithm);
   if (block == 0) {
-    // The header is written last and stands in the closing checksum instead.
+    // The header is written last, by the commit, when the leaves are done. Zeros stand for it here,
+    // and the closing checksum covers the header itself.
     const std::size_t covered = std::min(bytes.size(), kNoHeader.size());
     hasher.update(ByteSpan(kNoHeader).first(covered));
     bytes = bytes.subspan(covered);
@@ -108,6 +114,7 @@ bool leaf_matches(ByteSpan bytes, std::uint64_t block, const Header& header, Byt
 }
 
 Digest256 closing_checksum(const Header& header, ByteSpan leaves) {
+  // Bytes as the format has them: the types have no alignment, so there is no padding between them.
   struct {
     LeafAlgorithm algorithm;
     std::uint8_t block_log2;

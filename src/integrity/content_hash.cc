@@ -1,3 +1,6 @@
+// The content hash is a hash over the hashes of pieces of 1 MiB, so that pieces can be hashed on
+// any thread and joined in order; the CRC-32 of the whole is combined from theirs. However the
+// bytes are cut into calls and threads, the result is the same.
 #include "integrity/content_hash.h"
 
 // The dispatching header puts functions in place of xxhash.h's that choose by the processor they
@@ -74,6 +77,7 @@ void ContentHasher::update(ByteSpan bytes) {
     const ByteSpan part = bytes.first(std::min(bytes.size(), kContentPiece - in_piece_));
     bytes = bytes.subspan(part.size());
     crc32_ = integrity::crc32(part, crc32_);
+    // A whole piece at once: part can only be as long where no piece is open.
     if (part.size() == kContentPiece) {
       digests_.push_back(xxh3_128(part));
       continue;
@@ -89,6 +93,7 @@ void ContentHasher::update(ByteSpan bytes) {
 }
 
 Digest128 ContentHasher::content_hash() const {
+  // The open piece is added to a copy: update() may go on afterwards.
   if (in_piece_ == 0) return hash_of_digests(digests_);
   std::vector<Digest128> digests = digests_;
   digests.push_back(piece_.finish());
@@ -113,6 +118,7 @@ ContentDigest join_pieces(std::span<const PieceDigest> pieces) {
   digests.reserve(pieces.size());
   ContentDigest result;
   for (const PieceDigest& piece : pieces) {
+    // Order matters: a CRC-32 is combined from left to right.
     result.crc32 = crc32_combine(result.crc32, piece.crc32, piece.length);
     digests.push_back(piece.hash);
   }

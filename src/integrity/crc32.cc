@@ -1,3 +1,6 @@
+// The sum itself is libdeflate's, which uses carry-less products where the processor has them.
+// Combining two sums is done here, in steps as many as the length has bits, so that threads can sum
+// up parts.
 #include "integrity/crc32.h"
 
 #include <libdeflate.h>
@@ -5,7 +8,8 @@
 namespace thalia::integrity {
 namespace {
 
-// Polynomials over GF(2) modulo the CRC's, reflected: the top bit is the coefficient of x^0.
+// Polynomials over GF(2) modulo that of the CRC, with bits reflected: the top bit is the
+// coefficient of x^0.
 constexpr std::uint32_t kPolynomial = 0xedb88320;
 constexpr std::uint32_t kOne = 1u << 31;
 constexpr std::uint32_t kX8 = kOne >> 8;
@@ -25,7 +29,8 @@ std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 
-// To follow A with n bytes multiplies its CRC with x^(8n); the inversions before and after cancel.
+// Appending B, of n bytes, to A multiplies A's CRC by x^(8n), here by repeated squaring; the
+// inversions before and after cancel out.
 std::uint32_t crc32_combine(std::uint32_t crc_a, std::uint32_t crc_b,
                             std::uint64_t length_b) noexcept {
   if (crc_a == 0) return crc_b;  // above all the first piece of something: A is empty

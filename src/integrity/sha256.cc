@@ -1,3 +1,5 @@
+// SHA-256 from libcrypto, whose context is hidden behind a void pointer so that no other file
+// includes its headers. A library in a restricted mode may refuse: hence the check of every call.
 #include "integrity/sha256.h"
 
 #include <openssl/evp.h>
@@ -43,7 +45,8 @@ Digest256 Sha256::finish() {
   Digest256 digest;
   EVP_MD_CTX* const context = as_context(context_.get());
   require(EVP_DigestFinal_ex(context, digest.bytes, nullptr));
-  // The algorithm is found by name once, in the constructor; null keeps it.
+  // Starts over. A null algorithm keeps the one of the constructor and spares looking it up by
+  // name.
   require(EVP_DigestInit_ex(context, nullptr, nullptr));
   return digest;
 }

@@ -1,3 +1,4 @@
+// Hides xxhash.h, whose state is a void pointer to all other files.
 #include "integrity/xxh64.h"
 
 #include <xxhash.h>

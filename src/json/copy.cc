@@ -1,3 +1,6 @@
+// Values are copied while the text is walked, since a Value cannot be kept. Recursion is as deep as
+// the text, which the walk has limited. Copies are compared and stored as texts, so no number is
+// ever changed by reading and writing it.
 #include "json/copy.h"
 
 #include <map>
@@ -35,6 +38,7 @@ void copy_value(Value& value, JsonWriter& out) {
     case Kind::number:
     case Kind::boolean:
     case Kind::null:
+      // Verbatim: a number may have more digits than any type here.
       out.raw(value.token());
       return;
   }
@@ -57,6 +61,7 @@ std::string canonical(Value& value) {
     out.end_array();
     return text;
   }
+  // Sorted by key; a later member with the same key replaces the earlier.
   std::map<std::string, std::string, std::less<>> members;
   value.for_each_member(
       [&](std::string_view key, Value& member) { members[std::string(key)] = canonical(member); });

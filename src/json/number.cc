@@ -8,10 +8,12 @@
 namespace thalia::json {
 namespace {
 
-// More than a text has digits, and no sum of the two overflows.
+// Beyond any exponent that digits could make up for: no text has 2^62 digits. Adding a number of
+// digits to it does not overflow.
 constexpr std::int64_t kHugeExponent = std::int64_t{1} << 62;
 
-// Whether the number's magnitude is 1 or more.
+// Whether the number's magnitude is 1 or more. std::from_chars() says only that a number is out of
+// range, not whether it is too large or too small.
 bool is_at_least_one(std::string_view token) noexcept {
   if (token.starts_with('-')) token.remove_prefix(1);
   const std::size_t e = std::min(token.find_first_of("eE"), token.size());

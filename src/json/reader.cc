@@ -1,3 +1,10 @@
+// JSON with simdjson's on-demand parser, which reads a text once from front to back. It checks only
+// what is looked at; hence Value::finish(), which walks through whatever a visitor leaves, so that
+// a text with a fault anywhere is refused. The text is copied once, as the parser needs room behind
+// it.
+// simdjson never leaves this file: its exceptions become FormatError, and values are handed out by
+// reference for the time of a visit. Its strings live in the parser, so they last until the walk
+// ends.
 #include "json/reader.h"
 
 #include <fmt/format.h>
@@ -28,6 +35,7 @@ std::string_view explain(simdjson::error_code code) {
   return simdjson::error_message(code);
 }
 
+// A raw token reaches up to the next one and so may end with white space.
 std::string_view trim_end(std::string_view token) {
   const std::size_t last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -35,7 +43,7 @@ std::string_view trim_end(std::string_view token) {
 
 }  // namespace
 
-// The parser's state for one text.
+// The parser's state for one text. It owns the copy of the text, and all strings that it hands out.
 class Walk {
  public:
   Walk(std::string_view text, unsigned max_depth, Dialect dialect, std::size_t bracket = 0)
@@ -46,7 +54,7 @@ class Walk {
 
   bool is_python() const noexcept { return dialect_ == Dialect::python; }
 
-  // Called before simdjson enters an object or array.
+  // Called before simdjson enters an object or array, so that its own limit is never reached.
   void check_depth(unsigned depth) const {
     if (depth > max_depth_) fail_limit("", "max_json_depth", depth, max_depth_);
   }
@@ -58,8 +66,8 @@ class Walk {
     });
   }
 
-  // The text stands in brackets of its own: the parser has numbers and the like inside of others
-  // only.
+  // The text has been put in brackets: simdjson treats a number or string as the whole document
+  // differently from one inside an array. Brackets count neither as depth nor as bytes in messages.
   void run_value(const ElementVisitor& visit) {
     run("value", [&] {
       bool is_there = false;
@@ -95,13 +103,15 @@ class Walk {
     }
   }
 
-  // An escape can spell a lone surrogate, which decodes to bytes that are no UTF-8.
+  // An escape can spell a lone surrogate, whose decoded bytes are not UTF-8.
   std::string_view checked(std::string_view decoded) {
     if (!simdjson::validate_utf8(decoded)) fail("lone surrogate in a string");
     return decoded;
   }
 
-  // simdjson decodes no lone surrogate; that a string ends, and is UTF-8, it has checked by now.
+  // The dialect of Python allows lone surrogates, which simdjson does not decode, so escapes are
+  // decoded here. simdjson has checked by now that the string ends and is UTF-8. A deque keeps the
+  // decoded strings where they are while it grows.
   std::string_view decoded(simdjson::ondemand::raw_json_string raw) {
     const std::size_t start = static_cast<std::size_t>(raw.raw() - text_.data());
     const std::string_view rest = std::string_view(text_.data(), text_.size()).substr(start);
@@ -128,12 +138,13 @@ class Walk {
   template <typename Work>
   void run(std::string_view what, const Work& work) {
     try {
-      // One level more than is ever entered: with assertions on, simdjson asserts its own ceiling.
+      // One level more than is ever entered, as simdjson with assertions stops at its own ceiling.
       const std::size_t levels = kDepthCeiling + bracket_ + 1;
       if (const auto error = parser_.allocate(text_.size(), levels))
         throw simdjson::simdjson_error(error);
       document_ = parser_.iterate(text_);
       work();
+      // simdjson does not look behind the outermost value.
       if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
         fail(fmt::format("there is more behind the {}", what));
       }
@@ -153,7 +164,7 @@ class Walk {
   simdjson::ondemand::document document_;
 };
 
-// simdjson itself refuses integers past 64 bits, which are well formed.
+// Checked here because simdjson refuses integers of more than 64 bits, which are well formed.
 bool is_number(std::string_view token) noexcept {
   std::size_t i = 0;
   const auto digits = [&] {
@@ -204,6 +215,8 @@ Value::Value(Walk& walk, void* parsed, unsigned depth)
     : walk_(walk), parsed_(parsed), depth_(depth) {
   using simdjson::ondemand::json_type;
   auto& value = *static_cast<simdjson::ondemand::value*>(parsed);
+  // simdjson knows no NaN and no infinities, so the token is looked at before its type is asked
+  // for.
   if (walk.is_python()) {
     token_ = trim_end(value.raw_json_token());
     kind_ = Kind::number;
@@ -222,6 +235,7 @@ Value::Value(Walk& walk, void* parsed, unsigned depth)
     kind_ = type == json_type::number    ? Kind::number
             : type == json_type::boolean ? Kind::boolean
                                          : Kind::null;
+    // simdjson goes by the first character, so "trux" is a boolean so far.
     const bool good = kind_ == Kind::number    ? is_number(token_)
                       : kind_ == Kind::boolean ? token_ == "true" || token_ == "false"
                                                : token_ == "null";
@@ -238,7 +252,8 @@ std::optional<std::uint64_t> Value::unsigned_integer() const noexcept {
   return value;
 }
 
-// What kind a value is the text decides: taken for another, it is the text that is at fault.
+// The text decides what kind a value is. Where a caller expects another, the text is at fault, not
+// the caller.
 void Value::take(Kind wanted) {
   assert(!taken_);
   if (kind_ != wanted)

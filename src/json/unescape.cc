@@ -1,3 +1,6 @@
+// Decodes by hand what simdjson refuses: escapes of lone surrogates. A pair of surrogates becomes
+// one character of four bytes; a lone one becomes the three bytes that UTF-8 would give it if it
+// might.
 #include "json/unescape.h"
 
 #include <charconv>
@@ -83,6 +86,7 @@ std::optional<std::string> unescape_wtf8(std::string_view escaped) {
     auto code = utf16_unit(escaped);
     if (!code) return std::nullopt;
     escaped.remove_prefix(6);
+    // What follows a high surrogate is looked at, and taken only if it is a low one.
     if (is_high_surrogate(*code)) {
       const auto low = utf16_unit(escaped);
       if (low && is_low_surrogate(*low)) {

@@ -1,3 +1,5 @@
+// Every value goes through begin_value(), every key through key(): they alone place commas and
+// colons. Numbers are written with std::to_chars(), which knows no locale and no stream state.
 #include "json/writer.h"
 
 #include <array>
@@ -8,7 +10,8 @@
 namespace thalia {
 namespace {
 
-// The character behind the backslash, 'u' for \u00xx, 0 where no escape is needed.
+// For each byte the character that follows the backslash, 'u' for \u00xx, 0 where no escape is
+// needed.
 constexpr std::array<char, 256> kEscapes = [] {
   std::array<char, 256> table{};
   for (unsigned c = 0; c < 0x20; ++c) table[c] = 'u';
@@ -45,6 +48,7 @@ void append_string(std::string& out, std::string_view text) {
 }
 
 template <typename T>
+// 32 characters hold any integer of 64 bits and the shortest form of any double.
 std::string_view digits(T number, std::array<char, 32>& buffer) {
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
   return {buffer.data(), static_cast<std::size_t>(result.ptr - buffer.data())};

@@ -1,3 +1,5 @@
+// Memory as a training program would hand it over: on whole pages, huge ones where there are any,
+// and touched, so that no measurement pays for page faults or for the kernel's zeroing.
 #include "measure/memory.h"
 
 #include <sys/mman.h>
@@ -12,7 +14,7 @@ namespace thalia::measure {
 
 namespace {
 
-// The disk takes a huge page in one segment, and 512 ordinary ones in as many.
+// A transfer to the disk has one segment for a huge page, and 512 for as many ordinary pages.
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
 
 std::byte* allocate(std::uint64_t size) {
@@ -43,7 +45,7 @@ void for_each_run(std::size_t size, std::size_t step, unsigned threads,
 void copy_all(ByteSpan from, MutableByteSpan to, unsigned threads) {
   for_each_run(from.size(), 4 << 20, threads, [&](std::size_t begin, std::size_t length) {
     std::memcpy(to.data() + begin, from.data() + begin, length);
-    // The compiler must believe that somebody looks.
+    // Without a reader the compiler might leave out the copy, which is what is measured.
     asm volatile("" : : "r"(to.data()) : "memory");
   });
 }

@@ -1,3 +1,6 @@
+// Numbers like the weights of a network, the same for every run and any number of threads, so that
+// measurements compress the same bytes. Each stretch of elements has a seed of its own, which
+// follows from its place; any thread can make it.
 #include "measure/samples.h"
 
 #include <algorithm>
@@ -11,10 +14,12 @@
 namespace thalia::measure {
 namespace {
 
+// Elements with one seed, and the standard deviation, as small as that of a trained layer's
+// weights.
 constexpr std::size_t kSeededElements = 1 << 18;
 constexpr float kSigma = 0.02f;
 
-// Steele, Lea, Flood: SplitMix64. std::normal_distribution differs between standard libraries.
+// SplitMix64 (Steele, Lea, Flood), as std::normal_distribution differs between standard libraries.
 struct SplitMix {
   std::uint64_t state;
   std::uint64_t next() {
@@ -27,7 +32,7 @@ struct SplitMix {
   float uniform() { return static_cast<float>((next() >> 40) + 1) * 0x1p-24f; }
 };
 
-// Box and Muller.
+// Box and Muller: two uniform numbers make two normal ones. The logarithm needs uniform() above 0.
 void fill(std::span<float> out, std::uint64_t seed) {
   SplitMix random{seed};
   for (std::size_t i = 0; i < out.size(); i += 2) {
@@ -69,6 +74,7 @@ std::vector<BFloat16> normal_bf16(std::uint64_t bytes) {
     fill(values, 20 + run);
     std::transform(values.begin(), values.end(), part.begin(), [](float value) {
       const auto bits = std::bit_cast<std::uint32_t>(value);
+      // Rounds to nearest, ties to even; the numbers are finite and small.
       return BFloat16{static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
     });
   });
