@@ -138,17 +138,16 @@ std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
   return add_named(region, std::move(spec), payload, false, &side);
 }
 
-bool Draft::has_tensor(const DraftRegion& region, std::string_view name) const {
+bool Draft::has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const {
   return region.tensor_names.contains(
-      name, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
+      hash, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
 }
 
 // Of tensors.back().
-std::uint32_t Draft::join_region(std::uint32_t region) {
+std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
   DraftRegion& owner = regions[region];
   const auto id = static_cast<std::uint32_t>(tensors.size() - 1);
-  owner.tensor_names.insert(tensors.back().spec.name,
-                            static_cast<std::uint32_t>(owner.tensors.size()));
+  owner.tensor_names.insert(hash, static_cast<std::uint32_t>(owner.tensors.size()));
   owner.tensors.push_back(id);
   return id;
 }
@@ -156,9 +155,12 @@ std::uint32_t Draft::join_region(std::uint32_t region) {
 std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
   tensors.push_back(std::move(tensor));
   tensors.back().region = region;
-  return join_region(region);
+  return join_region(region, NameTable::hash_of(tensors.back().spec.name));
 }
 
+// What is declared while the training waits goes through here: 100,000 small tensors are to take no
+// longer than their copy. So the name is hashed once, and its slot comes from memory during the
+// checks.
 std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                                bool streamed, const format::QuantizedTensor* quantized) {
   if (region >= regions.size()) {
@@ -166,37 +168,47 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPie
                   fmt::format("one of the {} that add_region returned", regions.size()));
   }
   try {
+    const std::uint32_t hash = NameTable::hash_of(spec.name);
+    regions[region].tensor_names.prefetch(hash);
     check_name("tensor name", spec.name);
-    if (has_tensor(regions[region], spec.name)) {
+    const std::uint64_t length = check_tensor(spec, pieces, streamed, quantized);
+    if (has_tensor(regions[region], spec.name, hash)) {
       fail_argument(ErrorCode::duplicate, "tensor name",
                     fmt::format("'{}' twice", printable(spec.name)), "unique names in a region");
     }
-    add_checked(region, std::move(spec), std::move(pieces), streamed, quantized);
-    return join_region(region);
+    DraftTensor& tensor = store(region, std::move(spec), std::move(pieces), streamed, length);
+    if (quantized != nullptr) {
+      tensor.quantized = std::make_unique<format::QuantizedTensor>(*quantized);
+    }
+    return join_region(region, hash);
   } catch (Error& error) {
     error.add_region(printable(regions[region].spec.name));
     throw;
   }
 }
 
-std::uint32_t Draft::add_checked(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                                 bool streamed, const format::QuantizedTensor* quantized) {
+// Returns the logical bytes.
+std::uint64_t Draft::check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
+                                  const format::QuantizedTensor* quantized) const {
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_codes(spec);
   const std::uint64_t length = checked_length(spec, quantized);
-  if (!streamed) {
-    const std::uint64_t given =
-        std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                        [](std::uint64_t sum, ByteSpan piece) { return sum + piece.size(); });
-    if (given != length) {
-      fail_argument(
-          ErrorCode::size_mismatch, "payload",
-          fmt::format("{} bytes for tensor '{}'", given, printable(spec.name)),
-          fmt::format(
-              "{} for {} {}{}", length, dtype_name(spec.dtype), spec.shape.to_string(),
-              spec.encoding == Encoding::dense ? "" : fmt::format(" with nnz {}", spec.nnz)));
-    }
+  if (streamed) return length;
+  const std::uint64_t given =
+      std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                      [](std::uint64_t sum, ByteSpan piece) { return sum + piece.size(); });
+  if (given != length) {
+    fail_argument(
+        ErrorCode::size_mismatch, "payload",
+        fmt::format("{} bytes for tensor '{}'", given, printable(spec.name)),
+        fmt::format("{} for {} {}{}", length, dtype_name(spec.dtype), spec.shape.to_string(),
+                    spec.encoding == Encoding::dense ? "" : fmt::format(" with nnz {}", spec.nnz)));
   }
+  return length;
+}
+
+DraftTensor& Draft::store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
+                          bool streamed, std::uint64_t length) {
   DraftTensor& tensor = tensors.emplace_back();
   tensor.spec = std::move(spec);
   tensor.region = region;
@@ -204,10 +216,7 @@ std::uint32_t Draft::add_checked(std::uint32_t region, TensorSpec&& spec, DraftP
   // There is nothing to stream for a tensor without bytes; so nobody has to write it.
   tensor.streamed = streamed && length != 0;
   if (!streamed) tensor.pieces = std::move(pieces);
-  if (quantized != nullptr) {
-    tensor.quantized = std::make_unique<format::QuantizedTensor>(*quantized);
-  }
-  return static_cast<std::uint32_t>(tensors.size() - 1);
+  return tensor;
 }
 
 namespace {
@@ -262,6 +271,12 @@ DraftConnection& connection_at(std::vector<DraftConnection>& connections, std::u
 
 }  // namespace
 
+std::uint32_t Draft::add_matrix(TensorSpec&& spec, ByteSpan payload) {
+  const std::uint64_t length = check_tensor(spec, payload, false, nullptr);
+  store(kConnectivity, std::move(spec), payload, false, length);
+  return static_cast<std::uint32_t>(tensors.size() - 1);
+}
+
 std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec spec,
                                             ByteSpan payload) {
   DraftConnection& entry = connection_at(connections, connection);
@@ -272,7 +287,7 @@ std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec
   // Matrices are found by the connection's number, so their names are made from it.
   spec.name = fmt::format("{}.weights", connection);
   spec.role = Role::weights;
-  return entry.weights = add_checked(kConnectivity, std::move(spec), payload, false);
+  return entry.weights = add_matrix(std::move(spec), payload);
 }
 
 std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec spec,
@@ -284,7 +299,7 @@ std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec 
   }
   spec.name = fmt::format("{}.delays", connection);
   spec.role = Role::other;
-  return entry.delays = add_checked(kConnectivity, std::move(spec), payload, false);
+  return entry.delays = add_matrix(std::move(spec), payload);
 }
 
 void Draft::check_complete() const {

@@ -110,7 +110,9 @@ class Draft {
                               const format::QuantizedTensor& side, ByteSpan payload);
   /// A tensor that needs no check, of a name that the region does not have yet.
   std::uint32_t append_tensor(std::uint32_t region, DraftTensor tensor);
-  bool has_tensor(const DraftRegion& region, std::string_view name) const;
+  bool has_tensor(const DraftRegion& region, std::string_view name) const {
+    return has_tensor(region, name, NameTable::hash_of(name));
+  }
   std::uint32_t add_connection(std::string_view source, std::string_view target);
   std::uint32_t add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
   std::uint32_t add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
@@ -142,9 +144,13 @@ class Draft {
   }
 
  private:
-  std::uint32_t add_checked(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                            bool streamed, const format::QuantizedTensor* quantized = nullptr);
-  std::uint32_t join_region(std::uint32_t region);
+  std::uint32_t add_matrix(TensorSpec&& spec, ByteSpan payload);
+  bool has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const;
+  std::uint64_t check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
+                             const format::QuantizedTensor* quantized) const;
+  DraftTensor& store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces, bool streamed,
+                     std::uint64_t length);
+  std::uint32_t join_region(std::uint32_t region, std::uint32_t hash);
   std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                           bool streamed, const format::QuantizedTensor* quantized);
   std::unordered_set<std::string> region_names_;

@@ -14,20 +14,27 @@ namespace thalia::container {
 /// those of the list, so the table stays true where the list is moved. Externally synchronised.
 class NameTable {
  public:
+  static std::uint32_t hash_of(std::string_view name) noexcept {
+    const std::size_t hash = std::hash<std::string_view>()(name);
+    return static_cast<std::uint32_t>(hash ^ hash >> 32);
+  }
+  /// Fetches what contains() will look at: the table of a large state is in no cache.
+  void prefetch(std::uint32_t hash) const noexcept {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & mask()]);
+  }
   /// @param has_name takes a place, and says whether the name is the one of the thing there.
   template <typename HasName>
-  bool contains(std::string_view name, HasName has_name) const {
+  bool contains(std::uint32_t hash, HasName has_name) const {
     if (slots_.empty()) return false;
-    const std::uint32_t hash = hash_of(name);
     for (std::size_t i = hash & mask(); slots_[i].place != kNone; i = (i + 1) & mask()) {
       if (slots_[i].hash == hash && has_name(slots_[i].place)) return true;
     }
     return false;
   }
   /// The name is not there yet.
-  void insert(std::string_view name, std::uint32_t place) {
+  void insert(std::uint32_t hash, std::uint32_t place) {
     if (2 * (count_ + 1) > slots_.size()) grow();
-    put({hash_of(name), place});
+    put({hash, place});
     ++count_;
   }
 
@@ -39,10 +46,6 @@ class NameTable {
     std::uint32_t place = kNone;
   };
 
-  static std::uint32_t hash_of(std::string_view name) noexcept {
-    const std::size_t hash = std::hash<std::string_view>()(name);
-    return static_cast<std::uint32_t>(hash ^ hash >> 32);
-  }
   std::size_t mask() const noexcept { return slots_.size() - 1; }
   void put(Slot slot) noexcept {
     std::size_t i = slot.hash & mask();
