@@ -1,3 +1,10 @@
+// BrainCheckpoint: one call from a state in memory to a file and back. Each function is a
+// composition: model/ turns a brain into tensors and back, the container writes and reads them, and
+// a frame around the whole file comes on top where the target's name asks for one. What is decided
+// here is only which of these parts a file or a name needs. docs/states.md describes what a brain
+// is in a file.
+// No function keeps state between calls. The options that save() and save_async() share are checked
+// by the same code in packing.cc.
 #include "thalia/brain_checkpoint.h"
 
 #include <exception>
@@ -41,7 +48,8 @@ void warn_of_newer_minor(const FormatVersion& version, const BrainLoadOptions& o
                                  version.major, version.minor, known.major, known.minor));
 }
 
-// Files of version 0.1 are few, and what a reader of 1.0 does not take is cheaply asked once more.
+// Tries 1.0 first. Files of version 0.1 are few, so only a file that 1.0 refuses is looked at
+// again, and an ordinary load reads the start of the file once.
 std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& options) {
   try {
     return Reader::open(source, options);
@@ -53,10 +61,12 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
   return std::nullopt;
 }
 
-// The frames go around a whole file, whose tables come last and whose header is written last: it is
-// made first, unsynced, beside the target.
+// A writer writes the header last, at the front, and frames cannot be written out of order. So the
+// plain file is made first, in a temporary file beside the target that needs no sync, and is then
+// compressed into the target.
 std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target, Codec wrapper,
                             const SaveOptions& options, SaveResult& saved) {
+  // The sum would be that of the temporary file, which nobody sees.
   if (options.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
@@ -69,6 +79,7 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
   return interop::wrap(plain.path(), target, wrapper, options);
 }
 
+// Frames need a second pass over the finished file, which the background writer does not make.
 void refuse_wrapper(const path& target, const BrainSaveOptions& options) {
   if (!wrapper_for(target, options.save)) return;
   fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
@@ -202,7 +213,9 @@ BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOption
     }
     if (report.suppressed != 0)
       validation.issues.push_back(fmt::format("{} more findings", report.suppressed));
+    // Warnings alone leave a file valid.
     validation.valid = report.ok();
+    // Validation answers a question: a file that cannot be read at all is an answer too.
   } catch (const std::exception& error) {
     validation.issues.emplace_back(error.what());
   }

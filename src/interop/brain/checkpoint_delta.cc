@@ -1,4 +1,7 @@
-// BrainCheckpoint::save_delta.
+// BrainCheckpoint::save_delta: the state goes through the same conversion as in save(), so that a
+// tensor that did not change has the same bytes as in the base, and costs nothing. That is also why
+// the precision of the base is taken over where the caller names none: in another precision every
+// tensor would differ.
 #include <fmt/format.h>
 
 #include <optional>
@@ -56,7 +59,8 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
           .work = save.work};
 }
 
-// The temporary file that frames go around is not the target, so write_delta() cannot know.
+// Where frames go around the delta, write_delta() writes to a temporary file and cannot see that
+// the target is one of the bases. Replacing a base would make the delta unreadable.
 void refuse_base(const path& target, const std::vector<path>& base) {
   for (const path& file : base) {
     if (!is_same_file(file, target)) continue;
@@ -79,7 +83,8 @@ BrainDeltaOptions with_policy(const BrainDeltaOptions& options, const PrecisionP
   return out;
 }
 
-// A text that is no policy of ours is somebody's own word.
+// The policy that the base was saved with, from its metadata. A text that is no policy of ours is
+// somebody else's member of that name.
 PrecisionPolicy policy_of(const Reader& base) {
   if (base.metadata_json().empty()) return {};
   const Value metadata = model::read_metadata(base.metadata_json(), {});

@@ -1,3 +1,7 @@
+// Files of version 0.1 behind the interface of BrainCheckpoint (docs/v01.md). Such a file has no
+// index, so every function reads all of it, and a selection of regions is made afterwards.
+// restore() gives what the original program's load gives; without it, tensors stay as they are
+// stored.
 #include "interop/brain/checkpoint_v01.h"
 
 #include <string>
@@ -49,12 +53,13 @@ void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLo
   });
 }
 
+// The largest number where it overflows, which no limit allows.
 std::uint64_t dense_bytes(const Tensor& tensor) {
   return tensor.shape().byte_length(tensor.dtype()).value_or(~std::uint64_t{0});
 }
 
-// As the original program does: sparse tensors become dense, and under a precision policy halves
-// and doubles become floats.
+// As the original program does: sparse tensors become dense, and under a precision policy f16 and
+// f64 become f32.
 void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
   const unsigned threads = context.options.work.threads;
   for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
@@ -65,6 +70,7 @@ void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
   });
 }
 
+// In the original, "fp32" says that nothing was converted.
 bool has_policy(const Value& metadata) {
   const Value* policy = metadata.find("precision_policy");
   return policy != nullptr && policy->kind() == Value::Kind::string &&

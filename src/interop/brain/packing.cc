@@ -1,3 +1,6 @@
+// What every save of a brain does before and after the writing. The metadata is completed here and
+// nowhere else: version, library and time of creation are always those of this save, even if the
+// brain was loaded from a file that had others. Everything else in it is the caller's.
 #include "interop/brain/packing.h"
 
 #include <chrono>
@@ -33,6 +36,7 @@ std::uint64_t seconds_since_1970() {
 Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
   Value merged = brain.metadata;
   for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
+  // Values of these from an earlier file would describe that file.
   for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
   CheckpointMetadata metadata = checkpoint_metadata(merged);
   metadata.version =
@@ -62,6 +66,7 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
 std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
   const auto named = codec_of_name(target);
   if (!named) return std::nullopt;
+  // The name decides; options may agree with it or leave the codec open.
   if (!options.automatic_codec && options.compression.codec.value_or(*named) == *named)
     return named;
   fail_argument(ErrorCode::bad_argument, "codec", printable(target.filename().string()),
@@ -82,6 +87,7 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
     store.quantizer = &*quantizer;
   }
   model::StoredBrain stored = model::store_brain(brain, store);
+  // Only now is it known whether any tensor was quantized, so the text is made last.
   if (quantizer && !quantizer->reports().empty()) {
     model::set_lossy_generation(metadata, quantizer->generation());
     stored.quantized = quantizer->reports();

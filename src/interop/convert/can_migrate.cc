@@ -1,4 +1,6 @@
-// What leads from one version to another: thalia/migrate.h.
+// What leads from one version to another (thalia/migrate.h). Any minor version of a known major one
+// is read; only the two versions below are written. Nothing is opened here, so this answers for
+// versions as such and not for what one file holds.
 #include <fmt/format.h>
 
 #include "format/constants.h"

@@ -1,3 +1,7 @@
+// Picks the conversion for a pair of formats; the conversions themselves are one function a pair
+// (conversions.h, migrations.h). What two formats cannot both hold is refused here, before the
+// output is created. Whatever a conversion gives up on the way is named in result.losses; a
+// conversion that loses nothing leaves that empty.
 #include "thalia/convert.h"
 
 #include <fmt/format.h>
@@ -24,7 +28,7 @@ FileFormat input_format(const std::filesystem::path& input, const ConvertOptions
                     {.path = input.string()});
 }
 
-// What lies at the output is about to be replaced, so only the name counts.
+// What lies at the output is about to be replaced, so its content does not count.
 FileFormat output_format(const std::filesystem::path& output, const ConvertOptions& options) {
   if (options.to) return *options.to;
   const std::string extension = output.extension().string();
@@ -36,7 +40,8 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
       {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1, mckp"});
 }
 
-// From and to files of version 0.1.
+// From or to files of version 0.1. Only .thalia files convert to and from these: in one step fewer
+// formats could keep apart what was lost where.
 void run_v01(const std::filesystem::path& input, FileFormat from,
              const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
              ConvertResult& result) {
@@ -91,6 +96,8 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
 }
 
+// A delta is resolved into an unnamed file first, in the output's folder: that one has to have room
+// for a file of this size anyway.
 ResolvedFile resolved_for(const std::filesystem::path& input, const std::filesystem::path& output,
                           const ConvertOptions& options) {
   return {input,
@@ -116,6 +123,7 @@ void export_thalia(const std::filesystem::path& input, const std::filesystem::pa
 
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
+  // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
@@ -170,6 +178,7 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
     std::vector<std::uint32_t> numbers;
     for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
     std::sort(numbers.begin(), numbers.end());
+    // A region that was named twice is copied once.
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     interop::copy_thalia(reader, numbers, output, options, result);
     if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();

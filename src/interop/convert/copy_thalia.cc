@@ -1,3 +1,4 @@
+// Regions before connections: a connection is kept only where both of its regions were copied.
 #include <string>
 
 #include "interop/convert/conversions.h"

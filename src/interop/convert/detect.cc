@@ -1,3 +1,6 @@
+// Tells formats apart by the first bytes, and by the name only where these say nothing. The order
+// matters: formats with a magic come first, and safetensors, which has none, comes last. It is
+// guessed from a plausible header length and the brace behind it.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,7 +28,8 @@ bool is_of_version_0_1(ByteSpan start) {
   return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
 }
 
-// A broken frame is for a reader to refuse.
+// A broken frame is no answer here: the reader that the file goes to refuses it with a better
+// message.
 bool holds_version_0_1(const std::filesystem::path& path) {
   try {
     return is_of_version_0_1(interop::read_file_start(path));
@@ -38,7 +42,8 @@ bool begins_with(ByteSpan start, std::string_view magic) {
   return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
 }
 
-// Inside is a pickle, which nothing here reads: better said at once than "not a checkpoint".
+// The content is a Python pickle, which nothing here opens. Saying so helps more than "not a
+// checkpoint".
 void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
   const auto wrapper = mithril_wrapper(start);
   if (!wrapper) return;
@@ -67,7 +72,7 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   refuse_wrapped(path, ByteSpan(start).first(known));
   if (container::is_delta(ByteSpan(start).first(known))) return FileFormat::thalia;
   if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
-  // Frames say only what is around a file; a reader tells what else is in them.
+  // A frame says only that there is something inside. A reader finds out what, unless it is 0.1.
   if (container::find_wrapper(fd.get(), path, size))
     return holds_version_0_1(path) ? FileFormat::thalia_0_1 : FileFormat::thalia;
   if (known < start.size()) return std::nullopt;
@@ -106,6 +111,7 @@ std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept 
 }
 
 std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
+  // Where there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
     if (const auto format = format_of_content(path)) return format;
   }

@@ -1,3 +1,6 @@
+// The header of a safetensors file precedes all payloads and names their sizes, so everything is
+// planned first and payloads are streamed afterwards, one at a time. What the metadata held beyond
+// safetensors' texts is listed as a loss.
 #include <fmt/format.h>
 
 #include <string>

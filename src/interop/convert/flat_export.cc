@@ -1,3 +1,7 @@
+// Plans a file without regions: which name and dtype each tensor gets, and what the other format
+// has no place for. After plan_flat_export() all names are different, each tensor can be stored,
+// and the losses are complete; nothing has been written. The three lists of FlatExport run in
+// parallel.
 #include "interop/convert/flat_export.h"
 
 #include <fmt/format.h>
@@ -44,8 +48,8 @@ void add(FlatExport& out, FileFormat to, std::string_view region, std::string na
   out.regions.emplace_back(region);
 }
 
-// A tensor keeps its name where no other region has one of that name; else the region stands in
-// front of it.
+// A tensor keeps its name where no other region has one like it. Otherwise the region's name is put
+// in front, for all of the namesakes, so that no name depends on the order of regions.
 void resolve_names(FlatExport& out, FileFormat to, std::vector<std::string>& losses) {
   std::unordered_map<std::string_view, unsigned> uses;
   for (const TensorView& view : out.views) ++uses[view.name()];
@@ -61,6 +65,7 @@ void resolve_names(FlatExport& out, FileFormat to, std::vector<std::string>& los
         fmt::format("tensors of one name in several regions are renamed to REGION.NAME: {}",
                     list_names(renamed)));
   }
+  // The name that was made up may itself belong to another tensor.
   std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < out.tensors.size(); ++i) {
     const std::string& name = out.tensors[i].name;
@@ -100,7 +105,7 @@ bool is_empty_object(std::string_view text, unsigned max_depth) {
   return empty;
 }
 
-// What is about regions and their tensors' roles.
+// Losses of regions and of their tensors' roles.
 void list_region_losses(const Reader& reader, const ConvertOptions& options,
                         std::vector<std::string>& losses) {
   std::vector<std::string> configs, metadata, populations, empty, regrouped, homeostatic;
@@ -121,6 +126,7 @@ void list_region_losses(const Reader& reader, const ConvertOptions& options,
     bool told = true;
     for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
       const TensorView tensor = region.tensor(t);
+      // The way back groups tensors by their names: a region is no loss where that finds it again.
       told = told && region_for_name(tensor.name(), options.grouping) == name;
       if (tensor.role() != Role::weights) {
         roles[static_cast<std::size_t>(tensor.role())].push_back(name + "/" +

@@ -1,4 +1,6 @@
-// To and from mckp files, and from mst files.
+// Conversions to and from mckp files, and from mst files. A tensor is in memory as a whole, because
+// a block of these formats is decoded as a whole; never more than one at a time is decoded, apart
+// from what a writer has in its queue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 namespace thalia::interop {
 namespace {
 
-// The tensor in another type.
+// The tensor in another dtype; the tensor itself, not a copy, where the dtype stays.
 Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const Tensor& tensor,
                  DType to) {
   if (to == tensor.dtype()) return tensor;
@@ -84,7 +86,8 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
                         .position = i,
                         .dtype = dtype});
   }
-  // In the order of the output, which compressing asks for.
+  // Tensors are written in the order of the output. A compressing writer takes them in no other,
+  // and regions may have been declared in between.
   std::ranges::stable_sort(declared, {}, &Declared::region);
   for (const Declared& one : declared) {
     const SafetensorsTensor& tensor = list.tensors[one.position];
@@ -133,6 +136,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     for (std::size_t i = 0; i < out.views.size(); ++i) {
       const Tensor tensor = Tensor::from(out.views[i], options.read.limits);
       SafetensorsTensor before = out.tensors[i];
+      // A quantized tensor comes out of Tensor::from() with its elements restored.
       before.dtype = tensor.dtype();
       writer.add(out.tensors[i].name, converted(precision, before, tensor, out.tensors[i].dtype));
     }

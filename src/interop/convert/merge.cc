@@ -1,3 +1,6 @@
+// Everything is planned before anything is written: regions, connections and metadata are compared,
+// all conflicts are collected, and one error names them together. Only then is the output created.
+// Inputs stay open until the copy has finished, as it borrows their bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,6 +35,7 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   ConvertResult result;
   result.losses = conflicts.losses();
   ConvertOptions unconverted = options;
+  // A merge copies; another precision would make it differ from every input.
   unconverted.precision = {};
   interop::ThaliaCopy copy(output, unconverted, result);
   copy.set_metadata(std::move(metadata));

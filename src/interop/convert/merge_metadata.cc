@@ -1,3 +1,7 @@
+// Merges metadata member by member: a member that all inputs agree on is copied as text, one on
+// which they differ goes through MergeConflicts. Two members are special. The growth history is
+// merged event by event. Members that describe one file are taken from the first, since they always
+// differ. Keys keep the order in which they were first seen.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +30,8 @@ struct Step {
   GrowthEvent event;
 };
 
-// Events of one file with the steps that they are sorted by.
+// An event without a step happened after the one before it: it inherits that step, and so stays
+// behind it when the events of several files are sorted.
 std::vector<Step> steps_of(std::vector<GrowthEvent> events) {
   std::vector<Step> steps;
   std::uint64_t step = 0;
@@ -46,8 +51,8 @@ std::vector<GrowthEvent> history_of(const Reader& reader, const ReadLimits& limi
   }
 }
 
-// Two files of one past have its events in common: what a file has as often as those before it
-// adds nothing.
+// Files with a common past repeat its events. An event that a file has n times is kept n times in
+// all, however many files have it: equal events of one file are different events.
 std::string merged_history(const std::vector<Reader>& inputs, const ReadLimits& limits) {
   std::map<std::string, std::size_t> times;
   std::vector<Step> merged;
@@ -69,14 +74,14 @@ std::string merged_history(const std::vector<Reader>& inputs, const ReadLimits& 
 }
 
 bool mean_the_same(const Held& a, const Held& b, unsigned depth) {
+  // Numbers and spaces may be written in several ways, and keys may come in any order.
   const auto canonical = [&](const Held& held) {
     return json::canonical_object("{\"value\":" + held.json + "}", depth);
   };
   return a.json == b.json || canonical(a) == canonical(b);
 }
 
-// Members that say something of the file that has them: no two files agree on them, and no conflict
-// is in that.
+// Members that describe the file they are in. No two files agree on them, and that is no conflict.
 bool is_of_one_file(std::string_view key) {
   return key == "version" || key == "thalia_version" || key == "created";
 }

@@ -1,3 +1,6 @@
+// Decides which input each thing comes from. choose() never throws: a conflict that the preference
+// does not settle is put down in words, and throw_if_open() raises all of them at once, so that a
+// user sees them together. A preference that names an input which lacks the thing settles nothing.
 #include "interop/convert/merge_plan.h"
 
 #include <fmt/format.h>
@@ -62,6 +65,7 @@ std::size_t MergeConflicts::choose(const std::string& what, const std::vector<st
                        std::find(holders.begin(), holders.end(), chosen) != holders.end();
   std::vector<std::string> names;
   for (const std::size_t input : holders) {
+    // An input that has the same as the chosen one loses nothing and is not named.
     if (!decided || (input != chosen && !same(chosen, input))) names.push_back(name(input));
   }
   if (!decided) {
@@ -74,6 +78,7 @@ std::size_t MergeConflicts::choose(const std::string& what, const std::vector<st
 }
 
 void MergeConflicts::throw_if_open() const {
+  // Two checkpoints of one run may differ in thousands of regions.
   constexpr std::size_t kNamed = 5;
   if (open_.empty()) return;
   const std::size_t named = std::min(open_.size(), kNamed);

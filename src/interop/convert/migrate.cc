@@ -1,3 +1,7 @@
+// migrate() and the three conversions between 0.1 and 1.0. A target is written whole or not at all,
+// and the source is never changed: that is why the two must be different files. Payloads are
+// converted as they are stored, without restoring sparse tensors or half precision, so that
+// as little as possible changes on the way.
 #include "thalia/migrate.h"
 
 #include <fmt/format.h>
@@ -99,6 +103,7 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
   }
   BrainSaveOptions save{
       .precision_policy = precision, .sparse = SparseStorage::as_is, .save = options.save};
+  // A migrated file keeps the time at which it was saved first.
   if (!save.save.timestamp) save.save.timestamp = file.document.header.timestamp;
   const BrainSaveResult saved =
       save_brain(from_v01(file.document), target, save, /*check_shapes=*/false);
@@ -114,6 +119,7 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
       source,
       {.restore = false, .search = options.search, .bases = options.bases, .read = options.read});
   V01StateOptions state{.timestamp = options.save.timestamp};
+  // A brain that came from 0.1 has the time of the original in a note.
   if (!state.timestamp && !noted_v01_timestamp(brain))
     state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;
   V01Conversion conversion = to_v01(brain, state);
@@ -135,6 +141,7 @@ MigrateResult migrate(const path& source, const path& target, const FormatVersio
   const Stopwatch watch;
   MigrateResult result{.from = version_of(source), .to = target_version};
   check_asked_for(source, result.from, target_version, options);
+  // The source is read while the target is written.
   if (is_same_file(source, target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.string()),
                   "another file than the source");

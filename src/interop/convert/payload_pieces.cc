@@ -1,3 +1,6 @@
+// Keeps the memory of a conversion small: raw payloads are borrowed from the mapping, compressed
+// ones are decoded into one buffer that the caller lends, in slices of rows where the tensor is
+// large. Memory is asked for only after the limit was checked.
 #include "interop/convert/payload_pieces.h"
 
 #include <algorithm>
@@ -9,10 +12,11 @@
 namespace thalia::interop {
 namespace {
 
-// Of one thread at a time. A chunk that two of them share is decoded twice.
+// Decoded by one thread at a time. A chunk that reaches into two pieces is decoded twice, so pieces
+// are larger than chunks usually are.
 constexpr std::uint64_t kPieceBytes = 8 << 20;
 
-// Decodes rows [begin, end) of the outermost dimension, `rows_in_turn` of them on each thread.
+// Decodes rows [begin, end) of the outermost dimension; a thread takes `rows_in_turn` at a time.
 void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t end,
                  std::uint64_t rows_in_turn, unsigned threads, MutableByteSpan out) {
   const std::uint64_t row_bytes = out.size() / (end - begin);
@@ -46,6 +50,7 @@ ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch
 void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                    const ReadOptions& options, const PieceSink& visit) {
   const unsigned threads = resolve_threads(options.work.threads);
+  // Rows of packed types may end within a byte.
   const bool has_rows = tensor.encoding() == Encoding::dense && tensor.shape().rank() != 0 &&
                         !dtype_is_packed(tensor.dtype());
   if (tensor.is_raw() || !has_rows || tensor.logical_bytes() <= threads * kPieceBytes) {

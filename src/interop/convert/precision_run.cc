@@ -1,3 +1,6 @@
+// Chooses a dtype for each tensor and converts payloads to it. Every tensor goes through choose()
+// exactly once, because choose() also counts; convert() is called only for tensors whose dtype
+// changes. Loss is measured on the converted piece while it is still in the cache.
 #include "interop/convert/precision_run.h"
 
 #include <fmt/format.h>
@@ -66,6 +69,7 @@ void PrecisionRun::convert(const TensorSpec& spec, ByteSpan payload, DType to,
   const format::SparseParts to_parts = sparse_parts(spec, to);
   const std::uint64_t indices_end = from_parts.indices.offset + from_parts.indices.length;
   if (indices_end != 0) sink(payload.first(indices_end));
+  // Values begin at a multiple of their width, so the gap behind the indices depends on the dtype.
   constexpr std::array<std::byte, 8> kPadding{};
   const std::uint64_t padding = to_parts.values.offset - indices_end;
   if (padding != 0) sink(ByteSpan(kPadding).first(padding));
@@ -76,6 +80,7 @@ void PrecisionRun::convert(const TensorSpec& spec, ByteSpan payload, DType to,
 void PrecisionRun::convert_elements(DType from, DType to, ByteSpan elements,
                                     const PieceSink& sink) {
   const std::size_t from_bytes = dtype_bits(from) / 8, to_bytes = dtype_bits(to) / 8;
+  // Enough for the widest dtype; resized once, the buffer stays.
   piece_.resize(kPieceElements * sizeof(double));
   codec::ConversionLoss loss{result_.overflowed, result_.largest_rounding_error};
   while (!elements.empty()) {
@@ -98,6 +103,7 @@ std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_d
   JsonWriter json(text);
   bool noted = false;
   json.begin_object();
+  // Other members are copied as text, so that numbers keep their digits.
   for (const auto& [key, value] : json::members_of(metadata_json, max_json_depth)) {
     json.key(key);
     if (key == kPrecisionPolicyKey) {

@@ -1,3 +1,6 @@
+// Tensors of a safetensors file are borrowed from the open file and never copied as a whole. A
+// tensor that keeps its dtype is handed to the writer as it lies in the file; one that changes is
+// streamed through the conversion before the commit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,7 +97,8 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
                         .tensor = &tensor,
                         .dtype = dtype});
   }
-  // In the order of the output, which compressing asks for.
+  // Tensors are written in the order of the output. A compressing writer takes them in no other,
+  // and regions may have been declared in between.
   std::stable_sort(streamed.begin(), streamed.end(),
                    [](const Streamed& a, const Streamed& b) { return a.region < b.region; });
   for (const Streamed& one : streamed) {

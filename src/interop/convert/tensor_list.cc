@@ -1,3 +1,6 @@
+// One view of three formats, for conversions that need only names, shapes and payloads. `read`
+// holds the open file (a cheap shared handle), so a list may outlive the function that made it, and
+// each tensor is decoded when it is asked for.
 #include "interop/convert/tensor_list.h"
 
 #include <utility>
@@ -33,6 +36,7 @@ TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& op
   const MckpChain chain = MckpChain::open(
       path, {.access = options.read.access,
              .limits = options.read.limits,
+             // A conversion would give a damaged payload new checksums, and so hide the damage.
              .verify = true,
              .search = options.search,
              .bases = options.bases,

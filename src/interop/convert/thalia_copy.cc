@@ -1,3 +1,7 @@
+// Copies views into a Writer. Declaring comes first and writing last: copy_region() and
+// copy_connection() declare and hand over what can be borrowed, finish() streams the rest. So
+// everything borrowed has to live until finish() returns: mappings through the views, decoded
+// matrices in held_. held_ is a list because its elements must not move.
 #include "interop/convert/thalia_copy.h"
 
 #include <fmt/format.h>
@@ -15,7 +19,8 @@
 namespace thalia::interop {
 namespace {
 
-// In the order of their bytes, which is that of their declaration.
+// In the order of their bytes in the file, which is that of their declaration. The directory may
+// sort them by name.
 std::vector<TensorView> tensors_of(const RegionView& region) {
   std::vector<TensorView> tensors;
   tensors.reserve(region.tensor_count());
@@ -35,7 +40,7 @@ void check_encoding(const TensorView& tensor) {
                           .value = std::string(encoding_name(tensor.encoding()))});
 }
 
-// Elements of quantized tensors are nowhere: they are restored, and written as they come out.
+// Of a quantized tensor the file has codes only. Its elements are restored and written.
 bool is_in_place(const TensorView& tensor) {
   return tensor.is_raw() && tensor.encoding() != Encoding::quantized;
 }
@@ -53,9 +58,8 @@ void ThaliaCopy::set_metadata(std::string metadata_json) {
   if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
 }
 
-// Raw payloads that stay as they are, are borrowed from the mapping. Others are streamed in the
-// order of declaration, so that one decompressed payload, or one converted piece, at a time is in
-// memory.
+// Raw payloads that keep their dtype are borrowed from the mapping. Others are streamed by
+// finish(), so that at most one decoded payload, or one converted piece, is in memory.
 void ThaliaCopy::copy_region(const RegionView& region) {
   const RegionId id = writer_.add_region(container::region_spec(region));
   full_names_.emplace(container::short_name_string(region.name()), region.name());
@@ -95,8 +99,8 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
   });
 }
 
-// Matrices of connections cannot be streamed: decompressed and converted ones wait for the commit
-// in memory.
+// The writer takes matrices of connections at their declaration only. So decoded and converted ones
+// stay in memory until the commit.
 ByteSpan ThaliaCopy::borrowed(const TensorView& tensor, DType dtype) {
   if (dtype == tensor.dtype()) {
     return is_in_place(tensor) ? tensor.bytes()

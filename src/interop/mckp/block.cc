@@ -1,3 +1,9 @@
+// Encodes and decodes the pieces of one tensor's payload. Every piece covers 4 MiB of the coded
+// form, except the last, and depends on no other piece: threads may take them in any order and
+// write into one tensor. The coded form is what goes into the codec: the tensor itself, its grouped
+// bytes, its difference to a base, or its packed codes.
+// MckpBlock trusts no length. Its constructor cuts the payload up and checks that the pieces fill
+// the coded form exactly, so decode() only meets errors within a piece.
 #include "interop/mckp/block.h"
 
 #include <fmt/format.h>
@@ -63,6 +69,7 @@ void restore_piece(const MckpTensor& tensor, ByteSpan coded, std::uint64_t begin
   std::vector<std::uint8_t> codes(count_of(tensor, numbers));
   codec::unpack_codes(mckp_code_bits(bits), coded, codes);
   for (const std::uint8_t code : codes) {
+    // Widths of 3, 5, 6 and 7 bits are stored in 8, so a damaged code may be out of range.
     if (code >> bits != 0)
       fail_payload("payload", code, fmt::format("codes of {} bits", bits), "a code out of range");
   }
@@ -79,11 +86,14 @@ codec::ElementLayout hint_of(const MckpTensor& tensor) {
 RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length) {
   if (!tensor.method.quantized) return {.begin = begin, .length = length};
   const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
+  // Codes fill whole bytes: one byte of them stands for this many bytes of the tensor. The last
+  // byte may be filled up with codes that stand for nothing, hence the minimum.
   const std::uint64_t raw_a_coded = 8 / mckp_code_bits(tensor.quantization->bits) * width;
   const std::uint64_t first = begin * raw_a_coded;
   return {.begin = first, .length = std::min(length * raw_a_coded, tensor.original_size - first)};
 }
 
+// zstd frames tell their own length, and stored pieces have that of the raw bytes.
 bool mckp_has_piece_lengths(Codec codec) noexcept {
   return codec != Codec::store && codec != Codec::zstd;
 }
@@ -120,6 +130,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
     case Codec::plane_entropy:
       codec::plane_entropy_encode(hint_of(tensor), content, out);
   }
+  // A piece as long as its content is the content itself: that is how a reader tells.
   if (mckp_has_piece_lengths(method.codec) && out.size() >= content.size())
     out.assign(content.begin(), content.end());
 }
@@ -144,7 +155,7 @@ MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimit
     case Codec::packed_exponents:
       split_pieces(payload);
   }
-  // Last: what the payload has no room for is damage, and no limit to raise.
+  // Last, so that a payload that is too short is reported as damage and not as a limit to raise.
   io::check_allocation("header", tensor.original_size, limits, payload.size());
 }
 
@@ -152,6 +163,8 @@ void MckpBlock::split_frames(ByteSpan payload) {
   std::uint64_t begin = 0;
   while (!payload.empty()) {
     const codec::FrameExtent frame = codec::zstd_extent(payload);
+    // Without this check a frame could claim more than the tensor has and be written behind its
+    // end.
     if (frame.content > length_ - begin)
       fail_payload("payload", frame.content, fmt::format("{} bytes", length_ - begin),
                    "frames of more than the tensor");
@@ -172,6 +185,7 @@ void MckpBlock::split_pieces(ByteSpan payload) {
       fail_payload("payload", payload.size(), "4 bytes", "no room for the length of a piece");
     std::memcpy(&stored, payload.data(), sizeof(stored));
     payload = payload.subspan(sizeof(stored));
+    // A piece that does not shrink is stored raw, so no stored piece is longer than its content.
     if (stored > payload.size() || stored > length)
       fail_payload("payload", stored, fmt::format("{} bytes", std::min(payload.size(), length)),
                    "the length of a piece");
@@ -185,6 +199,7 @@ void MckpBlock::split_pieces(ByteSpan payload) {
 void MckpBlock::decode_codec(const Piece& piece, MutableByteSpan out) const {
   const Codec codec = tensor_.method.codec;
   if (codec == Codec::zstd) return codec::zstd_decode(piece.stored, out);
+  // See encode_mckp_piece(): of equal length means raw.
   if (codec == Codec::store || piece.stored.size() == piece.length) {
     std::copy(piece.stored.begin(), piece.stored.end(), out.begin());
   } else if (codec == Codec::lz4) {

@@ -1,3 +1,9 @@
+// A checkpoint and those that its deltas were taken against, newest first: files_[i + 1] is the one
+// that files_[i] names, and has the content hash that files_[i] expects. The oldest names none. All
+// are open before the first tensor is read, so a chain that was opened does not miss a file later.
+// Names of previous files come from the files and are not trusted: they must be legal keys, may not
+// repeat, and at most 1,024 files make a chain. What is found under a name and does not fit is
+// never described. Else a crafted delta could be used to probe files.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -23,10 +29,9 @@ namespace {
 
 constexpr std::string_view kStorage = "the storage";
 
-// The file that was wanted; nullopt where nothing is there.
+// Finds the file that is wanted; nullopt where nothing is there.
 using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)>;
 
-// Nothing is told of what is there: whoever made the delta may have named anything.
 [[noreturn]] void fail_wrong(const MckpPrevious& wanted, const std::string& place) {
   throw IntegrityError(
       ErrorCode::checksum_mismatch,
@@ -38,7 +43,8 @@ using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)
        .bound = hex(wanted.content_hash.bytes)});
 }
 
-// nullopt where it is something else. A file that does not say what it is, is not what is wanted.
+// nullopt where the bytes are something else. A file without a content hash does not say what it
+// is, so it is not what is wanted.
 std::optional<MckpFile> if_wanted(StoredBytes bytes, const std::string& name,
                                   const MckpPrevious& wanted, const MckpReadOptions& options) {
   try {
@@ -89,7 +95,7 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
   }
 }
 
-// In place where the storage can and the options allow it.
+// Access::copied bypasses the storage's own view(), which may map a file.
 StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
                      const MckpReadOptions& options) {
   return options.access == Access::copied ? storage.StorageBackend::view(key) : storage.view(key);
@@ -109,8 +115,9 @@ Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options)
   };
 }
 
-// By the whole key, as one storage has it, or by its last name, as files lie side by side. A key
-// holds no "..", and is no absolute path: links alone could lead out of a folder.
+// Tries the whole key, as a storage has it below a folder, and its last name, as files lie side by
+// side. A key holds no ".." and is no absolute path, so only links could lead out of a folder.
+// Those are resolved before the folder of the policy is compared.
 std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& folders,
                                    const MckpPrevious& wanted, const MckpReadOptions& options) {
   const std::string last = wanted.key.substr(wanted.key.rfind('/') + 1);
@@ -125,6 +132,7 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
       const auto bytes = io::FileBytes::open_whole(real, options.access, options.work.cancel);
       if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
         return file;
+      // Another folder may have the right one. If none has, the first wrong place is named.
       if (!wrong) wrong = place.string();
     }
   }
@@ -169,6 +177,7 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
   const MckpTensor& wanted = newest().impl_->tensor(name);
   // The tensor of each file down to the one that has it whole.
   std::vector<const MckpTensor*> stages{&wanted};
+  // A delta has a previous file, which parse_mckp_header() checked; so files_ reaches far enough.
   while (stages.back()->method.delta) {
     const MckpFile& file = files_[stages.size()];
     const MckpTensor* const base = file.find(name);
@@ -182,6 +191,7 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
     stages.push_back(base);
   }
   Tensor tensor = files_[stages.size() - 1].impl_->restored(*stages.back(), nullptr, threads);
+  // From the oldest on, each difference is applied in place: one tensor in memory, not one a file.
   for (std::size_t i = stages.size() - 1; i-- > 0;)
     files_[i].impl_->decode(*stages[i], tensor.mutable_bytes(), threads);
   return tensor;

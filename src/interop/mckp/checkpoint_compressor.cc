@@ -1,3 +1,9 @@
+// Named checkpoints in a storage, each as a delta against an earlier one where the caller names
+// one. Impl is shared by all copies of a compressor and by calls that run in the background. The
+// configuration and the storage never change, the two caches have their own locks, and no other
+// state exists: so any number of threads may call.
+// A cache is never trusted for content. Kept tensors serve as the base of a delta only if their
+// content hash is that of the file which is in the storage now, whoever replaced it meanwhile.
 #include "thalia/checkpoint_compressor.h"
 
 #include <algorithm>
@@ -30,7 +36,7 @@ struct KeptCheckpoint {
   std::shared_ptr<const Tensors> tensors;
 };
 
-// What a delta is taken against.
+// A checkpoint that a delta is taken against, from the storage or from the cache.
 struct Base {
   MckpPrevious previous;
   MckpChain chain;
@@ -59,8 +65,8 @@ std::uint64_t generation_of(const Value& metadata) {
   }
 }
 
-// Of the compressed file, but for very long metadata: room for what does not shrink, and for what
-// the header says of it.
+// What the compressed file takes at most, unless its metadata are very long: tensors that do not
+// shrink, what codecs add to them, and what the header says of each.
 std::uint64_t most_bytes(const Checkpoint& checkpoint) {
   constexpr std::uint64_t kHeader = 4096;
   std::uint64_t most = kHeader;
@@ -89,6 +95,8 @@ struct CheckpointCompressor::Impl {
         kept(config.cached_bytes) {}
 
   MckpReadOptions read_options() const {
+    // Each tensor's own checksum is checked when it is read, so no pass over whole files is made.
+    // That leaves the header without a check of its bytes.
     return {.limits = config.limits, .verify = false, .work = config.work};
   }
   MckpWriteOptions write_options(const Checkpoint& checkpoint,
@@ -145,6 +153,7 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
     throw MissingBaseError(std::string(key), {.field = "previous_key", .value = printable(key)});
   }
   MckpChain chain = MckpChain::open(*storage, key, read_options());
+  // The keys of a chain are those in the headers: the first file's is the one it was opened by.
   std::string at(key);
   for (const MckpFile& file : chain.files()) {
     if (at == target) {
@@ -154,6 +163,7 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
     if (file.header().previous) at = file.header().previous->key;
   }
   // A chain of n files has n - 1 deltas; this one would be the next.
+  // Too long: this one is stored whole and begins a new chain.
   if (chain.files().size() > config.max_chain) return std::nullopt;
   const CheckpointSignature signature = signature_of(chain);
   signatures.put(key, signature, 1);
@@ -168,6 +178,7 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
 CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
                                                  const std::optional<Base>& base,
                                                  MckpWriter writer) const {
+  // Before the tensors are compressed, which takes long.
   if (!checkpoint.metadata.is_object()) {
     fail_argument(ErrorCode::bad_argument, "metadata",
                   std::string(kind_name(checkpoint.metadata.kind())), "object");
@@ -177,6 +188,8 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
 
   Value metadata = checkpoint.metadata;
   std::uint64_t generation = generation_of(metadata);
+  // Each generation of quantizing adds an error, so they are counted. This is known only after all
+  // tensors were planned, and before anything is put in place.
   if (writer.quantizes()) {
     if (generation >= config.quantization->max_generations) {
       throw UsageError(ErrorCode::wrong_state,
@@ -201,6 +214,7 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
                       .quantized_tensors = result.quantized_tensors,
                       .largest_error = result.largest_error,
                       .lossy_generation = generation};
+  // A file none of whose tensors fit its base names none.
   if (result.delta_tensors != 0) meta.previous_key = base->previous.key;
   return meta;
 }
@@ -212,7 +226,7 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
   check = check && header.content_hash.has_value();
   std::vector<Tensor> restored(tensors.size());
   std::vector<Digest256> digests(tensors.size());
-  // Large ones first and on more threads, so that all threads are done at about the same time.
+  // Large tensors first and on more threads, so that all threads end at about the same time.
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(),
@@ -245,12 +259,13 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
   return checkpoint;
 }
 
-// Copies: what the caller lent may change, and a delta against changed bytes could not be undone.
+// Keeps copies. The caller may change the memory that it lent, and a delta taken against changed
+// bytes could never be undone.
 void CheckpointCompressor::Impl::keep(std::string_view key, const Checkpoint& checkpoint,
                                       const CheckpointMeta& meta) {
   signatures.put(key, meta.signature, 1);
   kept.erase(key);
-  // What was quantized comes back as something else than what was given.
+  // Quantized tensors come back as something else than what was given, so these are no base.
   if (meta.original_size > config.cached_bytes || meta.quantized_tensors != 0) return;
   auto copies = std::make_shared<Tensors>();
   for (const auto& [name, tensor] : checkpoint.tensors)
@@ -265,6 +280,7 @@ CheckpointCompressor::CheckpointCompressor(CompressorConfig config,
   // A writer checks what concerns it.
   MckpWriteOptions options = impl_->write_options({}, std::nullopt);
   options.work.threads = 1;
+  // A writer that writes nothing checks the options now rather than at the first save.
   const MckpWriter checked(ByteSink([](ByteSpan) {}), options);
 }
 
@@ -280,7 +296,7 @@ CompressedCheckpoint CheckpointCompressor::compress(const Checkpoint& checkpoint
                                                     std::string_view previous_key) const {
   const std::optional<Base> base = impl_->open_base(previous_key, {});
   CompressedCheckpoint compressed;
-  // Memory that is not written to is not taken.
+  // Reserved memory that is never written to takes no pages, so a generous guess costs nothing.
   compressed.bytes.reserve(most_bytes(checkpoint));
   io::prefer_huge_pages({compressed.bytes.data(), compressed.bytes.capacity()});
   compressed.meta = impl_->write(

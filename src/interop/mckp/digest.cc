@@ -9,7 +9,8 @@ namespace thalia::interop {
 namespace {
 
 constexpr std::uint64_t kPart = 1 << 20;
-// Of SHA-256 for each piece, as pieces that find another thread at it do none.
+// How much of SHA-256 a thread does for each piece. Twice the piece, because threads that find
+// another one at it do none.
 constexpr std::uint64_t kShare = 2;
 
 // What a part of a tensor will be restored to.
@@ -46,6 +47,7 @@ MckpDigest::MckpDigest(LeafAlgorithm algorithm, std::uint64_t raw_bytes) : algor
 void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
                          std::uint64_t end) {
   if (algorithm_ == LeafAlgorithm::sha256) {
+    // Never waits: whoever holds the lock goes on, and finish() does what is left.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) hash_in_order(tensor, raw, hashed_ + kShare * (end - begin));
     return;
@@ -54,6 +56,7 @@ void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t b
   codec::QuantizationLoss loss;
   for (; begin < end; begin += kPart) {
     const ByteSpan part = restored.of(tensor, part_at(raw, begin, end), loss);
+    // No lock: each part is in one call, so each element is written by one thread.
     pieces_[begin / kPart] = integrity::xxh3_128(part);
   }
   const std::lock_guard lock(mutex_);

@@ -1,3 +1,6 @@
+// An open file is immutable and shared by its copies; tensors are decoded when they are read. Impl
+// owns what keeps the bytes alive, and `places` points at names in `parsed`, which therefore never
+// moves. Errors get the file's name here, in one place.
 #include <fmt/format.h>
 
 #include <string>
@@ -14,6 +17,7 @@ namespace thalia {
 namespace {
 
 template <typename Call>
+// Errors from below know neither path nor key.
 auto in_file(const std::string& name, const Call& call) {
   try {
     return call();
@@ -41,6 +45,7 @@ void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsig
 
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
   try {
+    // The payload's checksum is checked on every read, even where the file's was not.
     return {tensor, interop::mckp_payload(stored.bytes, tensor, true), options.limits};
   } catch (Error& error) {
     error.add_section("block");
@@ -55,6 +60,7 @@ Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
     stop_if_cancelled(options.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
+      // decode() applies a difference to what is there.
       if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
       block.decode(raw, threads);
     });
@@ -112,6 +118,7 @@ Tensor MckpFile::read(std::string_view name) const {
 
 Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
   const MckpTensor& tensor = impl_->tensor(name);
+  // A tensor that is stored whole needs no base, so whatever was given is fine.
   if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.work.threads);
   const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
   if (base.shape() != tensor.shape)

@@ -1,3 +1,5 @@
+// Bits of the method word (docs/mckp.md, "Methods"), and the names of dtypes. unpack_method()
+// refuses unknown bits, and bits that contradict each other or the dtype, rather than guess.
 #include "interop/mckp/format.h"
 
 #include <fmt/format.h>
@@ -48,6 +50,7 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept {
 
 MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   const std::uint32_t codec = bits & kCodecMask;
+  // Perhaps a later version's, so not called damage.
   if ((bits & ~kKnown) != 0 || codec >= kCodecCount) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such method",
                            {.field = "method",
@@ -66,6 +69,7 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
     fail_method(bits, fmt::format("a plane width of {}", mckp_plane_width(dtype)),
                 fmt::format("bytes of {} grouped", dtype_name(dtype)));
   }
+  // Codes are packed bits; neither has a meaning for them.
   if (method.quantized && (grouped || method.delta)) {
     fail_method(bits, "", "codes that are grouped or a delta");
   }
@@ -88,6 +92,7 @@ bool mckp_can_quantize(DType dtype) noexcept {
 }
 
 std::string mckp_dtype_name(DType dtype) {
+  // Names that safetensors has come first, so that other programs can read them.
   std::string name(safetensors_dtype_name(dtype));
   if (!name.empty()) return name;
   name = dtype_name(dtype);

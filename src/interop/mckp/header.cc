@@ -1,3 +1,9 @@
+// Reads the header's JSON in one pass, member by member, and checks everything that the text alone
+// tells. Known members must be of their type, may stand there once, and the needed ones must be
+// there; unknown ones are passed over, as later writers may add some. Whether the blocks
+// fit the file is checked in parse.cc.
+// Members come in any order, so values that depend on each other (parameters on the dtype) are kept
+// as they stand and checked at the end.
 #include "interop/mckp/header.h"
 
 #include <fmt/format.h>
@@ -53,7 +59,7 @@ std::string read_object(json::Value& value, std::string_view field) {
   return json::copied(value);
 }
 
-// As they stand in the text: a dtype has to be known before its parameters are.
+// Kept as texts: how many digits a parameter has depends on the dtype, which may come later.
 struct QuantTexts {
   std::uint64_t bits = 0;
   std::string minimum;
@@ -96,7 +102,7 @@ double read_parameter(const std::string& text, DType dtype, std::string_view fie
   const double number = !bits          ? 0
                         : digits == 16 ? std::bit_cast<double>(*bits)
                                        : std::bit_cast<float>(static_cast<std::uint32_t>(*bits));
-  // What is infinite or NaN less itself is NaN.
+  // Infinity and NaN less themselves are NaN, which differs from 0.
   if (!bits || number - number != 0)
     fail_header(ErrorCode::bad_value, field, printable(text, 40),
                 fmt::format("the bits of a finite number in {} digits", digits));
@@ -228,6 +234,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
   std::optional<Digest256> previous_hash;
   std::optional<std::string> previous_key;
   KnownMembers members;
+  // A caller's limit below what the format itself nests would refuse every file.
   const unsigned depth = std::max(limits.max_json_depth, kMckpHeaderDepth);
   json::walk_object(text, depth, [&](std::string_view key, json::Value& value) {
     const bool given = value.kind() != json::Kind::null;

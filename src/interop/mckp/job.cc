@@ -1,3 +1,6 @@
+// How one tensor is stored, and the piece of work that a thread does for it. A plan is made on the
+// caller's thread and does not change until all jobs of its tensor are done; threads only read it,
+// except for the digest, which has its own lock.
 #include "interop/mckp/job.h"
 
 #include <algorithm>
@@ -15,6 +18,7 @@ std::optional<MckpQuantization> quantization_of(std::string_view name, const Ten
   if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;
   for (const std::string& pattern : options.quantization->exclude)
     if (model::matches_path(pattern, name)) return std::nullopt;
+  // No scale where an element is not finite: such a tensor is stored exactly.
   const unsigned bits = options.quantization->bits;
   const auto scale = codec::uniform_scale(tensor.dtype(), tensor.bytes(), bits);
   if (!scale) return std::nullopt;
@@ -39,13 +43,15 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
   if (fits && !stored.method.quantized) {
     stored.method.delta = true;
     work->base = *std::move(base);
-    // A difference is mostly zeros, which have no exponents to code.
+    // A difference is mostly zeros. Codecs that look at exponents find none in it, zstd finds the
+    // runs.
     if (stored.method.codec != Codec::lz4 && stored.method.codec != Codec::store)
       stored.method.codec = Codec::zstd;
   }
   const bool groups = stored.method.codec == Codec::zstd || stored.method.codec == Codec::lz4;
   if (options.byte_grouping && groups && !stored.method.quantized)
     stored.method.plane_width = mckp_plane_width(stored.dtype);
+  // A stored difference saves nothing and would only need its base.
   if (stored.method.codec == Codec::store) stored.method.delta = false;
   work->tensor = std::move(tensor);
   return work;
@@ -56,6 +62,7 @@ void MckpJob::run(int level) {
   const ByteSpan raw = work.tensor.bytes();
   const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
   encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
+  // An empty tensor has one empty piece, which is its block, and nothing to hash.
   if (end == begin) return;
   const auto [first, count] = mckp_raw_range(work.stored, begin, end - begin);
   work.digest.advance(work.stored, raw, first, first + count);

@@ -1,3 +1,7 @@
+// Checks the frame of a file: prelude, header, the places of blocks, footer. After parse_mckp()
+// every block lies in the file, blocks neither overlap nor leave gaps, and flags and sums agree
+// with them; payloads have not been looked at. All offsets are checked by subtracting from what is
+// left, which cannot wrap.
 #include "interop/mckp/parse.h"
 
 #include <fmt/format.h>
@@ -66,11 +70,15 @@ MckpPrelude checked_prelude(ByteSpan file) {
   return prelude;
 }
 
-// What a text takes to be read: itself while it grows, a parser's copy and index, its values.
+// Memory that a byte of text takes in all: the text while it grows, the parser's copy and index,
+// the values.
 constexpr std::uint64_t kMemoryPerByteOfText = 16;
+// 64 KiB are read whatever the limit, so that a small file is refused for what is in it.
 constexpr std::uint64_t kAlwaysRead = 1 << 16;
 
-// One frame, whose content size need not be known: the text grows as far as the limit.
+// The header is one zstd frame that need not tell its size. So the text grows in steps, each at
+// most twice the one before, and stops one byte behind the limit: a bomb is noticed when it is
+// passed.
 std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
   const std::uint64_t limit = std::min(kMckpMaxHeader, limits.max_json_bytes);
   const std::uint64_t most =
@@ -93,6 +101,7 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
     if (text.size() > most)
       fail_limit("header", "max_allocation_bytes", text.size() * kMemoryPerByteOfText,
                  most * kMemoryPerByteOfText);
+    // No progress with input used up and room to write: it would go on for ever.
     if (!step.frame_ended && step.consumed == 0 && step.written == 0)
       throw CompressionError("zstd", "the header's frame ends too early", {.section = "header"});
   } while (!step.frame_ended);
@@ -116,8 +125,8 @@ std::uint32_t flags_of(const std::vector<MckpTensor>& tensors) {
   return flags;
 }
 
-// Blocks follow each other from `offset` to `end`, which leaves no room for any that overlap.
-// Their offsets become those in the file.
+// Blocks follow each other from `first` to `end` without gaps, so none can overlap. Their offsets
+// count from the first block in the file, and from the file's beginning afterwards.
 void place_blocks(std::vector<MckpTensor>& tensors, std::uint64_t first, std::uint64_t end) {
   std::uint64_t offset = first;
   const auto refuse = [](const MckpTensor& tensor, std::string_view field, std::uint64_t value,

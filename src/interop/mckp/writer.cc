@@ -1,3 +1,10 @@
+// Compresses tensors on several threads and puts their blocks together in order. A file begins with
+// a header that tells the length of all blocks, so blocks are kept until commit(): in a spool, or
+// in the caller's vector, where they are shifted at the end to make room.
+// The calling thread plans tensors, hands out pieces as jobs and collects results in the order in
+// which the jobs were submitted. Everything but MckpJob::run() happens on it and needs no lock.
+// `block_begin` and `checksum` belong to the block that is being collected. Any call that throws
+// ends the writer (Steps), so no file lacks a tensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,11 +40,14 @@ using interop::MckpFooter;
 using interop::MckpJob;
 using interop::MckpPrelude;
 
+// Some jobs wait and some are finished, so no thread idles while the collector is busy.
 constexpr unsigned kJobsPerThread = 3;
 // What a thread takes: the pieces of its jobs, and what coding one of them needs.
 constexpr std::uint64_t kThreadBytes = (kJobsPerThread + 2) * interop::kMckpPiece;
 constexpr unsigned kMetadataDepth = 256;
+// 256 KiB fit a core's cache, where complete() sums what it has just moved.
 constexpr std::uint64_t kMovedPart = 1 << 18;
+// The header is short beside the tensors; higher levels gain little.
 constexpr int kHeaderLevel = 3;
 
 // Codecs without a level, which look at the elements themselves.
@@ -90,7 +100,7 @@ unsigned threads_of(const MckpWriteOptions& options) {
       std::min<std::uint64_t>(resolve_threads(options.work.threads), most));
 }
 
-// What the threads leave.
+// What the threads leave of the caller's limit. The rest of the blocks is in a temporary file.
 std::uint64_t spool_memory(const MckpWriteOptions& options) {
   const std::uint64_t taken = threads_of(options) * kThreadBytes;
   return options.work.memory_bytes - std::min(options.work.memory_bytes, taken);
@@ -127,7 +137,8 @@ struct MckpWriter::Impl {
     return path.empty() ? path : folder_of(path);
   }
 
-  // Deltas of a writer of either are zstd, of its standard level.
+  // The level that was asked for is one of its codec. Deltas, which are zstd even where the options
+  // say otherwise, take the standard level then.
   int level_of(Codec codec) const {
     if (codec == Codec::store || is_self_describing(codec)) return 0;
     const int level = options.compression.level;
@@ -138,6 +149,7 @@ struct MckpWriter::Impl {
   void submit(const std::shared_ptr<interop::MckpWork>& work, std::uint64_t begin,
               std::uint64_t end) {
     stop_if_cancelled(options.work.cancel);
+    // The pool is bounded, and so is the memory: compressing waits for the collector.
     while (pool.full()) collect();
     MckpJob& job = pool.next();
     job.tensor = work;
@@ -146,7 +158,7 @@ struct MckpWriter::Impl {
     pool.submit();
   }
 
-  // What the oldest job made goes to the spool.
+  // Takes the result of the oldest job; waits for it if need be.
   void collect() {
     MckpJob& job = pool.front();
     interop::MckpWork& work = *job.tensor;
@@ -157,6 +169,7 @@ struct MckpWriter::Impl {
     }
     append(job.out);
     if (job.is_last()) end_block(work);
+    // With the last job of a tensor its bytes are let go.
     job.tensor.reset();
     pool.pop();
   }
@@ -172,7 +185,8 @@ struct MckpWriter::Impl {
 
   std::uint64_t kept_bytes() const { return whole != nullptr ? whole->size() : spool.size(); }
 
-  // In memory blocks lie where they stay, each behind room for its header.
+  // In the caller's vector a block lies where it stays, behind room for its header, which is known
+  // only at the end.
   void begin_block(const MckpTensor& stored) {
     if (whole != nullptr) whole->resize(whole->size() + interop::mckp_block_header(stored.name));
     block_begin = kept_bytes();
@@ -200,7 +214,7 @@ struct MckpWriter::Impl {
     tensors.push_back(stored);
   }
 
-  // What does not shrink is stored as it is, whatever it was compared with.
+  // A block that did not shrink is stored as it is, even if it was a delta: it needs no base then.
   void store_raw(interop::MckpWork& work) {
     if (whole != nullptr) {
       whole->resize(block_begin);
@@ -249,11 +263,12 @@ MckpHeader MckpWriter::Impl::header() const {
                     .content_digests = options.content_digests,
                     .compression_params = params_of(options, level_of(codec_of(options))),
                     .metadata = options.metadata};
+  // Without a delta, the previous file is not needed to read this one.
   if (result.delta_tensors != 0) header.previous = options.previous;
   return header;
 }
 
-// What comes before the blocks, whose places it tells.
+// Everything in front of the blocks. It tells their places, so it is made when all are there.
 std::vector<std::byte> MckpWriter::Impl::front() {
   std::uint64_t offset = 0;
   for (MckpTensor& tensor : tensors) {
@@ -307,11 +322,13 @@ void MckpWriter::Impl::emit(const ByteSink& to) {
   to(bytes_of(footer(sum)));
 }
 
-// The blocks move behind what comes before them, and are summed while they are in the cache.
+// Shifts the blocks in the caller's vector behind the front, part by part from the beginning,
+// without a second copy of the file. Each part is summed while it is in the cache.
 void MckpWriter::Impl::complete() {
   std::vector<std::byte> carried = front(), next = carried;
   const std::uint64_t shift = carried.size();
   const std::uint64_t end = shift + whole->size();
+  // A part must hold all that is carried into it.
   const std::uint64_t part = std::max(kMovedPart, shift);
   whole->resize(result.file_bytes);
   integrity::Xxh64 sum;
@@ -356,6 +373,7 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
                       .value = std::move(value),
                       .bound = std::move(bound)});
   };
+  // Arguments are checked first: a name that is refused here does not end the writer.
   impl.steps.require_open();
   if (!tensor.is_dense()) {
     refuse(ErrorCode::bad_argument, std::string(encoding_name(tensor.encoding())),
@@ -379,6 +397,7 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
       const std::uint64_t end = std::min(length, begin + interop::kMckpPiece);
       impl.submit(work, begin, end);
       begin = end;
+      // An empty tensor gets one job too, which makes its block.
     } while (begin < length);
   });
 }

@@ -1,3 +1,6 @@
+// Grouped bytes put all bytes of equal significance next to each other, which is what makes a codec
+// find repetitions in numbers. A part of the grouped form touches the tensor with a stride. Parts
+// do not overlap in the tensor either, so several threads may scatter into one tensor.
 #include "interop/shared/byte_grouping.h"
 
 #include <algorithm>
@@ -26,7 +29,7 @@ void for_each_run(std::uint64_t tensor_bytes, unsigned width, std::uint64_t begi
   }
 }
 
-// The step as a constant makes loops that become vector instructions.
+// A step that is known at compile time lets the compiler use vector instructions.
 template <typename Call>
 void with_step(std::size_t step, const Call& call) {
   switch (step) {

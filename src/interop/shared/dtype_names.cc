@@ -1,3 +1,5 @@
+// The table is in the order of the reference's `enum Dtype`: a dtype's place in it is its rank, and
+// a file sorts its tensors by that. New entries go where the reference has them, not to the end.
 #include "interop/shared/dtype_names.h"
 
 #include <array>
@@ -61,6 +63,7 @@ std::optional<DType> safetensors_dtype_from_name(std::string_view name) noexcept
 SafetensorsSize safetensors_size(DType dtype, const Shape& shape) noexcept {
   std::uint64_t bits = 1;
   for (const std::uint64_t extent : shape.extents()) {
+    // The reference refuses here too, even if a later extent is 0.
     if (__builtin_mul_overflow(bits, extent, &bits)) return {.fault = SizeFault::overflow};
   }
   if (__builtin_mul_overflow(bits, std::uint64_t{dtype_bits(dtype)}, &bits)) {

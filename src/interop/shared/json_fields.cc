@@ -10,6 +10,7 @@ Shape read_shape(json::Value& value) {
   std::uint64_t rank = 0;
   value.for_each_element([&](json::Value& element) {
     const std::uint64_t extent = read_integer(element, "shape");
+    // All are counted, for the message, but no more are kept than a shape has.
     if (++rank <= Shape::kMaxRank) extents.push_back(extent);
   });
   if (rank > Shape::kMaxRank) {

@@ -7,6 +7,7 @@
 namespace thalia::interop {
 
 std::string list_names(const std::vector<std::string>& names) {
+  // Enough to recognise which tensors are meant; a checkpoint may have thousands.
   constexpr std::size_t kShown = 3;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
