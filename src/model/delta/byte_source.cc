@@ -1,3 +1,5 @@
+// The two ends of every chain of sources: bytes in memory, and the digest of whatever comes out.
+
 #include "model/delta/byte_source.h"
 
 #include <algorithm>
@@ -20,6 +22,8 @@ ByteSpan TensorSource::part(std::uint64_t begin, std::uint64_t length,
 
 integrity::ContentDigest digest_of(const ByteSource& source, unsigned threads,
                                    const std::stop_token& cancel) {
+  // Pieces of the content hash: each thread hashes whole ones, and no tensor is ever made whole for
+  // it.
   constexpr std::uint64_t kPiece = format::kContentPiece;
   const std::uint64_t size = source.size();
   std::vector<integrity::PieceDigest> digests(size / kPiece + (size % kPiece != 0));

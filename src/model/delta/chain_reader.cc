@@ -1,3 +1,8 @@
+// The public side of a chain: a checkpoint that reads as if it were one full file, tensor by
+// tensor. A tensor that lies raw in one of the files is handed out where it lies, and then keeps
+// the chain open; any other is made piece by piece from what the links store. The state of a chain
+// (delta_state) holds no bytes, only ways to get them.
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -21,7 +26,7 @@
 namespace thalia {
 namespace {
 
-// Of a made tensor's first byte: that of a payload in a file.
+// The alignment of a made tensor's first byte: that of a payload in a file.
 constexpr std::align_val_t kAlignment{64};
 
 struct Memory {
@@ -58,9 +63,13 @@ void check_part(const model::TensorChain& chain, std::uint64_t begin, std::uint6
                 fmt::format("a part of {} bytes", chain.size()));
 }
 
-// A chain gives whole multiples of 16 bytes.
+// Reads any part of a tensor. A chain gives parts that begin and end at multiples of 16 bytes, so
+// that every element type has whole elements there; what is asked beyond that goes through a
+// buffer.
 void read_any(const model::TensorChain& chain, std::uint64_t begin, MutableByteSpan out,
               unsigned threads) {
+  // A thread's share: fits into a cache. Shares begin at multiples of it, so that only the ends of
+  // the part need the buffer.
   constexpr std::uint64_t kPiece = 1 << 20;
   const std::uint64_t end = begin + out.size();
   const std::uint64_t first = begin / kPiece;
@@ -126,8 +135,10 @@ Tensor ChainReader::read(const TensorView& tensor) const {
   return named(*chain_, tensor, [&] {
     const model::TensorChain chain = find_tensor(*chain_, tensor);
     const ChainTensor& result = chain.result();
+    // No copy: the tensor owns the chain instead, which maps the file.
     if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_);
     const ReadOptions& options = chain_->options().read;
+    // Against the bytes of all files of the chain: a small delta may well change a large tensor.
     io::check_allocation("payload", result.logical_bytes, options.limits, disk_bytes());
     const auto memory = std::make_shared<Memory>(result.logical_bytes);
     const MutableByteSpan bytes(memory->data, result.logical_bytes);
@@ -168,9 +179,11 @@ DeltaState delta_state(const ChainReader& chain) {
       const model::TensorChain found = find_tensor(files, view);
       return std::pair(found.result(), found.is_in_place());
     });
-    // Raw tensors are given as they lie; others in parts.
+    // A tensor that lies raw in one file is loaded, which copies nothing; any other is given in
+    // parts.
     const auto open = [chain, view]() -> PartReader {
       const model::FileChain& own = DeltaAccess::files(chain);
+      // Found once and shared by all parts; it borrows the files, which the copy of `chain` keeps.
       const auto found = named(
           own, view, [&] { return std::make_shared<model::TensorChain>(find_tensor(own, view)); });
       return [chain, view, found](std::uint64_t begin, MutableByteSpan out) {

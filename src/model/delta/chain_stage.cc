@@ -1,3 +1,8 @@
+// One change of a tensor, applied in place to bytes of its base. A stage works on any part, so that
+// a chain of any length passes over a buffer link by link and no intermediate tensor is ever made.
+// What a stage has to know of the whole (the pointers of a list, the factors of a product) is read
+// once, by the first thread that needs it, and checked there.
+
 #include "model/delta/chain_stage.h"
 
 #include <span>
@@ -43,6 +48,7 @@ void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
   xor_into(out, stored_.part(begin, out.size(), scratch));
 }
 
+// The factors are small beside the matrix and needed for each element of it.
 void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
   const format::TensorEntry& entry = stored_.entry();
   once_.run([&] {
@@ -68,7 +74,8 @@ const std::vector<std::uint64_t>& ChainStage::pointers() const {
   return pointers_;
 }
 
-// Of a list, the entries of the blocks that lie in the part.
+// Reads the entries of the blocks that the part touches. A part may begin or end within a block;
+// put_listed() leaves out what is not in the part.
 void ChainStage::apply_list(std::uint64_t begin, MutableByteSpan out) const {
   if (out.empty()) return;
   const std::vector<std::uint64_t>& blocks = pointers();
@@ -90,6 +97,7 @@ void ChainStage::apply_list(std::uint64_t begin, MutableByteSpan out) const {
     const std::uint64_t at = blocks[block] - from;
     const std::uint64_t listed = blocks[block + 1] - blocks[block];
     const std::span<const std::uint16_t> own = std::span(positions).subspan(at, listed);
+    // Checked each time, and not only once: positions are not kept.
     container::check_positions(entry, block, own);
     container::put_listed(own, ByteSpan(values).subspan(at * width, listed * width), width, block,
                           element, out);

@@ -1,3 +1,7 @@
+// The two sides of a change, read together in pieces, and an estimate of what each way to store it
+// takes. A threshold is applied as the pieces are read, so that all that looks at a change sees the
+// same bytes: those that will come out, not those that were given.
+
 #include "model/delta/change.h"
 
 #include <algorithm>
@@ -13,9 +17,11 @@ namespace {
 
 static_assert(Change::kPiece == format::kContentPiece);
 
+// Bytes of a sample, and how many samples at most: 1 MiB of a large tensor in all.
 constexpr std::uint64_t kSample = 64 << 10;
 constexpr std::uint64_t kSamples = 16;
-// Of a tensor, what is looked at by samples: they should cost little beside the rest.
+// At most an eighth of a tensor is looked at, so that the estimate costs little beside the rest;
+// but two samples in any case.
 constexpr std::uint64_t kSampledShare = 8;
 
 constexpr codec::ElementLayout kPositions{codec::Content::integers, 2};
@@ -35,6 +41,7 @@ std::uint64_t sample_count(std::uint64_t size) {
 
 void Change::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const {
   out.base = base_.part(begin, length, out.base_buffer);
+  // Without a threshold bytes are used where they lie.
   if (within_.is_exact()) {
     out.now = now_.part(begin, length, out.now_buffer);
     return;
@@ -61,7 +68,8 @@ Change::Estimate Change::estimate(unsigned width) const {
   std::vector<std::byte> scratch;
   Estimate out;
   for (std::uint64_t i = 0; i < count; ++i) {
-    // Evenly over the tensor, the first at its beginning and the last at its end.
+    // Evenly over the tensor, from its beginning to its end, at multiples of 64 so that elements
+    // are whole.
     const std::uint64_t last = size() - length;
     const std::uint64_t begin = count == 1 ? 0 : last / (count - 1) * i / 64 * 64;
     read_pair(begin, length, pair);

@@ -1,3 +1,9 @@
+// Finds the elements that changed, in one parallel pass that hashes the result as well. The list
+// stays in memory while it is small; a larger one is only counted, and its arrays are made again,
+// piece by piece and in order, each time they are written. A list that reaches its limit is given
+// up early. Whether it is complete does not depend on the order of threads: only the sum of all
+// pieces decides.
+
 #include "model/delta/change_list.h"
 
 #include <algorithm>
@@ -16,7 +22,8 @@ using format::kDeltaBlockElements;
 
 static_assert(Change::kPiece % (16 * kDeltaBlockElements) == 0);
 
-// What is compared at once before its elements are.
+// Bytes that are compared at once: most of a tensor did not change, and memcmp passes over it
+// quickly.
 constexpr std::size_t kStride = 4096;
 
 }  // namespace
@@ -60,6 +67,7 @@ ChangeList::ChangeList(const Change& change, unsigned width, std::uint64_t most,
     integrity::PieceHasher hasher;
     hasher.update(pair.now);
     digests[i] = hasher.finish();
+    // Already too long: only the digest is still wanted.
     if (listed.load(std::memory_order_relaxed) >= most) return;
     ListPart part;
     std::uint64_t number = i * blocks_a_piece;
@@ -70,6 +78,7 @@ ChangeList::ChangeList(const Change& change, unsigned width, std::uint64_t most,
     }
     const std::uint64_t bytes = part.positions.size() * (2 + width);
     const std::uint64_t sum = listed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    // Once one thread drops the parts they stay empty: all or none are kept.
     const std::lock_guard lock(dropped);
     if (sum > kept) {
       parts_.clear();

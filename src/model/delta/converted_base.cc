@@ -1,3 +1,7 @@
+// A base of another element type, converted as it is read: the first step of fitting
+// (docs/deltas.md, "xor_base"). Element i lies at i times each width, so that a part of the result
+// needs exactly one part of the base.
+
 #include "model/delta/converted_base.h"
 
 #include <algorithm>
@@ -11,6 +15,7 @@
 namespace thalia::model {
 namespace {
 
+// Sources are read at multiples of 16 bytes, which a part of another width need not begin at.
 constexpr std::uint64_t kReadAlignment = 16;
 
 unsigned width(DType dtype) {
@@ -49,6 +54,7 @@ std::shared_ptr<const ByteSource> fitted(std::shared_ptr<const ByteSource> base,
                                          const TensorLayout& own, const TensorLayout& result) {
   if (own.dtype != result.dtype)
     base = std::make_shared<ConvertedBase>(std::move(base), own.dtype, result.dtype);
+  // In the order of the format; FittedBase then works in the width of the result.
   if (own.shape != result.shape)
     base =
         std::make_shared<FittedBase>(std::move(base), own.shape, result.shape, width(result.dtype));

@@ -1,3 +1,8 @@
+// A state that is given as sources, declared to a container: what a Writer would check is checked
+// here, before a file is made. Tensors are numbered in one order by both functions, regions first
+// and then each connection's weights and delays: sources_of()[i] gives the bytes of the draft's
+// tensor i.
+
 #include "model/delta/draft.h"
 
 #include <optional>

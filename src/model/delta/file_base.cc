@@ -1,4 +1,5 @@
-// Files as a delta's base.
+// Files as a delta's base. The base's tensors are read through their own chain, whatever its depth:
+// a delta is always taken against what comes out, so that errors of lossy links do not add up.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -40,6 +41,7 @@ class FileBase final : public BaseState {
             .depth = chain_.depth()};
   }
 
+  // What stands before the container counts: the base may be a delta itself.
   std::uint64_t file_bytes() const override {
     return top_.mapping().begin() + top_.mapping().bytes().size();
   }
@@ -55,6 +57,7 @@ class FileBase final : public BaseState {
         out.tensors.emplace_back(region.tensor(t).name());
     }
     for (std::uint32_t c = 0; c < top_.connection_count(); ++c) {
+      // Short names, as the file has them; note_changed_regions() compares them as such.
       container::StoredConnection stored = container::stored_connection(top_, c);
       BaseNames::Connection& out = names.connections.emplace_back();
       out.source = std::move(stored.source);

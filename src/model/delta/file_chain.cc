@@ -1,3 +1,9 @@
+// Opens a delta's bases, one below the other, down to a full file: docs/deltas.md, "Resolving".
+// Paths come from files that nobody has to trust. A base counts only if its closing checksum,
+// identifier and generation are those that the delta names; before that is known nothing else of it
+// is used, and an error tells nothing of its contents. Depth falls by one from link to link, so
+// that a chain cannot be a cycle.
+
 #include "model/delta/file_chain.h"
 
 #include <algorithm>
@@ -23,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Short names hold no NUL, so that a pair has one spelling.
+// Short names hold no NUL, so that no two pairs have the same text.
 std::string pair_of(std::string_view source, std::string_view target) {
   return std::string(source) + '\0' + std::string(target);
 }
@@ -35,14 +41,14 @@ std::string pair_of(std::string_view source, std::string_view target) {
       {.path = delta.string(), .field = "base", .value = tried, .bound = "a file at one of them"});
 }
 
-// The 32 bytes are zero in a file of checksum type none: nothing tells it from others then.
+// The 32 bytes are zero in a file of checksum type none, and nothing tells such a file from others.
 bool has_identity(const Digest256& closing_checksum) {
   return closing_checksum != Digest256{};
 }
 
 bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile& base) {
   const auto& [header, reference, path] = prefix;
-  // Of a side file the payloads are missing.
+  // A side file has tables and no payloads.
   if (base.mapping().backing() == io::Backing::partial) return false;
   return has_identity(base.closing_checksum()) &&
          header.base_checkpoint_hash == base.closing_checksum() &&
@@ -50,8 +56,8 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
          reference.base_generation == base.header().generation;
 }
 
-// What lies there is anybody's file: nothing of what is in it is told, not even that it is none of
-// ours.
+// The file at that place may be anybody's. The error tells nothing of what is in it, not even
+// whether it is a checkpoint.
 [[noreturn]] void fail_wrong(const detail::OpenFile& delta, const container::DeltaPrefix& prefix,
                              const fs::path& place) {
   throw IntegrityError(
@@ -67,7 +73,8 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
                             std::uint64_t{prefix.reference.base_generation})});
 }
 
-// True of the base itself, which exceeds limits that nothing is allocated for.
+// True if the file is the base and only exceeds limits of the caller. The limits that are lifted
+// here guard counts and lengths that nothing is allocated for.
 bool is_wanted_beyond_limits(const std::shared_ptr<const io::FileBytes>& bytes,
                              const container::DeltaPrefix& prefix, ReadOptions options) {
   options.limits.max_file_bytes = 0;
@@ -82,7 +89,8 @@ bool is_wanted_beyond_limits(const std::shared_ptr<const io::FileBytes>& bytes,
   }
 }
 
-// null where it is not the base.
+// Opens the file, or returns null where it is not the base. A damaged file is not the base as far
+// as one can tell. That it exceeds a limit is told only once it is known to be the base.
 std::shared_ptr<const detail::OpenFile> open_if_wanted(
     const std::shared_ptr<const io::FileBytes>& bytes, const container::DeltaPrefix& prefix,
     const ReadOptions& options) {
@@ -101,6 +109,7 @@ std::shared_ptr<const detail::OpenFile> open_if_wanted(
   } catch (const UnsupportedError&) {
     return nullptr;
   }
+  // After the check of identity, so that a wrong file is not read to its end.
   if (options.verification == Verification::at_open) file->named([&] { file->verify_all(); });
   return file;
 }
@@ -151,6 +160,7 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
                         {.path = top.mapping().path().string(), .section = "delta"});
     }
     if (depth == 0) break;
+    // Before the base is opened: a hostile chain costs nothing.
     if (depth > options.max_depth)
       top.named([&] { fail_limit("delta", "max_depth", depth, options.max_depth); });
     links_.push_back(std::make_unique<ChainLink>(open_base(top)));
@@ -177,11 +187,13 @@ std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenF
   std::string tried;
   fs::path wrong;
   for (const fs::path& place : io::base_places(own, prefix.path, options_.search, options_.bases)) {
-    // A file of the chain is no base of it: a delta may well be called as its base is.
+    // A file of the chain cannot be a base of it. A delta may have its base's name: the place next
+    // to it is then the delta itself.
     if (is_link(place)) continue;
     io::BaseFile found = io::open_base(place, options_.read.access, options_.bases);
     if (found.bytes) {
       if (auto base = open_if_wanted(found.bytes, prefix, options_.read)) return base;
+      // The first wrong file is what the error names, if no later place has the right one.
       if (wrong.empty()) wrong = place;
     }
     tried += fmt::format("{}'{}'", tried.empty() ? "" : ", ", printable(place.string()));
@@ -196,6 +208,7 @@ TensorKey tensor_key(const detail::OpenFile& file, std::string_view region, std:
       .region = std::string(region), .name = std::string(name), .source = {}, .target = {}};
   if (!region.empty()) return key;
   std::uint32_t connection = 0;
+  // The reader names a connection's matrix by its number: "12.weights".
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), connection);
   const std::string_view what(end, static_cast<std::size_t>(name.data() + name.size() - end));
   if (error != std::errc() || (what != ".weights" && what != ".delays") ||

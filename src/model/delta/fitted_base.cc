@@ -1,3 +1,7 @@
+// A base of another shape, in the shape of the result: the second step of fitting (docs/deltas.md,
+// "xor_base"). Each row of the result is the beginning of a row of the base, or zeros, or both.
+// Rows ascend on both sides, so that rows that lie near each other in the base are read in one go.
+
 #include "model/delta/fitted_base.h"
 
 #include <algorithm>
@@ -10,12 +14,13 @@
 namespace thalia::model {
 namespace {
 
-// Of the base that is read at once, what lies between the rows included.
+// Bytes of the base that are read at once, with what lies between the rows.
 constexpr std::uint64_t kSpan = 2 << 20;
+// Sources are read at multiples of 16 bytes.
 constexpr std::uint64_t kPieceAlignment = 16;
 
-// Where the row (a piece of the last dimension) begins in the base, in elements; -1 where the base
-// does not have it.
+// Where a row, which is one run of the last dimension, begins in the base, in elements; -1 where
+// the base does not have it.
 std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) {
   std::uint64_t place = 0;
   std::uint64_t stride = base[base.rank() - 1];
@@ -37,7 +42,8 @@ struct FittedBase::Piece {
   std::uint64_t length;
 };
 
-// Neighbouring pieces are read together, as a base that is compressed gives a chunk at a time.
+// Collects neighbouring pieces and reads them together: a compressed base decodes a whole chunk for
+// each.
 class FittedBase::Gather {
  public:
   Gather(const ByteSource& base, MutableByteSpan out) : base_(base), out_(out) {}
@@ -86,6 +92,7 @@ void FittedBase::read(std::uint64_t begin, MutableByteSpan out) const {
   const unsigned last = shape_.rank() - 1;
   const std::uint64_t row_bytes = shape_[last] * width_;
   const std::uint64_t kept_bytes = std::min(shape_[last], base_shape_[last]) * width_;
+  // What the base does not have is zero bits.
   std::memset(out.data(), 0, out.size());
   Gather gather(*base_, out);
   for (std::uint64_t at = 0; at < out.size();) {

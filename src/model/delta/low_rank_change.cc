@@ -1,3 +1,9 @@
+// Approximates a change by a few products of a column and a row: docs/deltas.md, "low_rank_delta".
+// The products come from a truncated singular value decomposition, bits are spent on them where
+// they remove most error, and then the result is made with the reader's own arithmetic: the errors
+// that the file records, and the digest, are those of what will come out. Unlike other changes, the
+// matrix and its base are whole in memory here.
+
 #include "model/delta/low_rank_change.h"
 
 #include <algorithm>
@@ -33,7 +39,7 @@ double dot(Vector a, Vector b) {
   return sum;
 }
 
-// A vector as codes of a width, and what they stand for.
+// A vector as codes of so many bits, and the numbers that the codes stand for.
 struct Coded {
   codec::UniformScale scale;
   std::vector<std::uint8_t> codes;
@@ -43,7 +49,7 @@ struct Coded {
 Coded code(Vector vector, unsigned bits) {
   Coded out;
   const ByteSpan bytes = std::as_bytes(vector);
-  // Vectors are finite, and far from the ends of the type.
+  // Always has a value: the vectors are finite and far from the ends of f64.
   out.scale = codec::uniform_scale(DType::f64, bytes, bits).value_or(codec::UniformScale{});
   out.codes.resize(vector.size());
   out.restored.resize(vector.size());
@@ -53,20 +59,21 @@ Coded code(Vector vector, unsigned bits) {
   return out;
 }
 
-// Squared error of a product by the bits of its codes. Products are nearly orthogonal to each
-// other, so that their errors add up.
+// The squared error of a product for each width of its codes. The products are nearly orthogonal to
+// each other, so that their errors add up.
 Distortions product_errors(Vector left, Vector right) {
   Distortions errors{};
   const double norm = dot(left, left) * dot(right, right);
   errors[0] = norm;
   for (unsigned bits = 1; bits <= kMaxBits; ++bits) {
     const std::vector<double> a = code(left, bits).restored, b = code(right, bits).restored;
+    // |x - y|² of two products of vectors, by inner products alone; rounding may make it negative.
     errors[bits] = std::max(0.0, norm - 2 * dot(left, a) * dot(right, b) + dot(a, a) * dot(b, b));
   }
   return errors;
 }
 
-// now - base as the decomposition takes it; nullopt where a number is not finite there.
+// now - base in f32, as the decomposition takes it; nullopt where a number is not finite there.
 std::optional<std::vector<float>> difference(DType dtype, ByteSpan base, ByteSpan now) {
   const std::size_t count = base.size() / (dtype_bits(dtype) / 8);
   std::vector<double> before(count), after(count);
@@ -76,6 +83,8 @@ std::optional<std::vector<float>> difference(DType dtype, ByteSpan base, ByteSpa
   double strange = 0;
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = static_cast<float>(after[i] - before[i]);
+    // Infinity and NaN times 0 are NaN, any other number 0: one test at the end, no branch in the
+    // loop.
     strange += static_cast<double>(out[i]) * 0;
   }
   if (std::isnan(strange)) return std::nullopt;
@@ -93,7 +102,7 @@ void append_codes(std::vector<std::byte>& out, unsigned bits,
   codec::pack_codes(bits, codes, MutableByteSpan(out).subspan(begin));
 }
 
-// The products that got bits, as the payload holds them behind its header, and as factors.
+// The products that got bits: as the payload's arrays behind its header, and as factors.
 struct Products {
   std::vector<std::byte> arrays;
   codec::LowRankFactors factors;
@@ -107,6 +116,7 @@ Products store_products(const TruncatedSvd& svd, std::span<const std::uint8_t> w
   out.factors.columns = columns;
   std::vector<std::byte> parameters, codes;
   for (std::uint64_t k = 0; k < svd.rank; ++k) {
+    // Left out: it removes less error than its bits are worth.
     if (widths[k] == 0) continue;
     const Coded left = code(Vector(svd.left).subspan(k * rows, rows), widths[k]);
     const Coded right = code(Vector(svd.right).subspan(k * columns, columns), widths[k]);
@@ -155,6 +165,7 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   {
     const auto changed = difference(dtype, base, now);
     if (!changed) return std::nullopt;
+    // The difference is freed before the products are made.
     svd = truncated_svd(*changed, rows, columns, options.max_rank, kSeed);
   }
   std::vector<Distortions> errors(svd.rank);

@@ -1,3 +1,7 @@
+// Which tensors may be stored as products of low rank, and the mark of a lossy state in the
+// metadata. The mark is set before any tensor is tried, since the layout of the file needs the
+// length of the metadata: a state may carry a higher generation than its tensors turn out to need.
+
 #include "model/delta/low_rank_delta.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// A state in memory as a delta's base.
+// A state in memory as a delta's base, which spares reading the file that was saved from it. Memory
+// may have changed since, and a delta against other bytes could never be resolved: each tensor
+// whose bytes are used is first hashed and held against the digest of the save.
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -15,7 +17,7 @@ namespace {
 
 class MemoryTensor final : public BaseTensor {
  public:
-  // What is read now has to be what was saved then, as the digest tells.
+  // The bytes now have to be those that were saved then, which the digest tells.
   MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const DeltaTensorSource& source,
                unsigned threads)
       : BaseTensor(tensor, crc32), source_(&source), threads_(threads) {}
@@ -39,7 +41,8 @@ class MemoryTensor final : public BaseTensor {
 };
 
 std::string text_of(const TensorKey& key) {
-  // No name holds a NUL.
+  // Unambiguous, since names of regions hold no NUL: what stands before the first one is the
+  // region.
   const std::string what = key.delays ? "delays" : "weights";
   return key.region.empty() ? std::string(1, '\0') + key.source + '\0' + key.target + '\0' + what
                             : key.region + '\0' + key.name;
@@ -53,7 +56,7 @@ class MemoryBase final : public BaseState {
       fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
                     "that of a file, as the result of its save has it");
     }
-    // Without them, nobody can tell whether memory still holds what was saved.
+    // Without digests nothing tells whether memory still holds what was saved.
     if (saved.digests.size() != sources_.size()) {
       fail_argument(
           ErrorCode::bad_argument, "digests", std::to_string(saved.digests.size()),

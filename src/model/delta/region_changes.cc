@@ -1,3 +1,7 @@
+// Which regions of a state differ from the base, for a report. A region counts as changed if one of
+// its tensors is not the base's, if it lost one, or if a connection at it changed, came or went.
+// Nothing is read for this: which tensors differ was found while they were stored.
+
 #include "model/delta/region_changes.h"
 
 #include <algorithm>
@@ -65,6 +69,7 @@ class Changes {
       const bool has_delays = connection.delays != kNone;
       if (changed_.contains(connection.weights) ||
           (has_delays && changed_.contains(connection.delays)) ||
+          // Delays that are new are in `changed_` too; delays that were dropped show only here.
           had_delays.contains(pair) != has_delays)
         add(pair);
       kept.insert(std::move(pair));

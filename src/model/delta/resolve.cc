@@ -1,4 +1,6 @@
-// A chain as one full file.
+// A chain as one full file. It holds what the chain makes, tensor by tensor in the order of the
+// file, and each tensor is held against the content hash that the chain's top has for it: a full
+// file of wrong bytes is never put in place.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -18,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kReadPiece = 1 << 20;
 
-// In pieces that are taken through all links on as many threads as there are: neither a tensor nor
-// a stage of one is ever whole.
+// Streams a tensor in pieces, which threads take through all links and which are written in order:
+// neither the tensor nor a stage of it is ever whole in memory.
 void stream(const DeltaTensorSource& source, std::uint32_t id, container::FileSave& save) {
   const std::uint64_t size = save.draft().tensors[id].logical_length;
   const Work& work = save.options().work;

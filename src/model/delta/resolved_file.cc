@@ -1,3 +1,6 @@
+// A delta as a full file that nobody sees: for programs that need one file where a delta was given.
+// The file has no name and is gone when it is closed, so that it needs no syncing.
+
 #include "container/file/open_file.h"
 #include "io/open_descriptor.h"
 #include "io/unnamed_file.h"

@@ -1,3 +1,7 @@
+// A quantized tensor as the base of a change: its codes stay in memory, small as they are, and
+// elements are restored as they are asked for. QuantizedArrays restores whole pieces, so that a
+// part of one goes through a buffer.
+
 #include "model/delta/restored_bytes.h"
 
 #include <algorithm>

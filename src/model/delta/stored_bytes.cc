@@ -1,3 +1,7 @@
+// The stored bytes of one tensor of one file, raw or decoded chunk by chunk. A whole chunk is
+// decoded right into the caller's memory; a part of one goes through a few remembered chunks,
+// because lists are read by several calls that each take a little.
+
 #include "model/delta/stored_bytes.h"
 
 #include <algorithm>
@@ -64,6 +68,8 @@ StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
   }
   const std::uint64_t length = chunks_->raw_length(chunk);
   io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
+  // Decoded outside the lock: two threads may decode the same chunk, which costs time and nothing
+  // else.
   auto bytes = std::make_shared<std::vector<std::byte>>(length);
   chunks_->decode(chunk, *bytes);
   const std::uint64_t most =

@@ -1,3 +1,9 @@
+// One tensor as a chain makes it: docs/deltas.md, "Resolving". find() goes down from the top to the
+// first link that has the tensor whole, and collects the changes above it; read() then applies them
+// from the lowest up. Each link is checked against the one above it (content hash, kind, shape)
+// before a byte is read, since the files may come from anywhere. Where a base has another shape or
+// type, the chain below is a tensor of its own that is fitted.
+
 #include "model/delta/tensor_chain.h"
 
 #include <algorithm>
@@ -17,10 +23,10 @@
 namespace thalia::model {
 namespace {
 
-// What a thread makes at a time: fits into a cache.
+// Bytes that a thread makes at a time: they fit into a cache, where all links pass over them.
 constexpr std::uint64_t kWorkingPiece = 1 << 20;
 
-// What a tensor of one file comes out as, whether or not its payload is in that file.
+// What comes out of one file's tensor, whether or not its payload is in that file.
 struct Description {
   ChainTensor tensor;
   std::uint32_t crc32;
@@ -58,7 +64,7 @@ std::string layout_text(const TensorLayout& layout) {
                      dtype_name(layout.dtype), layout.shape.to_string(), layout.nnz);
 }
 
-// A tensor against the one that the link above takes it for.
+// Checks a tensor against what the link above says of its base.
 void check_base(const Description& base, const Description& upper, Encoding change) {
   const TensorLayout& own = base.tensor.layout;
   const TensorLayout& result = upper.tensor.layout;
@@ -75,6 +81,7 @@ void check_base(const Description& base, const Description& upper, Encoding chan
                           .value = fmt::format("{:#010x}", upper.crc32),
                           .bound = fmt::format("{:#010x}", base.crc32)});
   }
+  // These two take the base as it is; the others may fit it, if it is dense.
   const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta;
   const bool fits =
       whole || result.encoding != Encoding::dense ? own == result : can_be_fitted(own, result);
@@ -115,6 +122,8 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         chain.crc32_ = found.crc32;
       }
       if (upper && found.tensor.layout != upper->tensor.layout) {
+        // From here down it is a chain of its own, in its own shape; changes above apply to what is
+        // fitted.
         chain.made_ = fitted(std::make_shared<const TensorChain>(*find(files, i, key)),
                              found.tensor.layout, upper->tensor.layout);
         return true;
@@ -164,7 +173,8 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
     (*stage)->apply(begin, out, scratch);
 }
 
-// As a rule all links have chunks of one size, so that none is decoded twice.
+// The largest chunk of any link. Links have chunks of one size as a rule, and no chunk is then
+// decoded twice.
 std::uint64_t TensorChain::piece_bytes() const {
   std::uint64_t piece = whole_ ? whole_->piece_bytes() : 1;
   for (const auto& stage : stages_) piece = std::max(piece, stage->piece_bytes());
@@ -179,6 +189,7 @@ void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) co
     const std::uint64_t begin = i * piece;
     read(begin, out.subspan(begin, std::min<std::uint64_t>(piece, out.size() - begin)));
   });
+  // Bytes that one file stores whole were verified as its blocks or chunks.
   if (!check || (stages_.empty() && whole_)) return;
   const integrity::ContentDigest made = integrity::content_digest(out, threads);
   const auto fail = [](const char* field) {

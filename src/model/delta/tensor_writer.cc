@@ -1,3 +1,9 @@
+// Chooses how a delta stores each tensor: not at all, whole, as a difference, as a list, as
+// products. The choice is made from samples, and a list is counted before it is written; nothing is
+// written twice. Whatever is chosen, what comes out is the given tensor, bit for bit unless the
+// options allow a loss, and the digest of what comes out is computed from the very bytes that are
+// stored.
+
 #include "model/delta/tensor_writer.h"
 
 #include <algorithm>
@@ -16,19 +22,22 @@
 namespace thalia::model {
 namespace {
 
-// A list may take this much more than the samples promised before it is given up.
+// A list may become this many times as large as the samples promised before it is given up.
 constexpr double kListSlack = 2;
+// Bytes that a list may have in any case: a few elements that no sample met.
 constexpr std::uint64_t kSmallList = 64 << 10;
-// Of the memory that the options allow, for a list; the rest is for chunks.
+// The part of the allowed memory that a list may take, a quarter; the rest is for chunks.
 constexpr std::uint64_t kListShare = 4;
 
-// As the samples shrank; what they did not meet at all is few elements, and is taken as it is.
+// Bytes of the list after compression, by the ratio that the samples had. Entries that no sample
+// met are few, and count uncompressed.
 double stored_bytes(const ChangeList& list, const Change::Estimate& estimate) {
   const auto raw = static_cast<double>(list.entry_bytes());
   return estimate.list_raw > 0 ? raw * std::min(1.0, estimate.list / estimate.list_raw) : raw;
 }
 
-// From what comes out to what is stored; the length stays.
+// Turns a draft of what comes out into one of what is stored; the length stays for the caller to
+// change.
 void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& base) {
   format::DeltaTensor out{};
   out.encoding = draft.spec.encoding;
@@ -42,7 +51,7 @@ void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& 
   draft.spec.wide_indices = false;
 }
 
-// Of what comes out.
+// The digest is that of what comes out; the store computes that of the stored bytes.
 void set_digest(container::DraftTensor& draft, const integrity::ContentDigest& digest) {
   draft.delta->crc32 = digest.crc32;
   draft.delta->content_hash = digest.hash;
@@ -58,7 +67,8 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
   settle(id, source);
   const container::DraftTensor& draft = draft_.tensors[id];
   const std::optional<Digest128>& hash = source.tensor->content_hash;
-  // Of no bytes there is nothing to check; and what a threshold leaves is not what was given.
+  // A given content hash is held against what was stored. There is nothing to check of no bytes,
+  // and what a threshold leaves is not what was given.
   if (!hash || (draft.delta ? options_.threshold > 0 : draft.logical_length == 0)) return;
   if (draft.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
   if (hash_of_result(draft) != *hash) {
@@ -75,6 +85,8 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   const bool based = base && can_be_fitted(base->layout(), layout);
   const bool alike = based && base->layout() == layout;
   const auto& hash = source.tensor->content_hash;
+  // The given hash alone decides: the tensor is not even opened, and an unchanged state costs no
+  // reading.
   if (alike && hash == base->digest().hash) return store_same(id, *base);
   if (alike && draft.logical_length == 0) return store_same(id, *base);
   const auto now = open_source(*source.tensor, draft.logical_length);
@@ -111,7 +123,8 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
       [&](const Piece& piece) { write(id, piece.bytes); });
 }
 
-// The samples say which ways are worth a look; a list is known when it is made.
+// Samples say which ways are worth a try; the true size of a list is known only when it has been
+// counted.
 void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
                                      const ByteSource& now, bool may_be_same, BaseTensor& base) {
   const TensorSpec& spec = draft_.tensors[id].spec;
@@ -123,6 +136,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   const auto fit = fitted(base.open(), base.layout(), spec.layout());
   const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
   const Change::Estimate estimate = change.estimate(width);
+  // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
   if (may_be_same && !lossy && !estimate.differs &&
       digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
     return store_same(id, base);
@@ -131,10 +145,13 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
       store_low_rank(id, source, now, base, std::min(least, estimate.list)))
     return;
   if (lossy || (listable && estimate.list <= kListSlack * least)) {
+    // Never more than the tensor itself, plus one so that a list of equal size still counts as
+    // complete.
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
     const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
                           options_.work.memory_bytes / kListShare);
+    // Under a threshold a changed tensor may come out as the base's.
     if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
       return store_same(id, base);
     if (list.is_complete() && stored_bytes(list, estimate) <= least)
@@ -178,6 +195,7 @@ void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
   write_bytes(as_byte_span(list.pointers()));
   list.write_positions(write_bytes);
   const std::uint64_t end = parts.positions.offset + parts.positions.length;
+  // Padding before the values, less than one element.
   write_bytes(container::zero_bytes().first(parts.values.offset - end));
   list.write_values(write_bytes);
   ++result_.lists;

@@ -16,8 +16,9 @@
 
 namespace thalia::model {
 
-/// Takes the tensors of a draft in the order of the file. Nothing is made whole: what is not in
-/// memory passes in pieces. Borrows everything; externally synchronised.
+/// Takes the tensors of a draft in the order of the file. What is not in memory passes in pieces
+/// and is never made whole, but for matrices that are tried at low rank. Borrows everything;
+/// externally synchronised.
 class DeltaTensorWriter {
  public:
   DeltaTensorWriter(container::Draft& draft, container::PayloadStore& store, const BaseState& base,

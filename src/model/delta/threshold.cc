@@ -1,4 +1,6 @@
-// Which elements keep the base's value. docs/deltas.md, "Thresholds".
+// Which elements keep the base's value: docs/deltas.md, "Thresholds". The base is what the chain
+// makes, not what was once saved, so that the error of an element stays below the threshold however
+// long the chain becomes. An element keeps all of the base's bits or none.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -10,14 +12,17 @@
 namespace thalia::model {
 namespace {
 
-// A distance that rounds to less than the threshold is less: rounding keeps the order.
+// Keeping the base's value never makes an element zero, nor a zero anything else: which weights
+// exist is information. Rounding keeps the order: a distance that rounds to less than the threshold
+// is less.
 bool may_stay(double from, double to, double threshold) noexcept {
   if (!std::isfinite(from) || !std::isfinite(to)) return false;
   if ((from == 0) != (to == 0)) return false;
   return std::abs(to - from) < threshold;
 }
 
-// Elements of `parts` floats each.
+// Elements have `parts` floats each, two of complex types; each of them has to be near enough.
+// Equal bits are always near, NaN included.
 template <typename Float>
 void keep(const Float* base, const Float* now, std::size_t count, unsigned parts, double threshold,
           std::size_t width, ByteSpan base_bytes, MutableByteSpan bytes) {
@@ -47,6 +52,7 @@ void keep_typed(unsigned parts, double threshold, ByteSpan base, MutableByteSpan
        bytes);
 }
 
+// f16 and bf16 have no C++ type of their own: compared as f32, which holds them exactly.
 void keep_halves(DType dtype, double threshold, ByteSpan base, MutableByteSpan bytes) {
   std::vector<float> from(bytes.size() / 2);
   std::vector<float> to(bytes.size() / 2);

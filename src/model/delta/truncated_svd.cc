@@ -14,8 +14,9 @@ using Matrix = Eigen::MatrixXf;
 using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Given = Eigen::Map<const RowMajor>;
 
-// More columns than asked for, so that the last pairs are good too.
+// More columns than asked for: without them the last pairs would be poor.
 constexpr std::uint64_t kOversampling = 8;
+// Each sharpens the gap between singular values; the paper finds one or two enough as a rule.
 constexpr int kPowerIterations = 2;
 
 Matrix random_matrix(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed) {
@@ -35,6 +36,7 @@ Matrix random_matrix(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed
   return out;
 }
 
+// The thin Q of a QR decomposition, which keeps the power iterations from losing digits.
 Matrix orthonormal(const Matrix& columns) {
   const Eigen::HouseholderQR<Matrix> decomposition(columns);
   return decomposition.householderQ() * Matrix::Identity(columns.rows(), columns.cols());

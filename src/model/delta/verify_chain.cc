@@ -1,4 +1,5 @@
-// A delta with all that it is based on, and what comes out of them.
+// Verifies a delta, each file that it is based on, and each tensor that comes out of them. The
+// delta alone comes first: if it is damaged, nothing that it says of its bases is followed.
 #include <string>
 #include <utility>
 
@@ -10,7 +11,7 @@
 namespace thalia {
 namespace {
 
-// In their order; `file` is empty for the chain itself.
+// Appends findings in their order; `file` is the base they are about, empty for the chain itself.
 void append(VerifyReport& report, VerifyReport other, const std::string& file, std::uint64_t most) {
   report.bytes_checked += other.bytes_checked;
   report.suppressed += other.suppressed;
@@ -69,6 +70,7 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
     chain_options.bases = bases;
     const ChainReader chain = ChainReader::open(path, chain_options);
     const auto paths = chain.paths();
+    // Number 0 is the delta, which was verified above.
     for (std::size_t i = 1; i < paths.size(); ++i)
       append(report, verify(paths[i], options), paths[i].string(), options.max_findings);
     if (!options.quick && chain.depth() > 0) check_tensors(chain, findings);

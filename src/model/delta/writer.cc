@@ -1,5 +1,7 @@
-// Saving a delta: one pass over the state in the order of the file, each tensor settled and stored
-// before the next one is asked for.
+// Saves a delta in one pass over the state, in the order of the file: each tensor is stored before
+// the next one is asked for, so that the caller holds one at a time. The prefix that names the base
+// stands before the container and is written first; the file appears under its name at the commit,
+// complete or not at all.
 #include <cmath>
 #include <utility>
 
@@ -27,6 +29,7 @@ namespace fs = std::filesystem;
 
 DeltaOptions settled(DeltaOptions options) {
   Compression& compression = options.compression;
+  // The estimates need to know the codec that will be used.
   if (!compression.codec) {
     compression.codec = compression.level == 0 ? Codec::plane_entropy : Codec::zstd;
   }
@@ -52,7 +55,7 @@ SaveOptions save_options(const DeltaOptions& options) {
   return save;
 }
 
-// Also where neither is there.
+// Also compares paths of files that do not exist yet.
 bool are_one(const fs::path& a, const fs::path& b) {
   return is_same_file(a, b) || resolved_path(a) == resolved_path(b);
 }
@@ -67,6 +70,7 @@ class DeltaWriter {
         save_(save_options(options_)),
         draft_(model::draft_of(state)),
         sources_(model::sources_of(state)) {
+    // Replacing a file of the chain would make the delta the last trace of its own base.
     for (const fs::path& path : base.files()) {
       if (!are_one(path, target)) continue;
       throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
