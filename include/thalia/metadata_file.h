@@ -27,8 +27,9 @@ struct MetadataFileResult {
   double seconds = 0;
 };
 
-/// Writes the side file of `source`, plain, wrapped or itself a side file, whole or not at all.
-/// What it takes over is verified on the way.
+/// Writes the side file of `source`, which may be plain, wrapped or a side file itself. The target
+/// appears whole or not at all. What is taken over is verified on the way.
+///
 /// @throws as Reader::open(); IoError; UsageError (bad_argument) for a target that is the source;
 /// UnsupportedError for a delta.
 MetadataFileResult write_metadata_file(const std::filesystem::path& source,

@@ -48,11 +48,12 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 /// How payloads are stored.
 struct Compression {
   /// `store`: raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each a
-  /// standard frame. `plane_entropy`, `packed_exponents`: floats in chunks by their exponents'
-  /// frequencies, small or at the speed of memory; other payloads as fits them. nullopt: what the
-  /// call does by itself, which for most is store.
+  /// standard frame. `plane_entropy`, `packed_exponents`: in chunks that code floats by how often
+  /// their exponents occur, the first smaller, the second at the speed of memory; other payloads as
+  /// suits them. nullopt: what the call does by default, for most of them store.
   std::optional<Codec> codec{};
-  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default (3 and 1), and all others have.
+  /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the default of the codec (3 and 1), and the only level
+  /// of the other codecs.
   int level = 0;
   /// Raw bytes of a chunk when compressing, 4 KiB to 1 GiB.
   std::uint32_t chunk_bytes = 1 << 20;
@@ -61,12 +62,12 @@ struct Compression {
 /// What a call may take of the machine, and how its caller hears of it and stops it. Where a call
 /// has no use for a part, its options say so.
 struct Work {
-  /// That hash, compress, convert, read and write; 0: one a core.
+  /// Threads that hash, compress, convert, read and write; 0: one for each core.
   unsigned threads = 0;
-  /// Bound on the memory for buffers, whatever the size of the file; at least 4 MiB.
+  /// Buffers take at most this much memory, whatever the size of the file; 4 MiB or more.
   std::uint64_t memory_bytes = 128ull << 20;
   Progress progress{};
-  /// Once a stop is requested, from any thread, the call ends with CancelledError, and leaves what
+  /// Once a stop is requested, from any thread, the call ends with CancelledError and leaves what
   /// it leaves after an error: the old file.
   std::stop_token cancel{};
 };
@@ -76,13 +77,13 @@ struct SaveOptions {
   ChecksumType checksum = ChecksumType::block_tree;
   /// Leaves of the block tree: XXH3-128 at memory speed, or SHA-256 for tamper evidence.
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
-  /// Blocks of the tree are 2^block_log2 bytes, 12 to 30: as far as damage to a byte reaches.
-  /// nullopt: by the size of the file, from 4 KiB (up to 1 MiB) to 1 MiB (beyond 16 MiB), and
-  /// regions and tables of small files begin on blocks of their own.
+  /// Blocks of the tree are 2^block_log2 bytes, 12 to 30. Damage to one byte reaches as far as its
+  /// block. nullopt: by the size of the file, from 4 KiB (up to 1 MiB) to 1 MiB (beyond 16 MiB);
+  /// regions and tables of small files then begin on blocks of their own.
   std::optional<unsigned> block_log2{};
   Compression compression{};
-  /// In place of a codec and a level: tries a sample of the borrowed payloads and the target, and
-  /// compresses where that makes the save faster; SaveResult tells what it chose.
+  /// In place of a codec and a level: tries a sample of the borrowed payloads and the speed of the
+  /// target, and compresses where that makes the save faster. SaveResult tells what it chose.
   bool automatic_codec = false;
   /// Also SHA-256 of the whole file, computed while it is written: SaveResult::sha256, and
   /// NAME.sha256 beside the file, for `sha256sum -c`. The file is in place before that one is.
@@ -96,7 +97,7 @@ struct SaveOptions {
   // --- Affecting the work ---------------------------------------------------
   Durability durability = Durability::full;
   IoMode io = IoMode::automatic;
-  /// Direct writes in flight, all threads together, 1 to 1024.
+  /// Direct writes in flight, of all threads together, 1 to 1024.
   unsigned queue_depth = 16;
   Work work{};  ///< a stop counts at the next extent or chunk
 };
@@ -123,33 +124,33 @@ enum class Access {
            ///< (truncated) or an IoError, and bytes once handed out never change
 };
 
-/// Bounds checked before anything that a file claims is allocated or walked. Exceeding one throws
-/// FormatError with code limit_exceeded, naming the limit and how far it was passed.
+/// Limits, checked before anything that a file claims is allocated or walked. What passes one
+/// throws FormatError with code limit_exceeded, naming the limit and how far it was passed.
 struct ReadLimits {
-  std::uint64_t max_file_bytes =
-      0;  ///< 0: any. The reader maps the file and allocates nothing in proportion to it
+  /// 0: any. The reader maps the file and allocates nothing in proportion to its size.
+  std::uint64_t max_file_bytes = 0;
   std::uint32_t max_regions = 1u << 24;
   std::uint32_t max_tensors = 1u << 28;
   std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
   unsigned max_json_depth = 256;
-  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< unless set: what fits file and machine
+  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< left at this: what fits file and machine
 };
 
 struct ReadOptions {
   Access access = Access::mapped;
   Verification verification = Verification::on_first_touch;
   ReadLimits limits{};
-  /// Where the header does not hold, read the file as the commit record says that recover() would
-  /// restore, and change nothing. Finding it reads the file up to twice.
+  /// Where the header does not hold, reads the file by the commit record that recover() would
+  /// restore, and changes nothing. To find it reads the file up to twice.
   bool use_commit_record = false;
-  /// Threads, and the stop, which ends what reads the file, through a view too. No memory_bytes, as
-  /// there are no buffers but the caller's, and no progress.
+  /// Threads, and the stop, which also ends what a view reads. No memory_bytes, as all buffers are
+  /// the caller's, and no progress.
   Work work{};
 };
 
 struct VerifyOptions {
-  /// Copied: bytes that cannot be read are findings, and pass through a buffer of 1 MiB a thread;
-  /// tables, and the compressed and sparse tensors being checked, are in memory.
+  /// Copied: bytes that cannot be read are findings. The file then passes through a buffer of 1 MiB
+  /// a thread; tables, and the compressed and sparse tensors being checked, are in memory.
   Access access = Access::mapped;
   bool quick = false;  ///< structure only: no payload byte is read
   ReadLimits limits{};

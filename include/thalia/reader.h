@@ -54,12 +54,13 @@ struct FileHeader {
   std::uint64_t total_synapses = 0;
   std::uint64_t training_steps = 0;
   ChecksumType checksum = ChecksumType::none;
-  // These two of a block tree:
+  // Of a file with a block tree:
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
-  unsigned block_log2 = 0;       ///< 0 where there is no tree
-  std::uint64_t generation = 0;  ///< 1 of a file that was saved whole, and one more an append
+  unsigned block_log2 = 0;  ///< 0 where there is no tree
+  /// 1 after a save, one more with each append.
+  std::uint64_t generation = 0;
   Uuid file_uuid;
-  // These two of a delta:
+  // Of a delta:
   Digest256 base_checksum;
   std::uint64_t base_step = 0;
 };
@@ -77,12 +78,14 @@ struct DeltaBase {
 
 /// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
 ///
-/// The file is mapped, unless ReadOptions::access says otherwise: if another process shrinks it, or
-/// its disk fails, touching a view raises SIGBUS. With Access::copied nothing of it is mapped: it
-/// is read when views are asked for, and what goes wrong then is an error of that call, IoError or
-/// FormatError (truncated), with path and offset; "in the mapping" means in that memory. Files are
-/// replaced by rename, which leaves open readers on the old bytes, and appended to in place, which
-/// leaves them on the generation that they opened.
+/// The file is mapped, unless ReadOptions::access says otherwise. Where another process shrinks a
+/// mapped file, or its disk fails, touching a view raises SIGBUS. With Access::copied nothing of
+/// the file is mapped: its bytes are read into memory when views are asked for, and "in the
+/// mapping" means in that memory. What goes wrong then is an error of that call, IoError or
+/// FormatError (truncated), with path and offset.
+///
+/// Files are replaced by rename, which leaves open readers on the old bytes, and appended to in
+/// place, which leaves them on the generation that they opened.
 class Reader {
  public:
   /// @throws IoError, FormatError, UnsupportedError (another major version, an unknown feature
@@ -92,17 +95,19 @@ class Reader {
   const std::filesystem::path& path() const noexcept;
   /// As it was when the file was opened, whatever was appended since.
   FileHeader header() const noexcept;
-  std::uint64_t file_bytes()
-      const noexcept;                      ///< up to the header's end: of a delta, its container's
-  std::string_view metadata_json() const;  ///< in the mapping; checked as JSON within the limits
+  /// Bytes up to the file_length that the header says, without debris; of a delta, its container's.
+  std::uint64_t file_bytes() const noexcept;
+  /// In the mapping; empty where there is none. Checked as JSON, within the limits, at each call.
+  std::string_view metadata_json() const;
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
-  /// nullopt of a full file. A reader of a delta shows what it stores: tensors that need the base
-  /// are listed, and thalia/delta.h resolves them. Offsets count from the delta's container.
+  /// nullopt of a full file. A reader of a delta shows what the delta stores: tensors that need the
+  /// base are listed, and thalia/delta.h resolves them. Offsets count from the first byte of the
+  /// delta's container.
   std::optional<DeltaBase> delta_base() const;
 
   std::uint32_t region_count() const noexcept;
   std::uint32_t tensor_count() const noexcept;  ///< those of the connectivity section included
-  std::uint64_t logical_bytes() const;          ///< of all tensors; reads one record a region
+  std::uint64_t logical_bytes() const;          ///< of all tensors; reads a record for each region
   /// Bytes that appends left without use and compact() gives back; 0 of a file that was saved
   /// whole. Reads the region index.
   std::uint64_t dead_bytes() const;
@@ -128,8 +133,8 @@ class Reader {
   /// Checks every byte against the checksum now; of a copied file, all of it is in memory then.
   /// @throws IntegrityError on the first block that differs.
   void verify_all() const;
-  /// Bytes of the file that are in this process's page tables, or were copied: what was touched so
-  /// far, in whole pages or pieces of 64 KiB.
+  /// Bytes of the file that this process has in memory: of a mapped file the whole pages in its
+  /// page tables, of a copied one what was copied so far, in parts of 64 KiB.
   std::uint64_t resident_bytes() const;
 
  private:

@@ -22,13 +22,13 @@ struct RegionSpec {
   std::uint32_t n_neurons = 0;
   std::uint32_t n_inputs = 0;
   NeuronType neuron_type = NeuronType::none;
-  std::uint64_t homeostatic_updated =
-      0;  ///< Unix seconds; written where there are homeostatic tensors
+  /// Seconds since 1970; written where there are homeostatic tensors.
+  std::uint64_t homeostatic_updated = 0;
 };
 
 /// One region of an open file. A cheap handle that keeps the file's mapping alive. Immutable; any
-/// number of threads may use one. Tensors are ordered by name bytes and found by binary search in
-/// the mapping. docs/format.md, "Region".
+/// number of threads may use one. Tensors are ordered by the bytes of their names and found by
+/// binary search in the mapping. docs/format.md, "Region".
 class RegionView {
  public:
   std::string_view name() const noexcept { return name_; }
@@ -56,12 +56,13 @@ class RegionView {
   /// Asks the kernel to read the region ahead, and returns at once.
   void prefetch() const;
   /// Reads the region into memory, on as many threads as ReadOptions say, and returns when it is
-  /// there: its views cause no page faults until memory runs short. Verifies nothing. (On Linux
-  /// before 5.14 as prefetch().) @throws IoError, with EFAULT, where the file has become shorter or
-  /// its disk fails, which a touch would answer with SIGBUS; of a copied file as its views.
+  /// there: its views then cause no page faults until memory runs short. Verifies nothing. (On
+  /// Linux before 5.14 it does what prefetch() does.) @throws IoError, with EFAULT, where the file
+  /// has become shorter or its disk fails, and a touch would raise SIGBUS; of a copied file the
+  /// errors of its views.
   void populate() const;
-  /// Gives the region's pages back; they are read again when touched. Spans stay valid. Does
-  /// nothing to a copied file, whose bytes are nowhere else.
+  /// Gives the region's pages back to the system; they are read again when touched. Spans stay
+  /// valid. Does nothing to a copied file, whose bytes exist nowhere else.
   void release() const;
 
  private:

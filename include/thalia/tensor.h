@@ -35,8 +35,9 @@ struct TensorSpec {
   Role role = Role::weights;
   Encoding encoding = Encoding::dense;  ///< dense, csr (rank 2) or coo
   std::uint64_t nnz = 0;                ///< stored elements of csr and coo
-  bool wide_indices =
-      false;  ///< csr and coo: u64 index arrays; needed where nnz or an extent passes 2^32 - 1
+  /// csr and coo: u64 index arrays. Needed where a dimension, or the nnz of csr, is more than
+  /// 2^32 - 1.
+  bool wide_indices = false;
 
   static TensorSpec of(std::string name, const TensorLayout& layout, Role role = Role::weights) {
     return {.name = std::move(name),
@@ -53,8 +54,8 @@ struct TensorSpec {
 /// A compressed sparse row matrix. Index is u32 or u64. values: nnz elements of the tensor's dtype.
 template <typename Index>
 struct CsrArrays {
-  std::span<const Index>
-      row_pointers;  ///< n_rows + 1; row r holds entries [row_pointers[r], row_pointers[r + 1])
+  /// n_rows + 1; row r has the entries [row_pointers[r], row_pointers[r + 1]).
+  std::span<const Index> row_pointers;
   std::span<const Index> column_indices;  ///< nnz
   ByteSpan values;
 };
@@ -107,14 +108,15 @@ class TensorView {
   /// True where the logical bytes lie in the file as they are, so that bytes(), as() and csr() copy
   /// nothing.
   bool is_raw() const noexcept { return chunk_count() == 0; }
-  /// What its chunks are stored with, each codec once, in the order of their codes; of a raw tensor
-  /// `store`. Reads the directory. @throws FormatError (bad_value) for a code that is none.
+  /// The codecs of its chunks, each once, in the order of their codes; `store` of a raw tensor.
+  /// Reads the directory. @throws FormatError (bad_value) for a code that is not assigned.
   std::vector<Codec> codecs() const;
 
   /// The logical bytes in the mapping, 64-byte aligned. Verified as ReadOptions say, which reads
   /// them.
+  ///
   /// @throws UsageError (wrong_state) where !is_raw(): use read(). IntegrityError naming this
-  /// tensor.
+  /// tensor. UnsupportedError for a tensor that is quantized or needs a base.
   ByteSpan bytes() const;
 
   /// Dense elements in the mapping. @throws UsageError (dtype_mismatch) where T is not the tensor's
@@ -134,8 +136,8 @@ class TensorView {
   /// range, rank 0, or a packed dtype whose rows do not start on a byte.
   ByteSpan rows(std::uint64_t begin, std::uint64_t end) const;
 
-  /// As RegionView's, for the tensor's stored bytes (a mapped file that was cut has lost its entry
-  /// too). What release() gives back is whole pages that no other tensor has a share in.
+  /// What RegionView does, for the stored bytes of the tensor. release() gives back whole pages
+  /// only, so none that another tensor has a part of.
   void prefetch() const;
   void populate() const;
   void release() const;
@@ -152,8 +154,8 @@ class TensorView {
   /// Bytes that read_slice fills.
   std::uint64_t slice_bytes(std::span<const SliceRange> ranges) const;
 
-  /// Writes the tensor out densely, zeros where a sparse one stores nothing. out.size() must be
-  /// dense_bytes().
+  /// Writes the tensor out densely: zeros where a sparse tensor stores nothing, and the restored
+  /// elements of a quantized one. out.size() must be dense_bytes().
   void read_dense(MutableByteSpan out) const;
   std::uint64_t dense_bytes() const;
 

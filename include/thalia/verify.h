@@ -39,7 +39,7 @@ struct VerifyReport {
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
   double seconds = 0;
-  /// No finding of severity error.
+  /// No finding of severity error, and none suppressed, as that might have been one.
   bool ok() const noexcept;
 };
 
@@ -47,7 +47,9 @@ struct VerifyReport {
 /// content hash, names, JSON and sparse indices. Damage is reported, never thrown; each finding in
 /// a payload names its region and tensor. Of a side file its own checksums are checked, and the
 /// header and block tree of its source.
-/// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded).
+///
+/// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded);
+/// CancelledError.
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options = {});
 
 }  // namespace thalia

@@ -11,10 +11,10 @@
 namespace thalia {
 
 struct CompressOptions {
-  /// zstd or lz4, by itself as the target's name ends, in .zst or .lz4. Of frames there is
-  /// frame_bytes in place of chunk_bytes.
+  /// zstd or lz4; without a codec, the one that the target's name ends in: .zst or .lz4.
+  /// chunk_bytes does not count, frames have frame_bytes.
   Compression compression{};
-  /// Bytes of the source in a frame, 4 KiB to 1 GiB: what a reader decodes at least.
+  /// Bytes of the source in a frame, 4 KiB to 1 GiB: the least that a reader decodes.
   std::uint64_t frame_bytes = 4 << 20;
   Durability durability = Durability::full;
   /// All but memory_bytes, as memory follows frame_bytes. Progress is in bytes of the source.
@@ -22,7 +22,7 @@ struct CompressOptions {
 };
 
 struct DecompressOptions {
-  /// max_file_bytes bounds what is written, max_allocation_bytes a seek table.
+  /// max_file_bytes limits what is written, max_allocation_bytes the memory for a seek table.
   ReadLimits limits{};
   Durability durability = Durability::full;
   /// All but memory_bytes; a file without seek table needs one thread. Progress is in bytes of the
@@ -39,16 +39,19 @@ struct WrapResult {
 };
 
 /// Writes the bytes of `source`, any file, as frames with a seek table, and puts them at `target`
-/// as a save does: whole or not at all. Memory is bounded, some frames a thread.
+/// as a save does: whole or not at all. Takes memory for a few frames a thread, all together at
+/// most 512 MiB, or what one frame takes.
+///
 /// @throws IoError; UsageError (bad_argument) for an option out of range, a target whose name tells
-/// no algorithm, and a target that is the source; CancelledError.
+/// no codec, and a target that is the source; CancelledError.
 WrapResult compress_checkpoint(const std::filesystem::path& source,
                                const std::filesystem::path& target,
                                const CompressOptions& options = {});
 
 /// Writes what the frames of `source` hold to `target`, exactly, whole or not at all. With a seek
-/// table frames are decoded on all threads; without one, from the front. Memory is bounded,
-/// whatever the file says.
+/// table frames are decoded on all threads; without one, from the front. Takes no more memory than
+/// compress_checkpoint(), whatever the file says.
+///
 /// @throws FormatError: (bad_magic) for a file that begins with no frame, (bad_value, truncated)
 /// for damaged frames and seek tables and for bytes behind the frames, (limit_exceeded); otherwise
 /// as compress_checkpoint().
