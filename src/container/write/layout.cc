@@ -4,7 +4,7 @@
 // stored. At most one region is open, and in it at most one section. Regions are opened by number,
 // those without tensors too, so that each gets its headers. The payload's alignment decides where a
 // tensor lies; its 32-byte header is squeezed in directly in front. docs/format.md, "Placement" and
-// "Regions".
+// "Region".
 #include "container/write/layout.h"
 
 #include <algorithm>
