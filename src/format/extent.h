@@ -1,4 +1,4 @@
-// Offsets and lengths that cannot overflow.
+// Extents, and sums of offsets and lengths that do not wrap: numbers from a file may be any.
 #pragma once
 
 #include <cstdint>

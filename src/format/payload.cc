@@ -75,6 +75,7 @@ std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept
 bool narrow_indices_fit(const TensorLayout& layout) noexcept {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (layout.encoding != Encoding::csr && layout.encoding != Encoding::coo) return true;
+  // The last row pointer of csr is nnz. No index of coo is; its nnz may be any.
   if (layout.encoding == Encoding::csr && layout.nnz > kMost) return false;
   const auto extents = layout.shape.extents();
   return std::all_of(extents.begin(), extents.end(),
@@ -87,6 +88,7 @@ std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& sha
   if (!elements || dtype_is_packed(dtype)) return std::nullopt;
   SparseDeltaParts parts;
   parts.blocks = *elements / kDeltaBlockElements + (*elements % kDeltaBlockElements != 0);
+  // One pointer more than blocks: each block ends where the next begins, and the last at `listed`.
   if (!append(parts, parts.pointers, parts.blocks + 1, 8, 8)) return std::nullopt;
   if (!append(parts, parts.positions, listed, 2, 2)) return std::nullopt;
   if (!append(parts, parts.values, listed, dtype_bits(dtype) / 8, dtype_alignment(dtype)))

@@ -141,6 +141,7 @@ void validate_directory_region(const DirectoryRegion& region, std::uint32_t k,
                directory.tensor_count);
   check.within(AT(DirectoryRegion, name_offset), {region.name_offset, region.name_length}, 0,
                directory.names_length);
+  // Only the region of the connectivity matrices has no name, so that no look-up finds it by one.
   const bool connectivity = k == header.num_regions;
   check.equal(AT(DirectoryRegion, flags), region.flags, connectivity ? kRegionConnectivity : 0);
   if ((region.name_length == 0) != connectivity) {

@@ -85,6 +85,8 @@ void validate_checksum_fields(const Header& header) {
 std::uint64_t expected_integrity_length(const Header& header) {
   if (header.checksum_type != ChecksumType::block_tree) return 0;
   const std::uint64_t block = 1ull << header.integrity_block_log2;
+  // Divides, as a sum with the size of a block could wrap. The offset lies inside the file by now,
+  // so the product below does not.
   const std::uint64_t blocks =
       header.integrity_offset / block + (header.integrity_offset % block != 0);
   return blocks * (header.leaf_algorithm == LeafAlgorithm::sha256 ? 32 : 16);
@@ -151,6 +153,8 @@ void validate_sections(const Header& header) {
   }
   walk.optional("region_index_offset", offsetof(Header, region_index_offset),
                 {header.region_index_offset, header.region_index_length});
+  // No room for choice here: recovery finds a commit record by its place, 256 bytes in front of
+  // integrity_offset, and nothing may hide between it and the tables.
   const std::uint64_t integrity_offset = align_up(walk.behind(), kAlignment) + sizeof(Header);
   if (header.integrity_offset != integrity_offset) {
     fail_field(ErrorCode::bad_value, HEADER_AT(integrity_offset),

@@ -15,7 +15,7 @@ using EachPiece = std::function<void(const std::function<void(ByteSpan)>& visit)
 /// header's end up to header.integrity_offset.
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest);
 
-/// Of any type: with a block tree from its leaves, else as above.
+/// Of any type: from the leaves where there is a block tree, else as above.
 Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest);
 
 /// @throws IntegrityError unless whole_file_checksum() is `stored`, the file's last 32 bytes.

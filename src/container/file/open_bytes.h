@@ -1,4 +1,5 @@
-// The bytes of a .thalia file, whatever is around them: found by content.
+// The bytes of a .thalia file, whatever is around them: frames, a side file or a delta. Which of
+// them it is, the content tells.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ namespace thalia::container {
 std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
                                                 const ReadLimits& limits);
 
-/// The same of a file that is open.
+/// The same for a file that is open.
 std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
                                                  const ReadLimits& limits);
 
 /// Bytes that the file has on disk, by which ReadLimits measure what it may take in memory.
 std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept;
 
-/// For what changes a file in place. @throws UnsupportedError where it is not plain.
+/// To be called before a file is changed in place. @throws UnsupportedError where it is not plain.
 void require_plain(const io::FileBytes& file);
 /// The same by a file's first bytes.
 void require_plain(ByteSpan start, const std::filesystem::path& path);

@@ -46,7 +46,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Checks the header and the directory's header, and the whole file where the options say so.
   static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
                                               const ReadOptions& options);
-  /// Over a file whose bytes are at hand already, whatever the options say of access. Where an
+  /// Opens a file whose bytes are at hand already, whatever the options say of access. Where an
   /// append changed the header meanwhile, the file is opened anew. @throws as the constructor.
   static std::shared_ptr<const OpenFile> over(std::shared_ptr<const io::FileBytes> mapping,
                                               const ReadOptions& options);
@@ -55,17 +55,18 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const ReadOptions& options() const noexcept { return options_; }
   const format::Header& header() const noexcept { return header_; }
   const format::DirectoryHeader& directory() const noexcept { return *directory_; }
-  /// Bytes that count, those up to header().file_length, as they lie in the file: not verified.
-  /// @throws IoError, FormatError, of a copied file.
+  /// Bytes in front of header().file_length, as they lie in the file: not verified. @throws
+  /// IoError, FormatError, of a copied file.
   ByteSpan unverified(std::uint64_t offset, std::uint64_t length) const {
     touch(offset, length);
     return bytes_.subspan(offset, length);
   }
-  /// The last bytes that count, whatever the checksum type.
+  /// The 32 bytes in front of header().file_length, whatever the checksum type. Not compared here.
   const Digest256& closing_checksum() const {
     return format::overlay<Digest256>(bytes_, bytes_.size() - format::kChecksumLength, "checksum");
   }
-  /// Structures, not verified. @throws FormatError (truncated) beyond the bytes that count.
+  /// Structures, not verified. @throws FormatError (truncated) where they pass
+  /// header().file_length.
   template <typename T>
   std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
                                 std::string_view section) const {
@@ -79,13 +80,14 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const T& structure(std::uint64_t offset, std::string_view section) const {
     return structures<T>(offset, 1, section).front();
   }
-  /// [offset, offset + length), which lies before the integrity table, verified as the options say.
+  /// [offset, offset + length), which lies in front of the integrity table, verified as the options
+  /// say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
   /// How a structure is fetched: verified, to be believed and handed out; or as it lies, by a
   /// search that verifies the place where it ends.
   enum class As { verified, it_lies };
-  /// The same for bytes that are looked at once: of a copied file that is not verified they are
-  /// read into `buffer`, and stay nowhere else.
+  /// As verified(), for bytes that are looked at once: of a copied file that is not verified, they
+  /// are read into `buffer` and kept nowhere else. Valid until `buffer` is used again.
   ByteSpan verified_once(std::uint64_t offset, std::uint64_t length,
                          std::vector<std::byte>& buffer) const;
   /// Calls visit(offset, bytes) with parts of an extent, of 1 MiB at most, from verified_once().
@@ -97,8 +99,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
          offset += std::min(kPart, end - offset))
       visit(offset, verified_once(offset, std::min(kPart, end - offset), buffer));
   }
-  /// Verified bytes into memory of the caller's; of a copied file, past the memory that it has for
-  /// itself where it can be.
+  /// Copies verified bytes into `out`. Those of a copied file are not kept in its own memory too,
+  /// where that can be avoided.
   void read_verified(std::uint64_t offset, MutableByteSpan out) const;
   /// Part of a tensor's payload, verified as the options and the checksum type say.
   ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
@@ -108,7 +110,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const;
   /// A chunk's stored bytes, verified by their block or not: the chunk has a CRC-32 of its own.
   ByteSpan chunk_bytes(const format::ChunkEntry& chunk, std::vector<std::byte>& buffer) const;
-  /// What is known of the block tree; null where the file has none, or tensors are checked instead.
+  /// Which blocks of the tree were checked; null where the file has no tree, or tensors are checked
+  /// instead of blocks.
   container::VerifiedBlocks* blocks() const noexcept {
     return blocks_ && options_.verification != Verification::by_tensor ? &*blocks_ : nullptr;
   }
@@ -120,8 +123,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
                         std::string_view field = {}) const;
   /// Checks every byte. @throws IntegrityError.
   void verify_all() const;
-  /// What an append carries over without reading it again: leaves against the closing checksum, and
-  /// the block in which the old bytes end; without a tree the whole file. @throws IntegrityError.
+  /// Checks what an append carries over without reading it again: leaves against the closing
+  /// checksum, and the block in which the old bytes end; without a tree the whole file. @throws
+  /// IntegrityError.
   void verify_for_append() const;
 
   // Tables. An entry is validated when it is fetched.
@@ -146,11 +150,11 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const format::ChunkEntry& chunk_entry(std::uint32_t number) const;
   std::uint64_t chunk_entry_offset(std::uint32_t number) const;
   ByteSpan side_data(const format::TensorEntry& entry) const;
-  /// Of a tensor that tensor_view() accepted and whose encoding needs a base: what comes out, in
-  /// agreement with its entry. @throws FormatError.
+  /// The side data of a tensor that needs a base and that tensor_view() accepted: what comes out of
+  /// it. Checked against the entry. @throws FormatError.
   const format::DeltaTensor& delta_tensor(std::uint32_t number) const;
 
-  /// Of a quantized tensor that tensor_view() accepted, in agreement with its entry.
+  /// The side data of a quantized tensor that tensor_view() accepted, checked against the entry.
   /// @throws FormatError.
   const format::QuantizedTensor& quantized_tensor(const format::TensorEntry& entry) const;
   /// The same of a view; null where it is not quantized.
@@ -184,7 +188,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options);
 
  private:
-  // What reads any bytes comes by here, or by verified().
+  // Comes before every look at bytes that verified() does not return: ends the work where a stop
+  // was requested, and copies the bytes in where the file is copied.
   void touch(std::uint64_t offset, std::uint64_t length) const {
     stop_if_cancelled(options_.work.cancel);
     if (options_.access == Access::copied) copy_in(offset, length);
@@ -203,7 +208,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool checks_blocks() const noexcept {
     return blocks_ && options_.verification == Verification::on_first_touch;
   }
-  // Leaves of SHA-256 are there to find intent, which CRC-32 and content hash do not.
+  // Leaves of SHA-256 are there to find intent, against which CRC-32 and content hash are no
+  // defence.
   bool may_do_without_blocks() const noexcept {
     return checks_blocks() && header_.leaf_algorithm == LeafAlgorithm::xxh3_128;
   }

@@ -37,6 +37,7 @@ class Reading {
       fail("code_length", header_.code_length,
            fmt::format("what is left of {} bytes", logical_.size()));
     check_codes();
+    // Padding between widths and parameters.
     for (std::uint64_t at = sizeof header_ + factors_.rank; at < parameters; ++at) {
       if (logical_[at] != std::byte{0}) fail("padding", at, "zero");
     }

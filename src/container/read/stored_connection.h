@@ -9,7 +9,7 @@
 
 namespace thalia::container {
 
-/// The pair of names and matrices of a connection, from the file's stored form.
+/// The names of a connection's regions and the numbers of its matrices, as the file has them.
 struct StoredConnection {
   std::string source;  ///< short names
   std::string target;

@@ -30,6 +30,7 @@ class LogicalBytes {
     if (begin == end) return;
     if (!chunks_)
       return visit(file_.verified_payload(entry_, entry_.stored_offset + begin, end - begin));
+    // A run may begin in one chunk and end in the next.
     while (begin < end) {
       const std::uint64_t chunk = begin / chunks_->chunk_bytes();
       load(static_cast<std::uint32_t>(chunk));
@@ -153,6 +154,7 @@ void TensorView::read_slice(std::span<const SliceRange> ranges, MutableByteSpan 
     while (true) {
       std::uint64_t element = 0;
       for (unsigned d = 0; d < shape_.rank(); ++d) element += at[d] * stride[d];
+      // In bits, as elements may be packed; the part then starts at the byte that this bit lies in.
       std::uint64_t first_bit = element * bits;
       std::uint64_t left = plan.run * bits;
       source.visit(first_bit / 8, (first_bit + left + 7) / 8, [&](ByteSpan part) {

@@ -81,6 +81,7 @@ std::vector<Codec> TensorView::codecs() const {
     for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
       const std::uint32_t number = entry_->first_chunk + i;
       const std::uint8_t code = format::code_of(file_->chunk_entry(number).codec);
+      // Chunk entries are handed out unchecked, so the code may be none.
       if (code >= found.size()) {
         fail_field(ErrorCode::bad_value, "directory", "codec",
                    file_->chunk_entry_offset(number) + offsetof(format::ChunkEntry, codec),
@@ -210,6 +211,7 @@ ByteSpan TensorView::rows(std::uint64_t begin, std::uint64_t end) const {
     }
     if (begin == end || element_count_ == 0) return ByteSpan();
     const std::uint64_t row_bits = element_count_ / shape_[0] * dtype_bits(dtype());
+    // A span cannot begin within a byte.
     if (row_bits % 8 != 0) {
       fail_argument(ErrorCode::bad_argument, "rows", fmt::format("rows of {} bits", row_bits),
                     "rows that start on a byte; read_slice() unpacks");

@@ -1,4 +1,4 @@
-// What the connectivity section says of its matrices against the directory.
+// The connectivity section against the directory. docs/format.md, "Connectivity".
 #pragma once
 
 #include "container/file/open_file.h"
@@ -6,8 +6,8 @@
 
 namespace thalia::container {
 
-/// Entries, their regions and matrices, roles, and that nothing stands in the section besides.
-/// Region records of the directory are sound.
+/// Checks the entries, their regions, the places and roles of their matrices, and that the section
+/// holds nothing else. The region records of the directory have to be sound.
 void verify_connections(const detail::OpenFile& file, Findings& findings);
 
 }  // namespace thalia::container

@@ -1,5 +1,6 @@
-// What headers repeat of the directory, held against it: totals, sums, the pieces of regions, state
-// headers, the ends of connections. This library finds nothing through these; other programs may.
+// What headers repeat of the directory, compared with it: totals, sums, the pieces of regions,
+// state headers, the ends of connections. This library finds nothing by these fields; other
+// programs may.
 #pragma once
 
 #include "container/verify/findings.h"
@@ -7,8 +8,8 @@
 
 namespace thalia::container {
 
-/// Where a table or a tensor is not sound, which verify_structure() has said, what depends on it is
-/// left out.
+/// Leaves out what depends on a table or a tensor that is not sound, as verify_structure() has
+/// reported that.
 void verify_consistency(const detail::OpenFile& file, const Structure& structure,
                         Findings& findings);
 

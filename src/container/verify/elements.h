@@ -10,11 +10,11 @@ namespace thalia::container {
 /// True of types that do not take every code: bool and ternary.
 bool has_illegal_codes(DType dtype) noexcept;
 
-/// Every element of `elements`, whole bytes of the tensor's type. @throws FormatError.
+/// Checks every element of `elements`, whole bytes of the tensor's type. @throws FormatError.
 void check_elements(const format::TensorEntry& entry, ByteSpan elements);
 
-/// What a dense tensor of a packed type has behind its last element. @param tail the tensor's last
-/// bytes, one or more. @throws FormatError.
+/// Checks the bits behind the last element of a dense tensor of a packed type. @param tail the
+/// tensor's last bytes, one or more. @throws FormatError.
 void check_unused_bits(const format::TensorEntry& entry, ByteSpan tail);
 
 }  // namespace thalia::container

@@ -22,8 +22,8 @@ class Findings {
   /// An error as a finding; region and tensor are filled in where the error does not know them.
   void add(const Error& error, std::string_view region = {}, std::string_view tensor = {});
 
-  /// Runs a check. What it throws becomes a finding; a passed limit is the caller's to decide and
-  /// goes on.
+  /// Runs a check. What it throws becomes a finding; a passed limit and a stop go on to the caller.
+  ///
   /// @return true where nothing was thrown.
   template <typename Check>
   bool check(Check action, std::string_view region = {}, std::string_view tensor = {}) {

@@ -7,8 +7,8 @@
 
 namespace thalia::container {
 
-/// The checksums of the seek table, where it has them: of every frame that decodes. Does nothing to
-/// a file that is not wrapped.
+/// Checks the checksums in the seek table, where it has any, for every frame that decodes. Does
+/// nothing to a file that is not wrapped.
 void verify_frames(const io::FileBytes& file, const VerifyOptions& options, Findings& findings);
 
 }  // namespace thalia::container

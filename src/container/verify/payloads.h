@@ -9,10 +9,12 @@
 namespace thalia::container {
 
 /// Checks the closing checksum, whatever its type, the leaves of all blocks, and CRC-32, content
-/// hash, sparse indices and padding bits of every sound tensor; reports the bad blocks that no
-/// damaged tensor explains. Raw bytes are read once, but for those of files whose checksum is one
-/// sequence, and those of tensors whose values have rules. Of a copied file no more is in memory
-/// than a buffer a thread and the compressed and sparse tensors that are being checked.
+/// hash, sparse indices and padding bits of every sound tensor. Reports the bad blocks that no
+/// damaged tensor explains.
+///
+/// Raw bytes are read once. They are read again where the checksum is one sequence over the file,
+/// and for tensors whose values have rules. Of a copied file a buffer a thread is in memory, and
+/// the compressed and sparse tensors that are being checked.
 void verify_payloads(const detail::OpenFile& file, const Structure& structure,
                      const VerifyOptions& options, Findings& findings);
 

@@ -1,4 +1,4 @@
-// What the directory says of a region's tensors together, for checks against what headers repeat.
+// What the directory says of all tensors of a region together, to compare with what headers repeat.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct RegionFacts {
   }
 };
 
-/// One structure of a file, whose fields are held against what they should be.
+/// One structure of a file, whose fields are compared with what they should be.
 class Place {
  public:
   Place(const char* section, std::uint64_t offset) : section_(section), offset_(offset) {}

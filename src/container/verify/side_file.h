@@ -6,7 +6,8 @@
 
 namespace thalia::container {
 
-/// That it is of a source of the length that it says, and holds all that it has to.
+/// Checks that the source is as long as the side file says, and that the extents hold all that they
+/// have to.
 void verify_side_file(const detail::OpenFile& file, Findings& findings);
 
 }  // namespace thalia::container

@@ -101,6 +101,7 @@ class WholeFile {
 
  private:
   void work(ChunkJob& job) const {
+    // The pool uses jobs again, so both buffers are allocated only a few times.
     job.raw.resize(job.length);
     io::pread_all(fd_.get(), job.offset, job.raw, path_);
     codec::encode_frame(codec_, level_, job.raw, job.frame);

@@ -55,6 +55,7 @@ class Decompression {
   WrapResult run(const std::filesystem::path& target) {
     const Stopwatch watch;
     const auto table = SeekTable::read(*source_, options_.limits);
+    // Before the target is created: a file that claims too much writes nothing.
     if (table) check_size(table->content_bytes());
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
     std::uint64_t frames = 0;
