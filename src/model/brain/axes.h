@@ -16,8 +16,8 @@ namespace thalia::model {
 /// One bit a dimension.
 using AxisSet = std::bitset<Shape::kMaxRank>;
 
-/// The axes of one region's tensors, as `axes` or the metadata say, else by names and shapes.
-/// Refers to the region and the names.
+/// The axes of one region's tensors, as `axes` or the metadata say; where neither does, by names
+/// and shapes. Refers to the region and the names.
 class RegionAxes {
  public:
   /// @param axes go before the metadata. @param population of a region with several: the one meant.
@@ -30,9 +30,10 @@ class RegionAxes {
     AxisSet axes;
     std::uint64_t per_element = 1;  ///< neurons that one index stands for
   };
-  /// Of the population that was named, if any. @throws UsageError (wrong_state) where the
-  /// shape leaves open which axes these are, or the region has populations and none is named;
-  /// (size_mismatch) where an axis has another extent than the region neurons.
+  /// The axes of neurons; in a region with populations, those of the population that was named.
+  /// @throws UsageError (wrong_state) where the shape leaves open which axes these are, or the
+  /// region has populations and none is named; (size_mismatch) where an axis has another extent
+  /// than the region neurons.
   Neurons neurons(const std::string& path, const Shape& shape) const;
   /// @throws UsageError (size_mismatch) where "axes" has another number of them than the tensor.
   AxisSet source(const std::string& path, const Shape& shape, std::string_view source) const;

@@ -22,13 +22,13 @@ class BrainEdit {
 
   /// As it was when the edit began.
   const BrainState& brain() const noexcept { return brain_; }
-  /// To be changed. Valid until commit(). @throws UsageError (not_found).
+  /// A copy to be changed. Valid until commit(). @throws UsageError (not_found).
   BrainRegion& region(std::string_view name);
-  /// As the edit has left it so far. @throws UsageError (not_found).
+  /// The region as the edit has left it so far. @throws UsageError (not_found).
   const BrainRegion& current(std::string_view name) const;
   Connectivity& connectivity();
   Value& metadata() { return metadata_; }
-  /// Everything that can fail has been done by now.
+  /// Puts the copies in place. Everything that can fail has been done by now.
   void commit() noexcept;
 
  private:

@@ -49,11 +49,11 @@ struct BrainReadOptions {
   /// Regions of the file, pathways as "pathway:NAME"; empty: all. Connections among them, and the
   /// brain-wide state, are always there.
   std::vector<std::string> regions{};
-  /// What `regions` does not name is there too, and read on first access; where it names none, all
-  /// of them are. So are the connections.
+  /// All regions are there, and those that `regions` does not name are read on first access; where
+  /// it names none, all of them are. So are the connections.
   bool lazy = false;
   StateLoadOptions state{};
-  /// Gets "SOURCE->TARGET" of connections that were left out, an end of theirs not being there.
+  /// Gets "SOURCE->TARGET" of each connection that was left out because one of its ends was.
   std::vector<std::string>* connections_left_out = nullptr;
   /// As LoadContext's; called by any thread, as long as the state lives.
   std::function<Tensor(const TensorView&)> fetch{};

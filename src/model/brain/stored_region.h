@@ -13,7 +13,7 @@
 namespace thalia::model {
 
 inline constexpr std::string_view kPathwayPrefix = "pathway:";
-/// Of the metadata: the tree of what is no tensor.
+/// The member of a region's metadata that holds the state's tree without its tensors.
 inline constexpr std::string_view kTreeMember = "thalia_state";
 inline constexpr std::string_view kBrainRegion = "brain:state";
 
@@ -22,14 +22,13 @@ struct StoredRegion {
   std::vector<StoredTensor> tensors;
 };
 
-/// Tensors that are stored as they are share their bytes with the region's. @throws UsageError
+/// The region as a file holds it. Tensors that are stored as they are share their bytes with the
+/// region's. `path` is the region's from the state's root: "regions.cortex". @throws UsageError
 /// where the state has text that is no UTF-8, or a tensor in the metadata, naming region and path.
-/// `path` is the region's from the state's root: "regions.cortex".
 StoredRegion store_region(std::string name, const BrainRegion& region, const std::string& path,
                           const StoreOptions& options);
 
-/// Reads the region: texts, and all of its tensors, raw
-/// ones as views that keep the file open.
+/// Reads the region: texts, and all of its tensors; raw ones as views that keep the file open.
 /// @throws as load_tensor(); FormatError, UnsupportedError for a `thalia_state` that breaks
 /// docs/states.md.
 BrainRegion load_region(const RegionView& view, const LoadContext& context);

@@ -47,7 +47,7 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
 
 /// True where write_origin() has something to tell.
 bool has_origin(const StoredTensor& tensor) noexcept;
-/// The members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
+/// Writes the members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
 void write_origin(JsonWriter& json, const StoredTensor& tensor);
 
 /// How tensors of a file become those of a state.
@@ -55,15 +55,15 @@ struct LoadContext {
   StateLoadOptions options{};
   /// Tensors may have become narrower by a precision policy that only the metadata tells of.
   bool policy_was_applied = false;
-  /// The bytes of a tensor; none: Tensor::from(). Of a delta, what its chain reads.
+  /// Gives the bytes of a tensor, for a delta what its chain reads; none: Tensor::from().
   std::function<Tensor(const TensorView&)> fetch{};
-  /// Bytes of the file, and what was allocated for its tensors so far: copies of a context count
+  /// Bytes of the file, and what was allocated for its tensors so far. Copies of a context count
   /// together, and so do regions that are read later.
   std::uint64_t stored_bytes = 0;
   std::shared_ptr<std::atomic<std::uint64_t>> allocated =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  /// Before so many bytes are allocated. @throws FormatError (limit_exceeded).
+  /// Counts bytes that are about to be allocated. @throws FormatError (limit_exceeded).
   void allocate(std::uint64_t bytes) const;
 };
 

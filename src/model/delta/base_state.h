@@ -23,8 +23,8 @@ class BaseTensor {
   const TensorLayout& layout() const noexcept { return tensor_.layout; }
   std::uint64_t size() const noexcept { return tensor_.logical_bytes; }
   integrity::ContentDigest digest() const noexcept { return {crc32_, tensor_.content_hash}; }
-  /// Kept as long as what is returned lives. @throws UsageError for memory that is not what the
-  /// digest says; what reading throws.
+  /// The bytes, which stay valid as long as what is returned lives. @throws UsageError for memory
+  /// that is not what the digest says; what reading throws.
   virtual std::shared_ptr<const ByteSource> open() = 0;
 
  protected:
@@ -35,7 +35,7 @@ class BaseTensor {
   std::uint32_t crc32_;
 };
 
-/// Names in a base, by which what it has and a state has not is found.
+/// The names of what is in a base, to find what a state no longer has.
 struct BaseNames {
   struct Region {
     std::string name;
@@ -56,7 +56,7 @@ class BaseState {
   virtual std::filesystem::path path() const = 0;
   virtual FileIdentity identity() const = 0;
   virtual std::uint64_t file_bytes() const = 0;
-  /// Of the files that the target may not be.
+  /// The files that the target may not replace.
   virtual std::vector<std::filesystem::path> files() const = 0;
   virtual BaseNames names() const = 0;
   /// null where it has none. @throws FormatError, IntegrityError, naming the file.

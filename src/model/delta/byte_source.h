@@ -49,7 +49,7 @@ class TensorSource final : public ByteSource {
   Tensor tensor_;
 };
 
-/// What a function gives.
+/// Bytes that a function gives.
 class ReadSource final : public ByteSource {
  public:
   ReadSource(std::uint64_t size, PartReader read) : size_(size), read_(std::move(read)) {}
@@ -61,7 +61,8 @@ class ReadSource final : public ByteSource {
   PartReader read_;
 };
 
-/// Of all bytes, a piece at a time on up to `threads` threads. @throws CancelledError.
+/// The digest of all bytes, taken piece by piece on up to `threads` threads. @throws
+/// CancelledError.
 integrity::ContentDigest digest_of(const ByteSource& source, unsigned threads,
                                    const std::stop_token& cancel);
 

@@ -14,14 +14,14 @@ namespace thalia::model {
 /// Borrows the file. Immutable but for what it remembers; any number of threads.
 class ChainStage {
  public:
-  /// Of a tensor with an encoding that changes its base.
+  /// `number` is that of a tensor with an encoding that changes its base.
   ChainStage(const detail::OpenFile& file, std::uint32_t number)
       : stored_(file, number), encoding_(stored_.entry().encoding) {}
 
   /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
   /// memory that many calls share. @throws FormatError, IntegrityError.
   void apply(std::uint64_t begin, MutableByteSpan out, std::vector<std::byte>& scratch) const;
-  /// What is best asked for at a time.
+  /// Bytes that are best asked for at a time.
   std::uint64_t piece_bytes() const noexcept {
     return encoding_ == Encoding::xor_base ? stored_.piece_bytes() : 1;
   }

@@ -11,14 +11,15 @@
 
 namespace thalia::model {
 
-/// Where elements may keep the base's value: `threshold` is the bound, 0 for exact.
+/// Whether elements may keep the base's value: `threshold` is the limit that they stay below, 0 for
+/// exact.
 struct KeptWithin {
   double threshold = 0;
   DType dtype = DType::f32;
 
   bool is_exact() const noexcept { return threshold == 0; }
-  /// Gives elements of `bytes` the bits that the base has, where they moved by less. Both hold the
-  /// same whole elements.
+  /// Gives elements of `bytes` the base's bits where they moved by less. Both hold the same whole
+  /// elements.
   void apply(ByteSpan base, MutableByteSpan bytes) const;
 };
 
@@ -41,7 +42,7 @@ class Change {
   std::uint64_t pieces() const noexcept { return size() / kPiece + (size() % kPiece != 0); }
   const DeltaOptions& options() const noexcept { return options_; }
 
-  /// Bytes that each way takes, judged by a few samples.
+  /// Bytes that each way of storing would take, estimated from a few samples.
   struct Estimate {
     double difference = 0;
     double list = 0;
@@ -52,7 +53,8 @@ class Change {
   /// @param width bytes of an element.
   Estimate estimate(unsigned width) const;
 
-  /// What comes out, and the base; in memory of the two's own where they do not lie in memory.
+  /// What comes out, and the base, at one place. The buffers are used where bytes do not lie in
+  /// memory.
   struct Pair {
     ByteSpan now;
     ByteSpan base;

@@ -11,7 +11,7 @@
 
 namespace thalia::model {
 
-/// Of consecutive elements.
+/// The changed elements of a run of elements.
 struct ListPart {
   std::vector<std::uint16_t> positions;  ///< numbers in their blocks
   std::vector<std::byte> values;
@@ -20,11 +20,11 @@ struct ListPart {
 /// Adds the elements of a block whose bits differ; `base` and `now` begin where the block does, and
 /// are one block at most. @return how many.
 std::uint64_t list_block(ByteSpan base, ByteSpan now, unsigned width, ListPart& out);
-/// The same of any number of blocks.
+/// As list_block(), for any number of blocks.
 void list_changes(ByteSpan base, ByteSpan now, unsigned width, ListPart& out);
 
-/// A list that is counted in one pass over a change, and written in others where it is too large to
-/// be kept. Borrows the change.
+/// A list that is counted in one pass over a change. It is written in further passes if it is too
+/// large to be kept. Borrows the change.
 class ChangeList {
  public:
   /// Passes over everything, on as many threads as the options say. @param most bytes of entries
@@ -32,9 +32,9 @@ class ChangeList {
   /// may stay in memory. @throws CancelledError.
   ChangeList(const Change& change, unsigned width, std::uint64_t most, std::uint64_t kept);
 
-  /// Of what comes out.
+  /// The digest of what comes out.
   const integrity::ContentDigest& digest() const noexcept { return digest_; }
-  /// False where it would pass the bound.
+  /// False where the entries reached the limit.
   bool is_complete() const noexcept { return complete_; }
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t entry_bytes() const noexcept { return count_ * (2 + width_); }

@@ -21,7 +21,7 @@ struct DeltaSource {
 /// connection's weights and delays. Borrows the state. @throws UsageError for one without bytes.
 std::vector<DeltaSource> sources_of(const DeltaState& state);
 
-/// What the state declares; its tensors are streamed. @throws UsageError as Writer.
+/// The draft of what the state declares; its tensors are streamed. @throws UsageError as Writer.
 container::Draft draft_of(const DeltaState& state);
 
 /// A source's bytes, checked against its spec. @param size logical bytes. @throws UsageError

@@ -16,7 +16,7 @@
 
 namespace thalia::model {
 
-/// What a tensor is known by in every file of a chain.
+/// The names by which a tensor is found in every file of a chain.
 struct TensorKey {
   std::string region;  ///< empty: a matrix of a connection
   std::string name;

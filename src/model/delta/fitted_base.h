@@ -10,8 +10,8 @@
 
 namespace thalia::model {
 
-/// A dense tensor each element of which is that of a base at the same index, or zero where that has
-/// none. Of the base, only what a part is made of is read.
+/// A dense tensor of another shape: each element is that of the base at the same index, or zero
+/// where the base has no such index. Of the base, only what a part is made of is read.
 class FittedBase final : public ByteSource {
  public:
   /// Ranks are equal, and not 0. @param width bytes of an element.

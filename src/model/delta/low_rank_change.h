@@ -13,7 +13,7 @@ namespace thalia::model {
 /// @throws UsageError (bad_argument) naming the option and what it can be.
 void check_low_rank(const LowRankOptions& options);
 
-/// By name, role, type, rank and size.
+/// True if a tensor may be stored so, by name, role, type, rank and size.
 bool may_be_low_rank(const LowRankOptions& options, const QuantizationTarget& target);
 
 struct LowRankChange {

@@ -17,7 +17,7 @@ namespace thalia::model {
 /// Borrows the file. Immutable but for that; any number of threads.
 class RestoredBytes final : public ByteSource {
  public:
-  /// Of a tensor that tensor_view() accepted. @throws FormatError.
+  /// `number` is that of a tensor that tensor_view() accepted. @throws FormatError.
   RestoredBytes(const detail::OpenFile& file, std::uint32_t number);
 
   std::uint64_t size() const noexcept override { return size_; }

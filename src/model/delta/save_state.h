@@ -8,11 +8,12 @@
 
 namespace thalia::model {
 
-/// Puts it in place as every save does. @throws as Writer; what the state's sources throw.
+/// Writes the state to `target` and puts it in place as every save does. @throws as Writer; what
+/// the state's sources throw.
 SaveResult save_state(const DeltaState& state, const std::filesystem::path& target,
                       const SaveOptions& save);
 
-/// Into an empty file that is open for writing, and is not synced. `name` is for messages.
+/// Writes it into an empty file that is open for writing, without syncing. `name` is for messages.
 SaveResult save_state(const DeltaState& state, int fd, const std::filesystem::path& name,
                       const SaveOptions& save);
 

@@ -25,9 +25,9 @@ class StoredBytes final : public ByteSource {
   bool is_raw() const noexcept { return !chunks_; }
   /// Bytes that are decoded at a time; 1 where it lies raw.
   std::uint64_t piece_bytes() const noexcept { return chunks_ ? chunks_->chunk_bytes() : 1; }
-  /// Of what is raw: in the file, verified.
+  /// Bytes of a raw tensor where they lie in the file, verified.
   ByteSpan view(std::uint64_t begin, std::uint64_t length) const;
-  /// From any byte on.
+  /// Takes any place, not only multiples of 16.
   void read(std::uint64_t begin, MutableByteSpan out) const override;
   ByteSpan part(std::uint64_t begin, std::uint64_t length,
                 std::vector<std::byte>& buffer) const override;

@@ -28,7 +28,7 @@ class TensorChain final : public ByteSource {
   const ChainTensor& result() const noexcept { return result_; }
   std::uint32_t crc32() const noexcept { return crc32_; }
   std::uint64_t size() const noexcept override { return result_.logical_bytes; }
-  /// It lies raw in one file: view() hands it out.
+  /// True if it lies raw in one file; view() hands it out.
   bool is_in_place() const noexcept;
   ByteSpan view() const;
 

@@ -1,4 +1,4 @@
-// What tables and texts of two checkpoints say differently. No payload is read.
+// The differences between tables and texts of two checkpoints. No payload is read.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace thalia::model {
 
-/// Members by the keys of two objects; an empty text is one without members.
+/// Compares the members of two objects by their keys; an empty text is an object without members.
 std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view after,
                                     const ReadLimits& limits);
 
@@ -17,7 +17,7 @@ std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view af
 std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after);
 std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,
                                        const ReadLimits& limits);
-/// The same of two connections with one pair of names.
+/// As diff_tensors(), for two connections with the same pair of names.
 std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
                                                const ConnectionView& after);
 

@@ -22,9 +22,9 @@ class ValueComparison {
   std::uint64_t pieces() const noexcept { return pieces_; }
   /// Bytes of both sides that comparing a piece reads, about.
   std::uint64_t piece_bytes() const noexcept { return piece_bytes_; }
-  /// From any thread, pieces of one comparison at the same time too. What was read for all pieces
-  /// is released with the last.
-  /// @throws FormatError, IntegrityError, IoError.
+  /// Compares one piece. May be called from several threads at once, for one comparison too. What
+  /// was read for all pieces is released with the last. @throws FormatError, IntegrityError,
+  /// IoError.
   void compare(std::uint64_t piece);
   /// After the last piece.
   ValueDiff result() const;

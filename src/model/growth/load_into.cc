@@ -97,8 +97,8 @@ class Loading {
 
  private:
   void load_object(Value& target, const Value& older, const std::string& path, const Fill& fill) {
-    // Indexes by name, so that objects of many members do not take quadratic time. Where a name
-    // occurs twice, the index decides which counts.
+    // Indexed by name, so that objects of many members do not take quadratic time. Where a name
+    // occurs twice, its first place counts.
     const auto places = model::member_places(older);
     std::unordered_map<std::size_t, std::size_t> counterparts;  // from places in `older`
     for (std::size_t i = 0; i < target.size(); ++i) {

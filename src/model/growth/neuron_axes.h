@@ -22,7 +22,7 @@ struct NeuronAxes {
   std::vector<std::string> targets;  ///< regions and pathways that have inputs from the region
 };
 
-/// Of the region itself, of its connections, and of regions and pathways with an axis
+/// The axes in the region itself, in its connections, and in regions and pathways with an axis
 /// "source:REGION". Reads every region. @throws UsageError (wrong_state) for a region with
 /// populations or groups of neurons; (size_mismatch) for an axis of another extent.
 NeuronAxes neuron_axes(const BrainState& brain, std::string_view region,

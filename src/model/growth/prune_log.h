@@ -26,7 +26,8 @@ struct TensorPlace {
 Tensor& tensor_in(BrainEdit& edit, const TensorPlace& place);
 
 Value new_log(std::string_view kind, std::string_view region, std::uint64_t step);
-/// An object for the place, added to the log's tensors, for what else there is to say of it.
+/// Adds an object for the place to the log's tensors, and returns it for what else there is to say.
+/// Valid until the next one is added.
 Value& add_place(Value& log, const TensorPlace& place);
 Tensor index_tensor(std::span<const std::uint64_t> indices);
 
@@ -38,9 +39,9 @@ const Value& require_member(const Value& entry, std::string_view member, Value::
 /// thalia::prune_synapses() as a step of an edit, which is to be given up after an error.
 PruneResult prune_synapses(BrainEdit& edit, std::string_view region, const PruneOptions& options);
 
-/// Why synapses and neurons of a brain are left alone now: the task is changing, as the caller or
-/// the state's `task_change` says, or has changed within the window, or the state does not say.
-/// Empty where it has not.
+/// Why synapses and neurons of a brain are left alone now; empty where they are not. The task is
+/// changing, as the caller or the state's `task_change` says; or it has changed within the window;
+/// or the state does not say.
 std::string task_change_reason(const BrainState& brain, bool is_changing, std::uint64_t window);
 
 }  // namespace thalia::model

@@ -23,7 +23,8 @@ GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std:
 GrowthResult grow_output(BrainEdit& edit, std::string_view region, std::uint32_t n_new,
                          const GrowthOptions& options);
 
-/// True where some tensor has an axis of that source, as far as the region's "axes" can be told.
+/// True if some tensor has an axis of that source; false where the region's "axes" are wrong and
+/// tell nothing.
 bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::string_view source);
 /// Inputs that the region has from a source; nullopt where no tensor has an axis of it. @throws
 /// UsageError (size_mismatch) where tensors disagree.
@@ -49,10 +50,10 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
 /// n_neurons, and the members of the config that repeat it. @throws UsageError (size_mismatch)
 /// where the count leaves 0 to 2^32 - 1.
 void change_neurons(BrainRegion& region, std::int64_t change);
-/// The same of n_inputs; where that is 0 it is not kept.
+/// As change_neurons(), for n_inputs; a count of 0 means that none is kept, and stays 0.
 void change_inputs(BrainRegion& region, std::int64_t change);
 
-/// Stored elements of the weights: what growth of a tensor adds to the synapses.
+/// Stored elements of the weights, by which synapses are counted.
 std::uint64_t synapse_count(const Tensor& weights) noexcept;
 
 }  // namespace thalia::model

@@ -5,9 +5,9 @@
 
 namespace thalia::model {
 
-/// Whether `glob` matches all of `path`, or all that follows one of its separators: '*' any
-/// characters, separators among them, '?' one. '.' and '/' are the same separator in both. Takes
-/// time in proportion to the product of the lengths at most.
+/// True if `glob` matches all of `path`, or all that follows one of its separators. '*' stands for
+/// any characters, separators included, '?' for one. '.' and '/' are the same separator in both.
+/// Takes time in proportion to the product of the lengths at most.
 bool matches_path(std::string_view glob, std::string_view path) noexcept;
 
 }  // namespace thalia::model

@@ -14,14 +14,14 @@
 
 namespace thalia::model {
 
-/// Squared errors of a group by the bits of its codes, 0 to 8; not finite where it cannot have as
-/// many.
+/// The squared error of a group for each number of bits of its codes, 0 to 8; not finite where it
+/// cannot have so many.
 using Distortions = std::array<double, 9>;
 
-/// Bits of each group's codes, so that the sum of their errors is small and what they cost stays
-/// within `budget`: steps on the lower convex hull of each group's errors, those first that take
-/// most away for their cost. `cost` is that of a group with so many bits; it does not fall with
-/// them, and is 0 for 0 bits. Deterministic.
+/// The bits of each group's codes, chosen so that the sum of errors is small and the cost stays
+/// within `budget`. Steps along the lower convex hull of each group's errors are taken, first those
+/// that remove most error for their cost. `cost` is that of a group with so many bits; it does not
+/// fall with them, and is 0 for 0 bits. Deterministic.
 std::vector<std::uint8_t> spend_bits(
     std::span<const Distortions> errors,
     const std::function<double(std::uint64_t group, unsigned bits)>& cost, double budget);

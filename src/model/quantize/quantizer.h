@@ -18,13 +18,13 @@ inline constexpr std::string_view kMaxLossyGenerations = "max_lossy_generations"
 LossyGeneration lossy_generation_of(const Value& metadata) noexcept;
 void set_lossy_generation(Value& metadata, LossyGeneration generation);
 
-/// The generation that a loss makes of `before`, under the bound of the two that is lower. @throws
-/// UsageError (wrong_state) where that passes it.
+/// The generation after one more loss. The lower of the recorded bound and `bound` counts. @throws
+/// UsageError (wrong_state) where the generation would pass it.
 LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound);
 
-/// Whether a tensor is of a type that can be rounded so and large enough, fits one of `include`, or
-/// where there are none is of role weights and nothing that an optimizer keeps, and fits none of
-/// `exclude`.
+/// True if a tensor has a type that can be rounded so, is large enough, and is named: it fits one
+/// of `include` (where there are none, it has role weights and is nothing that an optimizer keeps),
+/// and fits none of `exclude`.
 bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
                const std::vector<std::string>& include, const std::vector<std::string>& exclude);
 
@@ -35,13 +35,14 @@ class Quantizer {
   /// check_quantization(); (wrong_state) where the state went through its bound of generations.
   Quantizer(const QuantizationOptions& options, LossyGeneration before, unsigned threads);
 
-  /// By name, role, type and size; the tensor's encoding has to be dense besides.
+  /// True if the tensor is to be quantized, by name, role, type and size. Its encoding has to be
+  /// dense besides.
   bool chooses(const QuantizationTarget& target) const;
   /// The payload of a dense tensor that was chosen; nullopt where it has to stay as it is.
   /// @throws UsageError for sensitivities that do not fit.
   std::optional<QuantizedPayload> quantize(const QuantizationTarget& target, const Tensor& tensor);
 
-  /// Of what is quantized here.
+  /// The generation of what is quantized here.
   LossyGeneration generation() const noexcept { return generation_; }
   const std::vector<QuantizedTensorReport>& reports() const noexcept { return reports_; }
   const std::vector<std::string>& not_finite() const noexcept { return not_finite_; }

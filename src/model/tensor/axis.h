@@ -14,8 +14,8 @@ namespace thalia::model {
 Tensor without_indices(const Tensor& tensor, unsigned axis, std::span<const std::uint64_t> indices);
 /// The tensor with these indices of the axis alone.
 Tensor only_indices(const Tensor& tensor, unsigned axis, std::span<const std::uint64_t> indices);
-/// What without_indices() left and what only_indices() took, put together again: bit for bit the
-/// tensor that it was. @throws UsageError (size_mismatch) where the shapes do not fit.
+/// Puts together what without_indices() left and what only_indices() took: bit for bit the tensor
+/// as it was. @throws UsageError (size_mismatch) where the shapes do not fit.
 Tensor with_indices(const Tensor& rest, unsigned axis, std::span<const std::uint64_t> indices,
                     const Tensor& taken);
 

@@ -8,7 +8,7 @@
 
 namespace thalia::model {
 
-/// As many bytes of `other` as `out` has.
+/// out ^= other, byte by byte. `other` has at least as many bytes as `out`.
 inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
   std::size_t i = 0;
   for (; i + 8 <= out.size(); i += 8) {

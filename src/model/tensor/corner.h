@@ -9,13 +9,13 @@
 
 namespace thalia::model {
 
-/// Numbers for elements [first, first + values.size()) of a tensor, counted in row-major order.
-/// What it writes depends on these numbers alone: it is asked in pieces of any size.
+/// Gives the numbers of elements [first, first + values.size()) of a tensor, counted in row-major
+/// order. A number depends on the element's own place alone: pieces of any size are asked for.
 using ElementFill = std::function<void(std::uint64_t first, std::span<double> values)>;
 
-/// The tensor in a shape that is nowhere smaller, in its element type and encoding: old elements
-/// keep their indices and their bits, others are what `fill` says, or zero bits without one. Of a
-/// sparse tensor new elements of zero bits are not stored. @throws UsageError (size_mismatch) for
+/// The tensor in a shape that is nowhere smaller, in its element type and encoding. Old elements
+/// keep their indices and their bits; new ones get what `fill` says, or zero bits without one. A
+/// sparse tensor does not store new elements of zero bits. @throws UsageError (size_mismatch) for
 /// another rank, a smaller extent, or more elements than 2^64 - 1; (dtype_mismatch) where there is
 /// a fill and the type holds no numbers; FormatError on a bad index.
 Tensor grown(const Tensor& old, const Shape& shape, const ElementFill& fill = {});

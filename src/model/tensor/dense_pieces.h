@@ -15,7 +15,7 @@ class DensePieces {
   /// `largest` elements a piece, at least 1.
   DensePieces(const Shape& shape, std::uint64_t largest);
 
-  /// 0 of an empty shape.
+  /// Pieces; 0 for an empty shape.
   std::uint64_t count() const noexcept { return outer_ * pieces_per_outer_; }
 
   struct Piece {

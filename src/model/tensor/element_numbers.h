@@ -29,8 +29,9 @@ void for_each_number(DType dtype, ByteSpan elements, const Visit& visit) {
     for (const double number : numbers_of(dtype, elements.subspan(at, size))) visit(number);
   }
 }
-/// Rounded once, to nearest, ties to even; integers end at the type's bounds, NaN becomes 0.
-/// `elements` has room for as many. @throws as numbers_of().
+/// Writes the numbers as elements, rounded once, to nearest, ties to even. Integers end at the
+/// limits of their type, and NaN becomes 0. `elements` has room for as many. @throws as
+/// numbers_of().
 void write_numbers(DType dtype, std::span<const double> numbers, MutableByteSpan elements);
 
 }  // namespace thalia::model

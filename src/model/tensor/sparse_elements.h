@@ -13,12 +13,12 @@ struct SparseElements {
   std::vector<std::byte> values;         ///< as many elements
 };
 
-/// Of a dense tensor: the elements whose bits are not all zero. @throws FormatError on a bad index;
-/// UsageError (size_mismatch) where the tensor has more elements than 2^64 - 1.
+/// The stored elements; of a dense tensor those whose bits are not all zero. @throws FormatError on
+/// a bad index; UsageError (size_mismatch) where the tensor has more elements than 2^64 - 1.
 SparseElements sparse_elements(const Tensor& tensor);
 
-/// The tensor with these elements and this shape in the element type and encoding of `like`, its
-/// indices wide where those are or have to be.
+/// A tensor of these elements and this shape, in the element type and encoding of `like`. Indices
+/// are wide where those of `like` are, or where they have to be.
 Tensor sparse_tensor(const Tensor& like, const Shape& shape, const SparseElements& elements);
 
 /// @throws UsageError (size_mismatch) where the shape has more elements than 2^64 - 1.

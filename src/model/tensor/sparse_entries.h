@@ -20,7 +20,7 @@ class SparseEntries {
   std::uint64_t count() const noexcept { return tensor_.nnz(); }
   DType dtype() const noexcept { return tensor_.dtype(); }
   ByteSpan values() const noexcept { return values_; }  ///< as decode_elements takes them
-  /// Which of the dense elements entry `i` is, in row-major order; ascending.
+  /// The number of entry `i` among the dense elements, in row-major order; ascending.
   std::uint64_t position(std::uint64_t i) const;
   /// The positions of entries [first, first + out.size()).
   void positions(std::uint64_t first, std::span<std::uint64_t> out) const;

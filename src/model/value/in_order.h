@@ -9,7 +9,7 @@
 
 namespace thalia::model {
 
-/// Things that are made ahead of the one that is taken, a thread.
+/// Things per thread that are made before the first of them is taken: one to work on, one ready.
 inline constexpr std::size_t kMadeAhead = 2;
 
 /// Calls make(i, thing) for every i in [0, count), on up to `threads` threads, and take(thing) for

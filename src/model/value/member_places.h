@@ -9,8 +9,8 @@
 
 namespace thalia::model {
 
-/// The place of each name, the first of one that stands there twice. The names lie in the object:
-/// it must not make room for more members meanwhile.
+/// The place of each name; where a name occurs twice, the first. The names lie in the object, which
+/// must not grow beyond its capacity meanwhile.
 inline std::unordered_map<std::string_view, std::size_t> member_places(const Value& object) {
   std::unordered_map<std::string_view, std::size_t> places;
   places.reserve(object.size());

@@ -7,7 +7,7 @@
 
 namespace thalia::model {
 
-/// Behind the last dot.
+/// The name after the last dot.
 std::string_view leaf_of(std::string_view path) noexcept;
 /// Runs of letters and digits, in lower case: "w_rec[2]" has w, rec, 2.
 std::vector<std::string> words_of(std::string_view name);

@@ -12,8 +12,9 @@
 
 namespace thalia::model {
 
-/// Asked first for every value of a tree: writes what stands for the value and returns true, or
-/// leaves it to be written as what it is. The path begins with the tree's own name.
+/// Asked first, for every value of a tree: either writes something in the value's place and returns
+/// true, or returns false and the value is written as it is. The path begins with the tree's own
+/// name.
 using Substitute =
     std::function<bool(JsonWriter& json, const std::string& path, const Value& value)>;
 
@@ -22,15 +23,14 @@ using Substitute =
 void write_tree(JsonWriter& json, const Value& tree, std::string path,
                 const Substitute& substitute = {});
 
-/// What stands for the members of an object with a `_type`, or nullopt where that type means
-/// nothing.
+/// The value that an object with a `_type` stands for; nullopt where that type has no meaning.
 using Resolve = std::function<std::optional<Value>(std::string_view type, const Value& object)>;
 
 /// Undoes write_tree: `number` and `object` are known here, the other types to `resolve`. @throws
 /// FormatError (bad_value) for one of the known types with the wrong members.
 Value read_tree(Value tree, const Resolve& resolve = {});
 
-/// True of what JSON can hold as it is.
+/// True if JSON can hold the tree as it is.
 bool is_plain_json(const Value& tree) noexcept;
 
 /// The text that is a member of an object of the format. @throws FormatError (bad_value) naming it.

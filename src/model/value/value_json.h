@@ -12,7 +12,7 @@ namespace thalia::model {
 /// each that are no UTF-8.
 Value parse_json(std::string_view json, const ReadLimits& limits, json::Dialect dialect);
 
-/// The same of the texts that the formats have, which are objects. @throws FormatError (bad_json)
+/// As parse_json(), for the texts of the formats, which are objects. @throws FormatError (bad_json)
 /// for any other value.
 Value parse_json_object(std::string_view json, const ReadLimits& limits,
                         json::Dialect dialect = json::Dialect::rfc8259);
