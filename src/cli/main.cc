@@ -1,4 +1,7 @@
-// thalia: dispatch, errors, exit statuses.
+// thalia: dispatch, errors, exit statuses. Commands throw, and this file alone turns what they
+// throw into a line on standard error and a status. The order in run() matters: descriptors first,
+// before anything is opened; signals before any thread; StopOnSignal inside the try block, so that
+// the process ends by a signal only when everything else has been tidied up.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,8 +23,9 @@
 namespace thalia::cli {
 namespace {
 
-// A file opened by a process without one of the three standard descriptors would take its number,
-// and receive what is printed. In its place stands something that refuses every byte.
+// If the process is started without one of the three standard descriptors, the next file that is
+// opened gets its number, and what is printed would be written into that file. /dev/null, opened
+// the wrong way round, takes the number and refuses every byte.
 void occupy_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
@@ -31,7 +35,7 @@ void occupy_standard_descriptors() {
   }
 }
 
-// In the place of what the command would have printed, unless part of that is out already.
+// Printed in place of the command's own JSON, unless part of that has been sent already.
 void print_error_json(Output& out, const std::exception& error) {
   if (!out.retract()) return;
   print_object(out, [&](JsonWriter& json) {
@@ -44,7 +48,7 @@ void print_error_json(Output& out, const std::exception& error) {
 int run_command(const Command& command, std::vector<std::string> arguments, Output& out,
                 const std::stop_token& stop) {
   const Declared declared = declare(command);
-  // CLI11 takes them from the back.
+  // CLI11 expects the arguments in reverse order.
   std::reverse(arguments.begin(), arguments.end());
   try {
     declared.app->parse(arguments);
@@ -57,9 +61,11 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
         fmt::format("{}: {} (see 'thalia help {}')", command.name, error.what(), command.name),
         kWrongUsage);
   } catch (const CancelledError&) {
+    // Not an error of the command: the process is about to end by the signal.
     throw;
   } catch (const std::exception& error) {
-    // Of a word that is none: before its option may have come to its turn.
+    // Asked of the parser, and not of the parsed arguments: an error may come before --json has
+    // been taken from the command line.
     const CLI::Option* const json = declared.app->get_option_no_throw("--json");
     if (json != nullptr && json->count() > 0) print_error_json(out, error);
     throw;
@@ -82,12 +88,12 @@ int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_to
 
 int run(std::vector<std::string> arguments) {
   occupy_standard_descriptors();
-  // A reader that left shows as EPIPE, which Output understands.
+  // A reader that goes away shows as EPIPE instead, which Output understands.
   std::signal(SIGPIPE, SIG_IGN);
   report_changed_files();
   Output out(STDOUT_FILENO);
   try {
-    // For every command, and at its end the process ends by the signal that came.
+    // For every command. Its destructor ends the process by the signal that came, if one came.
     const StopOnSignal signals;
     const int status = dispatch(std::move(arguments), out, signals.token());
     out.flush();

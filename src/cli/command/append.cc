@@ -1,4 +1,5 @@
-// thalia append
+// thalia append: regions of one file into another. Appender does it as one commit, so a crash
+// leaves the old state or the new one.
 #include "thalia/append.h"
 
 #include <memory>

@@ -1,4 +1,7 @@
-// thalia bench: saving and loading in a folder, beside what its disk and the memory can do.
+// thalia bench: saving and loading in a folder, beside what its disk and the memory can do. A
+// number counts only beside its floor, the same bytes moved by plain calls in the same round; the
+// ratio of the two is the result. Whatever a step leaves behind (caches, dirty pages, files) is
+// undone before the next one, outside of the timed part.
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -29,6 +32,7 @@
 namespace thalia::cli {
 namespace {
 
+// Below 1 MiB a run takes too little time for its figures to mean anything.
 constexpr std::uint64_t kLeastBytes = 1 << 20;
 constexpr const char* kMemoryCopy = "memory copy";
 constexpr const char* kRawWrite = "raw write, fsync";
@@ -56,6 +60,9 @@ void check_size(const BenchArguments& arguments) {
                       .value = human_bytes(arguments.size),
                       .bound = "at least " + human_bytes(kLeastBytes)});
   }
+  // On the disk, the state stands beside as many bytes that touch_free_memory() takes for a moment.
+  // In memory there are the weights, the target, the snapshot of the background save, and cached
+  // pages.
   struct statvfs disk {};
   if (::statvfs(arguments.folder.c_str(), &disk) != 0)
     throw IoError("statvfs", errno, {.path = arguments.folder});
@@ -67,7 +74,7 @@ void check_size(const BenchArguments& arguments) {
         "a quarter of the memory");
 }
 
-// The state, where it is loaded to, and its files.
+// Holds the state, the memory that it is loaded to, and the files; all are released at its end.
 class Bench {
  public:
   Bench(const BenchArguments& arguments, Session session)
@@ -90,12 +97,14 @@ class Bench {
 
   BenchReport run() {
     for (unsigned round = 0; round < arguments_.rounds; ++round) {
-      // Who comes second finds other caches, and a disk with a past.
+      // The order changes with each round: a step that comes second finds warmer caches and a
+      // busier disk.
       run_group(writes_, round % 2 == 1);
       save_again();
       run_group(reads_, round % 2 == 1);
     }
-    // Without one of them the others stand beside nothing.
+    // If the cache could not be emptied for one cold step, no cold figure is shown: they would
+    // stand beside a floor that was measured in another state.
     const bool never_cold = std::any_of(
         reads_.begin(), reads_.end(), [](const Step& step) { return step.row.note == kPagesStay; });
     BenchReport report{.folder = arguments_.folder,
@@ -186,9 +195,9 @@ class Bench {
     }
   }
 
-  // Before each run: no file to replace, a disk with nothing left to do, the cache as said, and
-  // free memory that was touched lately: where a virtual machine has given it back to its host, who
-  // runs first would wait for it.
+  // Before each run, outside of the timed part: no file to replace, a disk with nothing left to do,
+  // the cache in the state that the step asks for, and free memory that was touched recently (see
+  // touch_free_memory()).
   void prepare(Step& step) {
     const bool writes =
         !writes_.empty() && &step >= writes_.data() && &step < writes_.data() + writes_.size();
@@ -204,7 +213,7 @@ class Bench {
     measure::touch_free_memory(folder_.path(), bytes_);
   }
 
-  // What the reads read, whatever was written last.
+  // Reads need the plain state, whichever way it was written last.
   void save_again() {
     remove_file(folder_ / "raw");
     remove_file(file());
@@ -282,6 +291,7 @@ int run_bench(const BenchArguments& arguments, const Session& session) {
   check_size(arguments);
   Session told = session;
   unsigned& threads = told.common.threads;
+  // The number is shown in the report, so it is settled here.
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   const BenchReport report = Bench(arguments, told).run();
   if (session.common.json) {

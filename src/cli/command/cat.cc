@@ -1,4 +1,6 @@
-// thalia cat: one tensor, or a slice of it, reading only what that needs.
+// thalia cat: one tensor, or a slice of it, in blocks of limited size, so that a tensor larger than
+// the memory can be printed. Only the blocks that the slice needs are read. Once the output is
+// closed, nothing more is read.
 #include <fmt/format.h>
 
 #include <array>
@@ -82,7 +84,7 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
     out.write(source.logical_bytes());
     return;
   }
-  // Blocks of a packed dtype would each end in padding.
+  // A block of a packed dtype would end in padding bits, so such a tensor is read in one block.
   const std::uint64_t limit =
       dtype_is_packed(source.layout.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
   BlockCursor blocks(slice.ranges, source.layout.dtype, limit);

@@ -1,3 +1,6 @@
+// A file that shrinks or fails while it is mapped makes its reader receive SIGBUS, which cannot be
+// turned into an exception. The handler names the file and ends the process; there is nothing to go
+// on with.
 #include "cli/command/changed_file.h"
 
 #include <fmt/format.h>
@@ -24,8 +27,8 @@ std::uint64_t take_hex(std::string_view& text) {
   return value;
 }
 
-// Of the file that is mapped at an address; empty where there is none. Lines of /proc/self/maps are
-// "BEGIN-END PERMISSIONS OFFSET DEVICE INODE      PATH".
+// The path of the file that is mapped at an address; empty where there is none. Lines of
+// /proc/self/maps read "BEGIN-END PERMISSIONS OFFSET DEVICE INODE PATH".
 std::string path_at(std::uint64_t address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -41,8 +44,9 @@ std::string path_at(std::uint64_t address) {
   return {};
 }
 
-// It comes from reading mapped bytes, in the middle of nothing that allocates or prints: so it may
-// do both, which other handlers must not. Several threads may come here at once.
+// Handlers normally must not allocate or print. This one may: it is entered while mapped bytes are
+// read, never from within an allocation. Several threads may fault at once; the first reports, and
+// the others wait for the process to end.
 void on_bus_error(int number, siginfo_t* info, void*) {
   static std::atomic<bool> told = false;
   if (told.exchange(true)) {
@@ -50,7 +54,7 @@ void on_bus_error(int number, siginfo_t* info, void*) {
   }
   const std::string path = path_at(reinterpret_cast<std::uint64_t>(info->si_addr));
   if (path.empty()) {
-    // A fault of our own, which it stays: it comes again.
+    // A fault of this program's own. The instruction is repeated and faults again, now fatally.
     ::signal(number, SIG_DFL);
     return;
   }

@@ -1,4 +1,4 @@
-// thalia compact
+// thalia compact: writes the file anew without dead bytes, then replaces it whole.
 #include "thalia/compact.h"
 
 #include <memory>

@@ -1,4 +1,5 @@
-// thalia compress, thalia decompress: whole files in frames, byte for byte.
+// thalia compress, thalia decompress: whole files in frames, byte for byte. Without --codec the
+// library goes by the ending of OUT, so the codec is passed on only if it was named.
 #include <array>
 #include <memory>
 #include <optional>

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array kCodecs{Codec::store, Codec::zstd, Codec::lz4, Codec::plane_entropy,
                              Codec::packed_exponents};
+// A codec that is added to the library must be offered here as well.
 static_assert(kCodecs.size() == kCodecCount);
 
 std::string_view praise(Codec codec) {
@@ -46,7 +47,7 @@ Compression CompressionArguments::compression(std::optional<Codec> otherwise) co
   const std::optional<Codec> codec = named.codec ? named.codec : otherwise;
   if (codec || named.automatic) {
     const int most = named.automatic ? 0 : codec == Codec::zstd ? 22 : codec == Codec::lz4 ? 12 : 0;
-    // 0 asks for the codec's default.
+    // 0 means that no level was given: the codec's default. Codecs without levels take no other.
     if (level < 0 || level > most) {
       throw UsageError(
           ErrorCode::bad_argument, {},

@@ -1,4 +1,5 @@
-// thalia convert
+// thalia convert: from one format to another. The library does the work and reports what the target
+// cannot hold; this file only reads the words of its options.
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -47,6 +48,7 @@ RegionGrouping grouping_named(const std::string& text) {
   return {RegionGrouping::Kind::depth, depth};
 }
 
+// The library does not know the option's name; it is added to its error.
 PrecisionPolicy precision_named(const std::string& text) {
   try {
     return parse_precision_policy(text);

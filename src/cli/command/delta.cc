@@ -1,4 +1,5 @@
-// thalia delta, thalia resolve: what changed between two checkpoints, and the full file again.
+// thalia delta, thalia resolve: what changed between two checkpoints, and the full file again. Base
+// and input are opened as chains, so that either may be a delta itself.
 #include "thalia/delta.h"
 
 #include <memory>

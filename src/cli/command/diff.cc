@@ -1,4 +1,5 @@
-// thalia diff
+// thalia diff: contents are compared by the hashes in the directory, so without --values no payload
+// is read.
 #include "thalia/diff.h"
 
 #include <memory>
@@ -25,7 +26,7 @@ struct DiffArguments {
 int run_diff(const DiffArguments& arguments, const Session& session) {
   auto chain = session.options<ChainOptions>();
   ReadOptions& read = chain.read;
-  // Checking blocks of the tree would read the payloads in them.
+  // Checking blocks of the tree would read the payloads that share these blocks.
   if (!arguments.values) read.verification = Verification::off;
   const Reader before = ResolvedFile(arguments.before, {}, chain).reader();
   const Reader after = ResolvedFile(arguments.after, {}, chain).reader();

@@ -1,4 +1,4 @@
-// thalia extract
+// thalia extract: some regions, and the connections among them, as a new file.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,5 @@
-// thalia grow
+// thalia grow: neurons added to a region in place, as one commit. The same options and seed draw
+// the same weights. Values of options that only the library can judge are left to it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +37,8 @@ struct GrowArguments {
   std::string reason;
 };
 
-// "weights.w=neurons,source:thalamus". A path may have a '=' itself, an axis neither that nor a
-// comma.
+// Reads "weights.w=neurons,source:thalamus". The last '=' separates path and axes, since a path may
+// have one itself and an axis may not.
 void add_axes(const std::string& text, TensorAxes& axes) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {

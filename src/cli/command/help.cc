@@ -1,4 +1,5 @@
-// thalia help: the commands there are, and one of them at length.
+// thalia help: the table of all commands, and one of them at length. The table is the only list of
+// commands: dispatch, help, the manual page and the completion of shells are all made from it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ constexpr std::array kCommands{
 
 constexpr std::size_t kWidth = 100, kColumn = 28;
 
-// CLI11's own layout speaks of types and repeats "REQUIRED", which the line of usage shows better.
+// CLI11's own layout names types and repeats "REQUIRED"; the line of usage says that better.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) {
@@ -116,7 +117,7 @@ void add_option_json(JsonWriter& json, const CLI::Option& option) {
   json.end_array().end_object();
 }
 
-// What each command does and takes, as the manual page and the completion want it.
+// What each command does and takes, for the programs that make the manual page and the completion.
 void print_tree(Output& out, std::span<const Command> shown) {
   std::string text;
   JsonWriter json(text);

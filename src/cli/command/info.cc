@@ -1,4 +1,5 @@
-// thalia info: what a file says about itself, without reading payloads.
+// thalia info: what a file says about itself. Header, directory and metadata are read, and no
+// payload; so it is fast for any size, and cannot tell whether payloads are whole.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ std::string checksum_text(const FileHeader& header, const Reader& reader) {
   return text;
 }
 
-// nullopt where the member growth_history is something else.
+// nullopt where the metadata have another kind of growth_history: it is then shown as it stands.
 std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata) {
   try {
     return parse_growth_history(metadata);
@@ -258,7 +259,7 @@ int run_info(const InfoArguments& arguments, const Session& session) {
                       session.common.json);
     return kDone;
   }
-  // Checking blocks of the tree would read the payloads in them.
+  // Checking blocks of the tree would read the payloads that share these blocks.
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
   const std::uint64_t disk_bytes = file_bytes(arguments.file);

@@ -1,4 +1,6 @@
-// thalia ls: regions, or a region's tensors.
+// thalia ls: regions, or a region's tensors, from the directory alone. JSON is handed on piece by
+// piece, so that a file with very many tensors needs little memory; tables must know their widest
+// cell and are held whole.
 #include <fmt/format.h>
 
 #include <memory>
@@ -263,13 +265,15 @@ int run_ls(const LsArguments& arguments, const Session& session) {
     return kDone;
   }
   if (format == FileFormat::safetensors) return run_safetensors(arguments, read, session);
-  // Checking blocks of the tree would read the payloads in them.
+  // Checking blocks of the tree would read the payloads that share these blocks.
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
   if (arguments.region.empty()) {
     session.common.json ? print_regions_json(out, reader) : print_regions(out, reader);
     return kDone;
   }
+  // The name as it was typed comes first, as it may look like an escape; the last call is made for
+  // its error.
   auto region = reader.find_region(arguments.region);
   if (!region) region = reader.find_region(unescape_name(arguments.region));
   if (!region) region = reader.region(arguments.region);

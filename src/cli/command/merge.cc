@@ -1,4 +1,4 @@
-// thalia merge
+// thalia merge: several checkpoints in one. The last of FILES is the output.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -26,6 +26,7 @@ MergePreference preference_named(const std::string& word, const std::vector<std:
   if (word.empty()) return {};
   if (word == "first") return {.kind = Kind::first};
   if (word == "last") return {.kind = Kind::last};
+  // An input may be named with other words than on the command line, such as another relative path.
   const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const std::string& input) {
     return input == word || is_same_file(input, word);
   });

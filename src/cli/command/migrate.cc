@@ -1,4 +1,4 @@
-// thalia migrate: a file of another version of the format.
+// thalia migrate: a file of another version of the format. Losses are reported, never silent.
 #include <memory>
 #include <string>
 
@@ -50,7 +50,8 @@ int run_migrate(const MigrateArguments& arguments, const Session& session) {
                       .bound = "a version: 0.1 or 1.0"});
   }
   ProgressBar bar("migrating " + arguments.input);
-  // Whoever names an older version asks for it.
+  // The library wants a confirmation before it loses what an older version cannot hold; whoever
+  // names that version on the command line has given it.
   auto options = session.options<MigrateOptions>();
   options.across_major = true;
   options.save.work.progress = bar.callback();

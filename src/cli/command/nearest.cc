@@ -6,7 +6,8 @@
 namespace thalia::cli {
 namespace {
 
-// Optimal string alignment distance, row by row.
+// Optimal string alignment distance: inserting, leaving out or changing a letter counts one, and so
+// does swapping two neighbours. Three rows of the table are enough.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -27,12 +28,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  // A long word is no typing mistake, and would take time.
+  // A word this long is not a typing mistake, and would take long to compare.
   if (word.size() > 64) return {};
   std::string_view best;
   std::size_t fewest = 0;
   for (const std::string_view candidate : candidates) {
     const std::size_t steps = distance(word, candidate);
+    // A third of the letters may be wrong; beyond that a suggestion is a guess.
     const std::size_t bound = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (steps <= bound && (best.empty() || steps < fewest)) {
       best = candidate;

@@ -1,4 +1,4 @@
-// thalia plot
+// thalia plot: a picture from metadata and directory alone, without payloads.
 #include <filesystem>
 #include <memory>
 #include <string>

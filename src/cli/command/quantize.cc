@@ -1,4 +1,5 @@
-// thalia quantize: weights as codes of a few bits.
+// thalia quantize: weights as codes of a few bits. The loss is measured and printed for each
+// tensor, so that nobody loses precision unseen.
 #include "thalia/quantization.h"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ struct QuantizeArguments {
   SaveArguments save;
 };
 
-// Tensors of equal names; of a .thalia file that of the region of the same name, where there is
-// one.
+// Finds the tensor that says how sensitive a weight is, by its name. In a .thalia file the region
+// of the same name comes first, then any other.
 using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
 
 Sensitivities from_safetensors(const std::string& path, const ReadOptions& read) {

@@ -1,4 +1,5 @@
-// thalia recover
+// thalia recover: puts back a header that a torn write damaged. Only the header is written; what
+// the restored state is worth is checked and reported.
 #include "thalia/recover.h"
 
 #include <memory>

@@ -22,10 +22,12 @@ std::vector<std::string> region_names(std::string_view list, const std::string& 
     rest.remove_prefix(comma + 1);
   }
   names.emplace_back(rest);
+  // Without escapes the names are final, and the file need not be opened.
   if (unescape_name(list) == list) return names;
   options.verification = Verification::off;
   const Reader reader = Reader::open(path, options);
   for (std::string& name : names) {
+    // The name as it was typed comes first, as it may look like an escape.
     if (!reader.find_region(name)) name = unescape_name(name);
   }
   return names;

@@ -1,3 +1,5 @@
+// Options of all commands that write a new file, in one place, so that they mean the same
+// everywhere.
 #include "cli/command/save_arguments.h"
 
 #include <fmt/format.h>

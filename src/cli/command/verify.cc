@@ -1,4 +1,6 @@
-// thalia verify: every finding of every file, one line each.
+// thalia verify: every finding of every file, one line each. A file that cannot be examined does
+// not keep the others from being checked; the status is the worst of all. Limits and cancelling are
+// not findings, since they say nothing about the file, and are thrown on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,6 +74,7 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
                                  .message = warning});
     }
   } catch (const UnsupportedError&) {
+    // Neither this nor the next two say that the file is wrong.
     throw;
   } catch (const IoError&) {
     throw;
@@ -147,7 +150,7 @@ void add_json(JsonWriter& json, const std::string& path, FileFormat format,
   json.end_array().end_object();
 }
 
-// The file that could not be looked into: as one that is not fine, and why.
+// A file that could not be examined is listed as not ok, with the reason.
 void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
               const std::exception& error) {
   json.begin_object().member("path", as_utf8(path)).key("format");

@@ -1,3 +1,5 @@
+// A ratio is taken within each round, floor by row, and then the median of the rounds: so a disk
+// that changes its speed between rounds does not change the ratio.
 #include "cli/print/bench_result.h"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@ namespace thalia::cli {
 
 int complain(std::string_view what, int status) {
   const std::string line = "thalia: " + escape(what) + "\n";
-  // There is nobody to tell where this fails.
+  // Where this fails there is nobody left to tell.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   return status;
 }

@@ -1,3 +1,6 @@
+// Each region and connection is handed on as soon as it is written, so that a long list of
+// differences does not stand in memory as text. JsonWriter allows its string to be cleared between
+// two calls.
 #include "cli/print/diff_json.h"
 
 #include "cli/terminal/escape.h"
@@ -32,6 +35,7 @@ class DiffJson {
     text_.clear();
   }
 
+  // Values are JSON texts already; an empty one says that there is none.
   void add_json(std::string_view key, const std::string& value) {
     json_.key(key).raw(value.empty() ? "null" : value);
   }

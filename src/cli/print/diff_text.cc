@@ -1,3 +1,5 @@
+// Lists are cut unless --all is given, and every cut says how much is left out. A reader sees first
+// what matters most: the header, then regions with their counts, then single tensors.
 #include "cli/print/diff_text.h"
 
 #include <fmt/format.h>
@@ -38,7 +40,7 @@ std::size_t count(const std::vector<T>& diffs, Change change) {
       diffs.begin(), diffs.end(), [&](const T& diff) { return diff.change == change; }));
 }
 
-// A whole number of characters, as the text is UTF-8.
+// Cut to whole characters, as the text is UTF-8.
 std::string shortened(std::string_view json) {
   if (json.size() <= kValueLength) return escape(json);
   std::size_t length = kValueLength;
@@ -46,7 +48,7 @@ std::string shortened(std::string_view json) {
   return escape(json.substr(0, length)) + fmt::format("... ({})", human_bytes(json.size()));
 }
 
-// Histories grow long, and differ at their end.
+// A growth history is long and differs only at its end, so its events are counted.
 std::string value_text(std::string_view field, const std::string& json) {
   if (field != "growth_history") return shortened(json);
   try {
@@ -80,7 +82,7 @@ class DiffPrinter {
     return all_ ? std::numeric_limits<std::size_t>::max() : shown;
   }
 
-  // Calls print_one for the first of them, and tells how many are left.
+  // Calls print_one for the first `shown` items, and says how many are left.
   template <typename T, typename PrintOne>
   void print_some(const std::vector<T>& items, std::size_t shown, std::string_view margin,
                   const PrintOne& print_one) {

@@ -13,6 +13,7 @@ template <typename Visit>
 void DTypeTotals::for_each(const Visit& visit) const {
   std::array<std::uint8_t, kDTypeCount> order;
   std::iota(order.begin(), order.end(), std::uint8_t{0});
+  // Stable, so that dtypes with equal bytes keep the order of their codes.
   std::stable_sort(order.begin(), order.end(), [&](std::uint8_t a, std::uint8_t b) {
     return totals_[a].bytes > totals_[b].bytes;
   });

@@ -11,6 +11,7 @@ namespace thalia::cli {
 std::string error_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
   std::string text = error.what();
+  // The library names its own limit; the user knows an option.
   if (const auto* known = dynamic_cast<const Error*>(&error);
       known != nullptr && known->code() == ErrorCode::limit_exceeded &&
       known->message().find("max_allocation_bytes") != std::string::npos) {

@@ -42,6 +42,7 @@ std::vector<std::string_view> codec_names(const FileTotals& totals) {
 }
 
 std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) {
+  // A file without payloads has no ratio.
   if (stored_bytes == 0) return "1.00x";
   return fmt::format("{:.2f}x",
                      static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));

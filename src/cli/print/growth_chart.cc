@@ -1,3 +1,6 @@
+// A history tells changes, not sizes. Where the region still exists, its curve is reckoned back
+// from what it has now; else it begins with what its first event says. A curve never goes below
+// zero, whatever a history claims, since metadata are written by anybody.
 #include "cli/print/growth_chart.h"
 
 #include <algorithm>
@@ -7,6 +10,7 @@
 namespace thalia::cli {
 namespace {
 
+// Eight colours, each as a full and as a dashed line.
 constexpr std::size_t kMostSeries = 16;
 
 struct Region {
@@ -15,7 +19,7 @@ struct Region {
   std::optional<double> now;
 };
 
-// In the order in which they come.
+// Regions in the order in which they first appear.
 class Regions {
  public:
   Region& operator[](const std::string& name) {
@@ -57,7 +61,8 @@ double greatest(const GrowthSeries& series) {
   return most;
 }
 
-// Keeps the greatest, in their order.
+// Keeps the kMostSeries regions that were the largest, in the order they had. Of those that are as
+// large as the last one kept, the first are taken.
 void leave_out_small(GrowthChart& chart) {
   if (chart.series.size() <= kMostSeries) return;
   std::vector<double> sizes;

@@ -1,4 +1,5 @@
-// The growth chart drawn.
+// Draws the growth chart. Steps and neurons are scaled to the drawing here alone; numbers have two
+// decimals, so that equal charts are equal bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::string colour(std::size_t i) {
   return std::string(kColours[i % kColours.size()]);
 }
 
-// Of the second eight.
+// The second eight regions have the same colours, dashed.
 std::string dashes(std::size_t i) {
   return i < kColours.size() ? "none" : "6 3";
 }
@@ -47,6 +48,7 @@ double tick_distance(double range) {
 }
 
 std::string whole_number(double value) {
+  // Beyond this, digits would not fit the margin, and llround() would end at 2^63.
   constexpr double kGrouped = 1e15;
   return value < kGrouped ? grouped(static_cast<std::uint64_t>(std::llround(value)))
                           : fmt::format("{:g}", value);
@@ -123,6 +125,7 @@ class Drawing {
     };
     double before = series.points.front().neurons;
     for (const GrowthPoint& point : series.points) {
+      // Growth happens at one step: the curve goes level up to it, then straight up or down.
       if (point.neurons != before) add(point.x, before);
       add(point.x, point.neurons);
       before = point.neurons;

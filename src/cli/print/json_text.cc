@@ -1,3 +1,5 @@
+// Works on texts that the library has checked: strings are closed and brackets match, so scanning
+// for quotes and brackets is enough, and no tree is built.
 #include "cli/print/json_text.h"
 
 #include <algorithm>

@@ -20,7 +20,8 @@
 namespace thalia::cli {
 namespace {
 
-// Numbers that JSON has not, as texts; tensors, which metadata have none of, as null.
+// NaN and infinities become strings, which JSON has no numbers for; their texts end in 'N' or 'y'.
+// A tensor becomes null: metadata have none.
 void add_json(JsonWriter& json, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::null:

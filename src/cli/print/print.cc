@@ -1,3 +1,5 @@
+// Numbers are written alike in every locale. Widths are those on a terminal, not bytes, so that
+// columns of names in any script line up.
 #include "cli/print/print.h"
 
 #include <fmt/chrono.h>
@@ -17,7 +19,7 @@ std::string human_bytes(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // 1023.95 would print as 1024.0.
+  // From 1023.95 on, one decimal would round to 1024.0.
   for (; value >= 1023.95 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }

@@ -1,3 +1,5 @@
+// The bar is drawn at most ten times a second, and only from the second second on: most commands
+// are done by then. The clock and the sink can be replaced, for tests.
 #include "cli/print/progress.h"
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ unsigned terminal_columns() {
   return size.ws_col;
 }
 
-// A bar that cannot be drawn is no reason to fail.
+// A bar that cannot be drawn is no reason to fail, so errors are ignored.
 void draw_on_stderr(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
@@ -81,6 +83,7 @@ std::string ProgressBar::line(std::uint64_t done, std::uint64_t total,
   // One column stays free: a full line would wrap, and "\r" would no longer reach its start.
   const std::size_t room = columns_ - 1;
   const std::string percent = fmt::format("{:3.0f} %", part * 100);
+  // On a narrow terminal the amounts go first, then the bar.
   for (const std::string& rest : {percent + amounts + pace, percent + pace}) {
     const std::size_t used = display_width(label_) + rest.size() + 4;
     if (used + kShortestBar > room) continue;

@@ -1,3 +1,5 @@
+// All text goes through xml_text(), and every number through svg_number(), so that no name from a
+// file can break the document.
 #include "cli/print/svg.h"
 
 #include <fmt/format.h>

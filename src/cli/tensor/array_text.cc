@@ -1,3 +1,5 @@
+// Two ways to print: short arrays in columns, whose width needs all texts at once, and with --all
+// every element as it is read, without columns. A summary reads only the edges that it shows.
 #include "cli/tensor/array_text.h"
 
 #include <fmt/format.h>
@@ -16,12 +18,14 @@
 namespace thalia::cli {
 namespace {
 
+// Elements shown at each end of a dimension, as NumPy does; entries at each end of a sparse tensor;
+// and columns of a usual terminal.
 constexpr std::uint64_t kEdge = 3;
 constexpr std::size_t kEdgeEntries = 20;
 constexpr std::size_t kLineWidth = 80;
 
-// The parts of the slice that a summary shows, each a piece of one innermost row, in row-major
-// order.
+// The parts of the slice that a summary shows, in row-major order. Each is a stretch of one
+// innermost row.
 void add_edges(const Slice& slice, std::size_t depth, std::vector<SliceRange>& at,
                std::vector<std::vector<SliceRange>>& parts) {
   if (depth == slice.kept.size()) {
@@ -85,7 +89,8 @@ class ArrayPrinter {
     }
   }
 
-  // Aligned elements wrap at the width of a terminal.
+  // Aligned elements wrap at the width of a terminal. Elided rows jump from the third element to
+  // the third from the end, in step with add_edges(), which has read no others.
   void print_row() {
     const std::uint64_t extent = shape_[shape_.rank() - 1];
     const bool elided = is_elided(extent);
@@ -167,6 +172,7 @@ void print_entries(Output& out, const TensorSource& source, const Slice& slice, 
     append_text(text, decode_element(source.layout.dtype, values, entry));
     return text + "\n";
   };
+  // Counted first, without decoding: only then is it known where the last entries begin.
   std::uint64_t total = 0;
   if (!all) {
     for_each([&](auto, auto) {

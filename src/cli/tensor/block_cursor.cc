@@ -1,3 +1,6 @@
+// A block's elements must be consecutive in row-major order. So all dimensions inside of the one
+// that is cut are whole, and all around it are single indices. Products saturate: the extents of a
+// sparse tensor may multiply to more than 64 bits.
 #include "cli/tensor/block_cursor.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ BlockCursor::BlockCursor(std::vector<SliceRange> ranges, DType dtype, std::uint6
   if (done_) return;
   for (const SliceRange& range : whole_) position_.push_back(range.begin);
   // Dimensions are taken whole from the innermost outwards as long as they fit; the first that does
-  // not is cut.
+  // not fit is cut into steps. A block has at least one element, however large that is.
   const std::uint64_t most = std::max<std::uint64_t>(1, limit * 8 / dtype_bits(dtype));
   std::uint64_t inner = 1;
   while (split_ > 0 && inner <= most) {
@@ -49,7 +52,8 @@ std::optional<std::vector<SliceRange>> BlockCursor::next() {
   const std::uint64_t end = begin + std::min(step_, whole_[split_].end - begin);
   block[split_] = {begin, end};
 
-  // Count up like an odometer.
+  // Counts up like an odometer: a dimension at its end starts over, and the next outer one moves
+  // on.
   position_[split_] = end;
   for (std::size_t d = split_; position_[d] == whole_[d].end; --d) {
     position_[d] = whole_[d].begin;

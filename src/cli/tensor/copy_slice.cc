@@ -1,3 +1,4 @@
+// Copies in runs that are as long as the ranges allow: a slice of whole rows is one copy.
 #include "cli/tensor/copy_slice.h"
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 namespace thalia::cli {
 namespace {
 
-// Bit by bit: packed tensors of this kind are small, and rows need not start on a byte.
+// Bit by bit, as rows of packed elements need not begin at a byte; such tensors are small. The
+// target must be zero.
 void copy_bits(ByteSpan from, std::uint64_t from_bit, MutableByteSpan to, std::uint64_t to_bit,
                std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i, ++from_bit, ++to_bit) {

@@ -1,3 +1,4 @@
+// fmt writes the shortest decimal that reads back as the same number, in every locale alike.
 #include "cli/tensor/element.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ void append_float(std::string& out, T value) {
   }
   const std::size_t start = out.size();
   fmt::format_to(std::back_inserter(out), "{}", value);
+  // "1" would read as an integer.
   if (std::isfinite(value) && out.find_first_of(".e", start) == std::string::npos) out += ".0";
 }
 

@@ -18,6 +18,7 @@ ElementStream::ElementStream(const TensorSource& source, std::vector<SliceRange>
                                                   kBlockBytes)] { return cursor->next(); }) {}
 
 std::optional<Element> ElementStream::next() {
+  // A loop, as a block may be empty.
   while (position_ == count_) {
     const auto ranges = next_block_();
     if (!ranges) return std::nullopt;

@@ -1,3 +1,6 @@
+// The header is padded with spaces and ends in a line feed, so that the elements begin at a
+// multiple of 64 bytes, as NumPy itself writes them. Elements are little-endian, as in the file
+// they come from.
 #include "cli/tensor/npy.h"
 
 #include <fmt/format.h>
@@ -80,6 +83,7 @@ std::string npy_header(DType dtype, const Shape& shape) {
       fmt::format("({}{})", fmt::join(shape.extents(), ", "), shape.rank() == 1 ? "," : "");
   std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                        npy_type(dtype).descr, extents);
+  // Magic, version and the length of the header: 6, 2 and 2 bytes.
   constexpr std::size_t kPrefix = 10;
   constexpr std::size_t kAlignment = 64;
   const std::size_t unpadded = kPrefix + dictionary.size() + 1;

@@ -1,3 +1,5 @@
+// What info, ls, verify and cat show of .mckp and .mst files. Both are brought into one description
+// first, so that there is one way to print them. Such files have no regions.
 #include "cli/tensor/packed_file.h"
 
 #include <fmt/format.h>
@@ -240,6 +242,7 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
       report.bytes_checked = file.file_bytes();
     }
   } catch (const FormatError& error) {
+    // A limit says nothing about the file.
     if (error.code() == ErrorCode::limit_exceeded) throw;
     found(error);
   } catch (const IntegrityError& error) {

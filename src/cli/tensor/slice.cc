@@ -1,3 +1,5 @@
+// Reads the argument of --slice. Unlike Python's slices nothing is clipped: a position outside of
+// the tensor is a mistake that an empty result would hide. Errors name the dimension.
 #include "cli/tensor/slice.h"
 
 #include <fmt/format.h>
@@ -37,7 +39,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-// A position from `text`: at most `last`, at least -extent, which counts from the end.
+// Reads a position of at most `last`. A negative one counts from the end, and is at least -extent.
 std::uint64_t position(std::string_view text, unsigned dimension, std::uint64_t extent,
                        std::uint64_t last) {
   std::string_view digits = text;
@@ -106,6 +108,7 @@ Slice parse_slice(std::string_view text, const Shape& shape) {
     if (std::find(ellipsis + 1, parts.end(), "...") != parts.end()) refuse(text, "one '...'");
     parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(before));
   }
+  // Where the ellipsis was, or at the end, ":" stands for each dimension that has no part.
   parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), shape.rank() - given, ":");
 
   Slice slice;

@@ -1,3 +1,5 @@
+// Entries are in row-major order, which the views have checked: the beginning of a slice is found
+// by bisection, and visiting stops behind its end. The views point into the tensor, which is held.
 #include "cli/tensor/sparse_entries.h"
 
 #include <algorithm>
@@ -33,8 +35,8 @@ void visit_coo(const CooArrays<Index>& arrays, std::uint64_t nnz,
   const auto index = [&](std::uint64_t entry, std::size_t d) -> std::uint64_t {
     return arrays.indices[d * nnz + entry];
   };
-  // The entries are in row-major order: the first that can be inside is the first that is not in
-  // front of the ranges' first corner.
+  // The first entry that can be inside is the first that does not lie before the ranges' first
+  // corner.
   std::uint64_t low = 0;
   for (std::uint64_t high = nnz; low < high;) {
     const std::uint64_t middle = low + (high - low) / 2;

@@ -1,3 +1,6 @@
+// Each format becomes a TensorSource, whose functions hold the file open for as long as they live.
+// What can be read in parts is; quantized tensors, and those of .mckp and .mst files, are restored
+// whole and cut afterwards.
 #include "cli/tensor/tensor_source.h"
 
 #include <fmt/format.h>
@@ -20,7 +23,7 @@
 namespace thalia::cli {
 namespace {
 
-// As it is typed first: a name may hold what looks like an escape.
+// The name as it was typed comes first, as it may look like an escape.
 TensorView find_tensor(const Reader& reader, std::string_view name) {
   const std::string unescaped = unescape_name(name);
   if (unescaped == name) return reader.tensor(name);
@@ -31,7 +34,8 @@ TensorView find_tensor(const Reader& reader, std::string_view name) {
   }
 }
 
-// Of the rows that the ranges take, no others are made; but for elements that do not fill bytes.
+// Restores the rows that the ranges take and no others. Elements that do not fill bytes are
+// restored whole, since a row of them may begin within a byte.
 void read_rows(const ChainReader& chain, const TensorView& view, const TensorLayout& layout,
                std::span<const SliceRange> ranges, MutableByteSpan out) {
   if (layout.shape.rank() == 0 || dtype_is_packed(layout.dtype)) {
@@ -58,7 +62,7 @@ void add_entries(TensorSource& source, const Tensor& tensor) {
   };
 }
 
-// A tensor of the state that a delta stands for.
+// A tensor of the full state that a delta and its bases make up.
 TensorSource from_chain(const Reader& reader, const TensorView& view, const ChainOptions& options) {
   const ChainReader chain = ChainReader::open(reader, options);
   const TensorLayout layout = chain.describe(view).layout;

@@ -1,3 +1,6 @@
+// Names in a file are chosen by whoever wrote it, and must not move the cursor, change colours or
+// reverse the order of a line. Everything here works on whole characters, and takes a byte that is
+// not UTF-8 as one character, so any text comes through.
 #include "cli/terminal/escape.h"
 
 #include <fmt/format.h>
@@ -12,8 +15,8 @@
 namespace thalia::cli {
 namespace {
 
-// Of what printable() escapes, what a JSON string may hold as it is. All begin with one of a few
-// bytes.
+// The unsafe characters that a JSON string may hold verbatim; it escapes those below 0x20 itself.
+// All of them begin with one of a few bytes, so most text is passed over with one search.
 bool is_unsafe_in_json(char32_t c) {
   return c >= 0x7F && is_unsafe(c);
 }

@@ -1,3 +1,5 @@
+// Bytes are collected in a buffer and sent with plain write() calls, so that an error can be told
+// from a reader that has gone. Text is made safe here, on the only way out.
 #include "cli/terminal/output.h"
 
 #include <unistd.h>
@@ -14,6 +16,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 1 << 16;
 
 ssize_t send_once(int descriptor, const char* data, std::size_t length) {
+  // The reader of a pipe may never come back; a signal must end that wait.
   const LetSignalsEnd waiting;
   return ::write(descriptor, data, length);
 }
@@ -35,6 +38,7 @@ void Output::write(ByteSpan bytes) {
 void Output::put(std::string_view text) {
   if (closed_) return;
   if (buffer_.size() + text.size() > kBufferBytes) flush();
+  // What fills the buffer by itself is not copied into it.
   if (text.size() >= kBufferBytes) {
     send(text.data(), text.size());
   } else {

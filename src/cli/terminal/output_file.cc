@@ -1,3 +1,5 @@
+// A regular file is written beside its place and put there whole (thalia/output_file.h); a device
+// or a pipe cannot be replaced and is written to directly.
 #include "cli/terminal/output_file.h"
 
 #include <fcntl.h>
@@ -18,7 +20,7 @@ bool is_device(const std::filesystem::path& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-// A pipe that nobody opens to read is waited for.
+// Opening a pipe waits until somebody opens it for reading, which may be never.
 int open_device(const std::filesystem::path& path) {
   const LetSignalsEnd waiting;
   return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);

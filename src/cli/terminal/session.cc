@@ -1,3 +1,5 @@
+// Which options a command takes is a sum of Takes in the table of commands; they are declared here,
+// so that they have the same words everywhere.
 #include "cli/terminal/session.h"
 
 #include <CLI/CLI.hpp>
@@ -23,7 +25,7 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
     app.add_flag("--safe", safe,
                  "Copy what is read, and map nothing: for files that others change meanwhile, and "
                  "disks that fail");
-    // In force for each file that the library opens from now on.
+    // A setting of the whole process: it holds for each file that the library opens from now on.
     const auto limit = [](std::uint64_t bytes) {
       set_default_allocation_limit(std::max<std::uint64_t>(bytes, 1));
     };

@@ -1,3 +1,5 @@
+// The signals are blocked in all threads, and one thread waits for them with sigwait(). So a stop
+// is requested by an ordinary thread, not by a signal handler, and may lock and allocate.
 #include "cli/terminal/stop_on_signal.h"
 
 #include <pthread.h>
@@ -9,11 +11,13 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// Of the process, as signals are. Either LetSignalsEnd sees that one has come, or the listener that
-// somebody waits.
+// Global, as signals belong to the process. LetSignalsEnd raises g_waiting, then reads g_stopping;
+// the listener sets g_stopping, then reads g_waiting. With sequentially consistent atomics at least
+// one of the two sees the other, so that no wait is missed.
 std::atomic<bool> g_stopping = false;
 std::atomic<int> g_waiting = 0;
 
+// Ends the process by the signal itself, so that its parent sees the right cause.
 void end_by(int number) {
   sigset_t one;
   ::sigemptyset(&one);
@@ -56,8 +60,8 @@ void StopOnSignal::listen() {
   while (!finished_) {
     int number = 0;
     if (::sigwait(&signals_, &number) != 0 || finished_) continue;
-    // Whoever asks twice does not want to wait for what hangs; but a terminal that closes may send
-    // SIGHUP twice by itself.
+    // A second signal ends the process at once: something may hang. SIGHUP is left out, as a
+    // terminal that closes may send it twice by itself.
     if (caught_ != 0 && number != SIGHUP) end_by(number);
     if (caught_ == 0) caught_ = number;
     g_stopping = true;

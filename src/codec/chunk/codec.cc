@@ -108,8 +108,8 @@ void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableBy
     const Scratch::Lease filtered = scratch.take(raw.size());
     decode_bytes(codec, stored, filtered.bytes());
     undo_filter(filter, filtered.bytes(), raw);
-    // Codecs know only their own stream; the section of the file is added here.
   } catch (Error& error) {
+    // Codecs know only their own stream; the section of the file is added here.
     error.add_section("payload");
     throw;
   }
