@@ -106,9 +106,9 @@ class Appender {
 
   /// Any change of connections writes all of their matrices anew: they are one section of the file.
   /// A connection is replaced by removing and adding it.
-  std::uint32_t add_connection(std::string_view source_region, std::string_view target_region);
-  TensorId add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
-  TensorId add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  ConnectionId add_connection(std::string_view source_region, std::string_view target_region);
+  TensorId add_connection_weights(ConnectionId connection, TensorSpec spec, ByteSpan payload);
+  TensorId add_connection_delays(ConnectionId connection, TensorSpec spec, ByteSpan payload);
   /// @throws UsageError (not_found).
   void remove_connection(std::string_view source_region, std::string_view target_region);
 

@@ -105,7 +105,7 @@ class ChainReader {
 using PartReader = std::function<void(std::uint64_t begin, MutableByteSpan out)>;
 
 /// A tensor of a state that is to be stored.
-struct DeltaTensorSource {
+struct TensorSource {
   TensorSpec spec;
   /// Called once, and not at all where the content hash tells that nothing changed. Its layout is
   /// the spec's. Called by the thread that saves; the tensor is let go before the next one's.
@@ -118,35 +118,35 @@ struct DeltaTensorSource {
   std::function<PartReader()> open{};
 };
 
-struct DeltaRegionSource {
+struct RegionSource {
   RegionSpec spec;
-  std::vector<DeltaTensorSource> tensors;
+  std::vector<TensorSource> tensors;
 };
 
-struct DeltaConnectionSource {
+struct ConnectionSource {
   std::string source;  ///< names of regions of the state
   std::string target;
-  DeltaTensorSource weights;  ///< names and roles of the specs do not matter
-  std::optional<DeltaTensorSource> delays{};
+  TensorSource weights;  ///< names and roles of the specs do not matter
+  std::optional<TensorSource> delays{};
 };
 
 /// A whole state, as a file would hold it.
-struct DeltaState {
+struct StateSource {
   std::string metadata_json = "{}";
   std::uint64_t training_steps = 0;
-  std::vector<DeltaRegionSource> regions;
-  std::vector<DeltaConnectionSource> connections{};
+  std::vector<RegionSource> regions;
+  std::vector<ConnectionSource> connections{};
 };
 
 /// The state of a file, or of a chain, which it keeps open.
-DeltaState delta_state(const ChainReader& chain);
+StateSource state_source(const ChainReader& chain);
 
 /// A state that was saved and is still in memory, as training has its previous snapshot.
 struct SavedState {
   /// Its file, as resolving the delta will look for it. It is not opened, and need not be there.
   std::filesystem::path path;
   FileIdentity identity;  ///< as the save's result has it
-  DeltaState state;       ///< as it was saved
+  StateSource state;      ///< as it was saved
   /// As the save's result has them, in the order of the state: the regions' tensors, then each
   /// connection's weights and delays. By them memory that was changed since is found.
   std::vector<TensorDigest> digests{};
@@ -217,7 +217,7 @@ struct DeltaResult {
 /// folder, and refuses any other file there.
 /// @throws UsageError for options out of bounds, a state that is none (as Writer), or a target that
 /// is a file of the base's chain; what reading the base throws; IoError; CancelledError.
-DeltaResult write_delta(const DeltaState& state, const ChainReader& base,
+DeltaResult write_delta(const StateSource& state, const ChainReader& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
 /// The same against a base in memory: no file but the target is touched. What a threshold, or
@@ -225,7 +225,7 @@ DeltaResult write_delta(const DeltaState& state, const ChainReader& base,
 /// is none.
 /// @throws as above; UsageError (bad_argument) for a tensor of the base that is needed and is not
 /// what its digest says, or for digests that are not one a tensor.
-DeltaResult write_delta(const DeltaState& state, const SavedState& base,
+DeltaResult write_delta(const StateSource& state, const SavedState& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
 struct ResolveResult {

@@ -34,6 +34,9 @@ struct RegionId {
 struct TensorId {
   std::uint32_t value;
 };
+struct ConnectionId {
+  std::uint32_t value;
+};
 
 struct SaveResult {
   std::uint64_t file_bytes = 0;
@@ -89,9 +92,9 @@ class Writer {
   TensorId add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays);
 
   /// Declares a connection; its matrices are added with the returned pair of calls below.
-  std::uint32_t add_connection(std::string_view source_region, std::string_view target_region);
-  TensorId add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
-  TensorId add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  ConnectionId add_connection(std::string_view source_region, std::string_view target_region);
+  TensorId add_connection_weights(ConnectionId connection, TensorSpec spec, ByteSpan payload);
+  TensorId add_connection_delays(ConnectionId connection, TensorSpec spec, ByteSpan payload);
 
   /// Appends to a streamed payload, in pieces of any size. Tensors may be streamed in any order, or
   /// interleaved; with compression one after the other in the order of declaration. The first call

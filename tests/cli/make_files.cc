@@ -85,7 +85,7 @@ void write_basic(const fs::path& path, const SaveOptions& options) {
                     {.name = "mask", .dtype = DType::boolean, .shape = {2}, .role = Role::buffer},
                     as_byte_span(mask));
   writer.add_tensor(hippocampus, {.name = "none", .shape = {0, 3}, .role = Role::other}, {});
-  const std::uint32_t projection = writer.add_connection("cortex", "hippocampus");
+  const ConnectionId projection = writer.add_connection("cortex", "hippocampus");
   writer.add_connection_weights(projection, {.shape = {2, 4}},
                                 as_byte_span(w_in).first(8 * sizeof(float)));
   writer.add_connection_delays(projection, {.dtype = DType::u16, .shape = {2, 4}},

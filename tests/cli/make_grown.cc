@@ -46,7 +46,7 @@ void write_grown(const fs::path& path, const SaveOptions& options) {
                  CsrArrays<std::uint32_t>{rows, columns, as_byte_span(stored)});
   writer.add_tensor(striatum, {.name = "bias", .shape = {3}}, as_byte_span(weights).first(12));
   writer.add_region({.name = "<odd & \"name\">", .n_neurons = 4});
-  const std::uint32_t projection = writer.add_connection("cortex_l4", "striatum");
+  const ConnectionId projection = writer.add_connection("cortex_l4", "striatum");
   writer.add_connection_weights(projection, {.shape = {2, 2}}, as_byte_span(trace));
   writer.commit();
 }
@@ -78,7 +78,7 @@ void write_later(const fs::path& path, const SaveOptions& options) {
   writer.add_tensor(striatum, {.name = "bias", .dtype = DType::f16, .shape = {3}},
                     as_byte_span(bias));
   writer.add_region({.name = "pfc", .n_neurons = 10});
-  const std::uint32_t projection = writer.add_connection("striatum", "pfc");
+  const ConnectionId projection = writer.add_connection("striatum", "pfc");
   writer.add_connection_weights(projection, {.shape = {2, 2}}, as_byte_span(trace));
   writer.commit();
 }

@@ -101,10 +101,10 @@ void read_chain(const fs::path& path, Verification mode) {
   try {
     const ChainReader chain = ChainReader::open(
         path, {.read = {.verification = mode, .limits = tight_limits(), .work = {.threads = 1}}});
-    const DeltaState state = delta_state(chain);
+    const StateSource state = state_source(chain);
     std::array<std::byte, 16> part;
-    for (const DeltaRegionSource& region : state.regions) {
-      for (const DeltaTensorSource& tensor : region.tensors) {
+    for (const RegionSource& region : state.regions) {
+      for (const TensorSource& tensor : region.tensors) {
         try {
           tensor.load();
           if (tensor.open) tensor.open()(0, part);

@@ -255,7 +255,7 @@ const std::vector<Way>& ways() {
          const ChainReader base = ChainReader::open(folder / "chunk2.thalia", {.read = reading()});
          const ChainReader top = ChainReader::open(file, {.read = reading()});
          write_delta(
-             delta_state(top), base, folder / "x.delta.thalia",
+             state_source(top), base, folder / "x.delta.thalia",
              {.durability = Durability::none, .work = {.threads = 1, .memory_bytes = 4 * kMiB}});
          resolve(folder / "x.delta.thalia", folder / "resolved.thalia", {.read = reading()},
                  saving());

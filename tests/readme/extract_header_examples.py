@@ -21,7 +21,7 @@ NAMES = {
     "capacity.h": BRAIN,
     "checkpoint_compressor.h": "const thalia::Checkpoint checkpoint;",
     "checkpoint_metadata.h": BRAIN,
-    "delta.h": "const thalia::DeltaState state;",
+    "delta.h": "const thalia::StateSource state;",
     "diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
     "grow_file.h": 'const char* path = "";',
     "load_into.h": "const int larger_config = 0;"

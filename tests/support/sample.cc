@@ -24,7 +24,7 @@ void declare(Writer& writer, const Sample& sample) {
       writer.add_tensor(id, tensor.spec, tensor.payload);
   }
   for (const SampleConnection& connection : sample.connections) {
-    const std::uint32_t number = writer.add_connection(connection.source, connection.target);
+    const ConnectionId number = writer.add_connection(connection.source, connection.target);
     writer.add_connection_weights(number, connection.weights.spec, connection.weights.payload);
     if (connection.delays)
       writer.add_connection_delays(number, connection.delays->spec, connection.delays->payload);

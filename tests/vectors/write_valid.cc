@@ -63,7 +63,7 @@ class File {
                        tensors_.back().bytes());
   }
   void connect(const std::string& source, const std::string& target, bool delays) {
-    const std::uint32_t connection = writer_.add_connection(source, target);
+    const ConnectionId connection = writer_.add_connection(source, target);
     const Shape shape{2, 2};
     writer_.add_connection_weights(connection, {.dtype = DType::f16, .shape = shape},
                                    kept_.emplace_back(counting(DType::f16, shape)));

@@ -203,7 +203,7 @@ void Sample::coo(RegionId region, TensorSpec spec, const std::vector<std::uint64
 
 std::uint32_t Sample::connection(const std::string& source, const std::string& target) {
   connections_.emplace_back(source, target);
-  return writer_.add_connection(source, target);
+  return writer_.add_connection(source, target).value;
 }
 
 void Sample::weights(std::uint32_t connection, TensorSpec spec) {
@@ -220,9 +220,9 @@ void Sample::add_connection_matrix(std::uint32_t connection, TensorSpec spec, bo
   Bytes payload = dense_payload(spec.dtype, spec.shape, tensors_.size() + 1);
   const Noted& tensor = note("", std::move(spec), std::move(payload));
   if (delays) {
-    writer_.add_connection_delays(connection, tensor.spec, tensor.payload);
+    writer_.add_connection_delays({connection}, tensor.spec, tensor.payload);
   } else {
-    writer_.add_connection_weights(connection, tensor.spec, tensor.payload);
+    writer_.add_connection_weights({connection}, tensor.spec, tensor.payload);
   }
 }
 
@@ -242,7 +242,7 @@ void Sample::finish_by_appends() {
                      {.name = "old", .dtype = DType::u8, .shape = {old_payload.size()}},
                      old_payload);
     }
-    const std::uint32_t connection = old.add_connection("gone", regions_[0].name);
+    const ConnectionId connection = old.add_connection("gone", regions_[0].name);
     old.add_connection_weights(connection, {.dtype = DType::u8, .shape = {old_payload.size()}},
                                old_payload);
     old.commit();
@@ -264,9 +264,9 @@ void Sample::finish_by_appends() {
     if (!tensor->region.empty()) continue;
     const auto connection = static_cast<std::uint32_t>(std::stoul(tensor->spec.name));
     if (tensor->spec.role == Role::weights) {
-      second.add_connection_weights(connection, tensor->spec, tensor->payload);
+      second.add_connection_weights({connection}, tensor->spec, tensor->payload);
     } else {
-      second.add_connection_delays(connection, tensor->spec, tensor->payload);
+      second.add_connection_delays({connection}, tensor->spec, tensor->payload);
     }
   }
   const AppendResult appended = second.commit();

@@ -67,7 +67,7 @@ void write_delta_of_steps(const fs::path& folder) {
                        .file_uuid = plain.file_uuid,
                        .durability = Durability::none};
   options.file_uuid->back() = 2;
-  write_delta(delta_state(ChainReader::open(next)), ChainReader::open(base),
+  write_delta(state_source(ChainReader::open(next)), ChainReader::open(base),
               folder / "step_2.delta.thalia", options);
 }
 

@@ -104,7 +104,7 @@ void write_chain(const std::filesystem::path& folder) {
     DeltaOptions options{
         .compression = {.codec = Codec::store}, .leaves = LeafAlgorithm::sha256, .timestamp = 1};
     options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
-    write_delta(delta_state(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
+    write_delta(state_source(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
                 path(step), options);
   }
   const ChainReader chain = ChainReader::open(path(2));

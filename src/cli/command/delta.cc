@@ -110,7 +110,7 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
   options.compression = arguments.compression.compression(std::nullopt);
   options.work.progress = bar.callback();
-  const DeltaResult result = write_delta(delta_state(input), base, arguments.output, options);
+  const DeltaResult result = write_delta(state_source(input), base, arguments.output, options);
   bar.finish();
   print_delta(session, arguments, result);
   return kDone;

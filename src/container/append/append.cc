@@ -148,24 +148,24 @@ template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_
 template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
 template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
 
-std::uint32_t Appender::add_connection(std::string_view source_region,
-                                       std::string_view target_region) {
-  return impl_->change([&](container::AppendPlan& plan) {
-    return plan.added().add_connection(source_region, target_region);
-  });
-}
-
-TensorId Appender::add_connection_weights(std::uint32_t connection, TensorSpec spec,
-                                          ByteSpan payload) {
+ConnectionId Appender::add_connection(std::string_view source_region,
+                                      std::string_view target_region) {
   return {impl_->change([&](container::AppendPlan& plan) {
-    return plan.added().add_connection_weights(connection, std::move(spec), payload);
+    return plan.added().add_connection(source_region, target_region);
   })};
 }
 
-TensorId Appender::add_connection_delays(std::uint32_t connection, TensorSpec spec,
+TensorId Appender::add_connection_weights(ConnectionId connection, TensorSpec spec,
+                                          ByteSpan payload) {
+  return {impl_->change([&](container::AppendPlan& plan) {
+    return plan.added().add_connection_weights(connection.value, std::move(spec), payload);
+  })};
+}
+
+TensorId Appender::add_connection_delays(ConnectionId connection, TensorSpec spec,
                                          ByteSpan payload) {
   return {impl_->change([&](container::AppendPlan& plan) {
-    return plan.added().add_connection_delays(connection, std::move(spec), payload);
+    return plan.added().add_connection_delays(connection.value, std::move(spec), payload);
   })};
 }
 

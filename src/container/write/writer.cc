@@ -135,24 +135,23 @@ template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint64_t>
 template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint32_t>);
 template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>);
 
-std::uint32_t Writer::add_connection(std::string_view source_region,
-                                     std::string_view target_region) {
-  return impl_->declare("add_connection", [&](container::Draft& draft) {
+ConnectionId Writer::add_connection(std::string_view source_region,
+                                    std::string_view target_region) {
+  return {impl_->declare("add_connection", [&](container::Draft& draft) {
     return draft.add_connection(source_region, target_region);
-  });
-}
-
-TensorId Writer::add_connection_weights(std::uint32_t connection, TensorSpec spec,
-                                        ByteSpan payload) {
-  return {impl_->declare("add_connection_weights", [&](container::Draft& draft) {
-    return draft.add_connection_weights(connection, std::move(spec), payload);
   })};
 }
 
-TensorId Writer::add_connection_delays(std::uint32_t connection, TensorSpec spec,
-                                       ByteSpan payload) {
+TensorId Writer::add_connection_weights(ConnectionId connection, TensorSpec spec,
+                                        ByteSpan payload) {
+  return {impl_->declare("add_connection_weights", [&](container::Draft& draft) {
+    return draft.add_connection_weights(connection.value, std::move(spec), payload);
+  })};
+}
+
+TensorId Writer::add_connection_delays(ConnectionId connection, TensorSpec spec, ByteSpan payload) {
   return {impl_->declare("add_connection_delays", [&](container::Draft& draft) {
-    return draft.add_connection_delays(connection, std::move(spec), payload);
+    return draft.add_connection_delays(connection.value, std::move(spec), payload);
   })};
 }
 

@@ -20,21 +20,21 @@ namespace {
 
 using std::filesystem::path;
 
-DeltaTensorSource source_of(const model::StoredTensor& stored) {
+TensorSource source_of(const model::StoredTensor& stored) {
   return {.spec = stored.spec, .load = [tensor = stored.tensor] { return tensor; }};
 }
 
-DeltaState state_of(const model::StoredBrain& brain) {
-  DeltaState state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
+StateSource state_of(const model::StoredBrain& brain) {
+  StateSource state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
   for (const model::StoredRegion& region : brain.regions) {
-    DeltaRegionSource& source = state.regions.emplace_back(DeltaRegionSource{.spec = region.spec});
+    RegionSource& source = state.regions.emplace_back(RegionSource{.spec = region.spec});
     for (const model::StoredTensor& tensor : region.tensors)
       source.tensors.push_back(source_of(tensor));
   }
   for (const model::StoredConnectionTensors& connection : brain.connections) {
-    DeltaConnectionSource source{.source = connection.source,
-                                 .target = connection.target,
-                                 .weights = source_of(connection.weights)};
+    ConnectionSource source{.source = connection.source,
+                            .target = connection.target,
+                            .weights = source_of(connection.weights)};
     if (connection.delays) source.delays = source_of(*connection.delays);
     state.connections.push_back(std::move(source));
   }
@@ -99,7 +99,7 @@ PrecisionPolicy policy_of(const Reader& base) {
 
 /// @param base a ChainReader or a SavedState.
 template <typename Base>
-BrainDeltaResult saved_delta(const DeltaState& state, const Base& base, const path& target,
+BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const path& target,
                              const BrainDeltaOptions& options, std::optional<Codec> wrapper) {
   const DeltaOptions delta = delta_options(options, wrapper.has_value());
   DeltaResult written;

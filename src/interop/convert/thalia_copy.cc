@@ -82,7 +82,7 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
     dropped_.push_back(fmt::format("{}->{}", connection.source, connection.target));
     return;
   }
-  const std::uint32_t id = writer_.add_connection(source->second, target->second);
+  const ConnectionId id = writer_.add_connection(source->second, target->second);
   const auto take = [&](std::string_view matrix, const TensorView& view, const auto& add) {
     check_encoding(view);
     TensorSpec spec = spec_of(view);

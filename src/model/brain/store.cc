@@ -107,7 +107,7 @@ Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& pa
     }
   }
   for (const StoredConnectionTensors& connection : brain.connections) {
-    const std::uint32_t id = writer.add_connection(connection.source, connection.target);
+    const ConnectionId id = writer.add_connection(connection.source, connection.target);
     writer.add_connection_weights(id, connection.weights.spec, connection.weights.tensor.bytes());
     if (connection.delays) {
       writer.add_connection_delays(id, connection.delays->spec, connection.delays->tensor.bytes());

@@ -11,12 +11,12 @@
 
 namespace thalia::model {
 
-void TensorSource::read(std::uint64_t begin, MutableByteSpan out) const {
+void TensorBytes::read(std::uint64_t begin, MutableByteSpan out) const {
   if (!out.empty()) std::memcpy(out.data(), tensor_.bytes().data() + begin, out.size());
 }
 
-ByteSpan TensorSource::part(std::uint64_t begin, std::uint64_t length,
-                            std::vector<std::byte>&) const {
+ByteSpan TensorBytes::part(std::uint64_t begin, std::uint64_t length,
+                           std::vector<std::byte>&) const {
   return tensor_.bytes().subspan(begin, length);
 }
 

@@ -37,9 +37,9 @@ class ByteSource {
 };
 
 /// A tensor in memory, which it keeps.
-class TensorSource final : public ByteSource {
+class TensorBytes final : public ByteSource {
  public:
-  explicit TensorSource(Tensor tensor) : tensor_(std::move(tensor)) {}
+  explicit TensorBytes(Tensor tensor) : tensor_(std::move(tensor)) {}
   std::uint64_t size() const noexcept override { return tensor_.bytes().size(); }
   void read(std::uint64_t begin, MutableByteSpan out) const override;
   ByteSpan part(std::uint64_t begin, std::uint64_t length,

@@ -1,7 +1,7 @@
 // The public side of a chain: a checkpoint that reads as if it were one full file, tensor by
 // tensor. A tensor that lies raw in one of the files is handed out where it lies, and then keeps
 // the chain open; any other is made piece by piece from what the links store. The state of a chain
-// (delta_state) holds no bytes, only ways to get them.
+// (state_source) holds no bytes, only ways to get them.
 
 #include <algorithm>
 #include <cstring>
@@ -171,7 +171,7 @@ const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
   return *reader.chain_;
 }
 
-DeltaState delta_state(const ChainReader& chain) {
+StateSource state_source(const ChainReader& chain) {
   const Reader& reader = chain.reader();
   const auto source = [&](const TensorView& view) {
     const model::FileChain& files = DeltaAccess::files(chain);
@@ -193,20 +193,20 @@ DeltaState delta_state(const ChainReader& chain) {
         });
       };
     };
-    return DeltaTensorSource{
+    return TensorSource{
         .spec = TensorSpec::of(std::string(view.name()), tensor.layout, view.role()),
         .load = [chain, view] { return chain.read(view); },
         .content_hash = tensor.content_hash,
         .open = in_place ? std::function<PartReader()>() : open};
   };
   std::map<std::string, std::string> full_names;  // connections know regions by short ones
-  DeltaState state;
+  StateSource state;
   const std::string_view metadata = reader.metadata_json();
   if (!metadata.empty()) state.metadata_json = metadata;
   state.training_steps = reader.header().training_steps;
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
-    DeltaRegionSource& out = state.regions.emplace_back();
+    RegionSource& out = state.regions.emplace_back();
     out.spec = container::region_spec(region);
     full_names.emplace(container::short_name_string(out.spec.name), out.spec.name);
     std::vector<TensorView> views;

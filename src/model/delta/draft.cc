@@ -17,7 +17,7 @@
 namespace thalia::model {
 namespace {
 
-container::DraftTensor matrix(const DeltaTensorSource& source, Role role) {
+container::DraftTensor matrix(const TensorSource& source, Role role) {
   container::DraftTensor tensor;
   tensor.spec = source.spec;
   tensor.spec.role = role;
@@ -32,7 +32,7 @@ container::DraftTensor matrix(const DeltaTensorSource& source, Role role) {
   return tensor;
 }
 
-void check(const DeltaTensorSource& source) {
+void check(const TensorSource& source) {
   if (source.load || source.open) return;
   fail_argument(ErrorCode::bad_argument, "load",
                 fmt::format("'{}' without it", printable(source.spec.name)),
@@ -41,19 +41,19 @@ void check(const DeltaTensorSource& source) {
 
 }  // namespace
 
-std::vector<DeltaSource> sources_of(const DeltaState& state) {
+std::vector<DeltaSource> sources_of(const StateSource& state) {
   std::vector<DeltaSource> out;
-  const auto add = [&](const DeltaTensorSource& tensor, TensorKey key) {
+  const auto add = [&](const TensorSource& tensor, TensorKey key) {
     check(tensor);
     out.push_back({&tensor, std::move(key)});
   };
-  for (const DeltaRegionSource& region : state.regions) {
-    for (const DeltaTensorSource& tensor : region.tensors) {
+  for (const RegionSource& region : state.regions) {
+    for (const TensorSource& tensor : region.tensors) {
       add(tensor,
           {.region = region.spec.name, .name = tensor.spec.name, .source = {}, .target = {}});
     }
   }
-  for (const DeltaConnectionSource& connection : state.connections) {
+  for (const ConnectionSource& connection : state.connections) {
     TensorKey key{.region = {},
                   .name = {},
                   .source = container::short_name_string(connection.source),
@@ -65,16 +65,15 @@ std::vector<DeltaSource> sources_of(const DeltaState& state) {
   return out;
 }
 
-container::Draft draft_of(const DeltaState& state) {
+container::Draft draft_of(const StateSource& state) {
   container::Draft draft;
   draft.set_metadata(state.metadata_json);
   draft.training_steps = state.training_steps;
-  for (const DeltaRegionSource& region : state.regions) {
+  for (const RegionSource& region : state.regions) {
     const std::uint32_t id = draft.add_region(region.spec);
-    for (const DeltaTensorSource& tensor : region.tensors)
-      draft.add_tensor(id, tensor.spec, {}, true);
+    for (const TensorSource& tensor : region.tensors) draft.add_tensor(id, tensor.spec, {}, true);
   }
-  for (const DeltaConnectionSource& connection : state.connections) {
+  for (const ConnectionSource& connection : state.connections) {
     draft.add_connection(connection.source, connection.target);
     std::optional<container::DraftTensor> delays;
     if (connection.delays) delays = matrix(*connection.delays, Role::other);
@@ -83,7 +82,7 @@ container::Draft draft_of(const DeltaState& state) {
   return draft;
 }
 
-std::shared_ptr<const ByteSource> open_source(const DeltaTensorSource& source, std::uint64_t size) {
+std::shared_ptr<const ByteSource> open_source(const TensorSource& source, std::uint64_t size) {
   if (source.open) return std::make_shared<ReadSource>(size, source.open());
   Tensor tensor = source.load();
   if (const TensorLayout layout = source.spec.layout(); tensor.layout() != layout) {
@@ -92,7 +91,7 @@ std::shared_ptr<const ByteSource> open_source(const DeltaTensorSource& source, s
                   fmt::format("{} {}, and encoding and nnz of the spec", dtype_name(layout.dtype),
                               layout.shape.to_string()));
   }
-  return std::make_shared<TensorSource>(std::move(tensor));
+  return std::make_shared<TensorBytes>(std::move(tensor));
 }
 
 }  // namespace thalia::model

@@ -18,7 +18,7 @@ namespace {
 class MemoryTensor final : public BaseTensor {
  public:
   // The bytes now have to be those that were saved then, which the digest tells.
-  MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const DeltaTensorSource& source,
+  MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const TensorSource& source,
                unsigned threads)
       : BaseTensor(tensor, crc32), source_(&source), threads_(threads) {}
 
@@ -35,7 +35,7 @@ class MemoryTensor final : public BaseTensor {
   }
 
  private:
-  const DeltaTensorSource* source_ = nullptr;
+  const TensorSource* source_ = nullptr;
   unsigned threads_ = 0;
   std::shared_ptr<const ByteSource> bytes_;
 };
@@ -72,13 +72,12 @@ class MemoryBase final : public BaseState {
 
   BaseNames names() const override {
     BaseNames names;
-    for (const DeltaRegionSource& region : saved_.state.regions) {
+    for (const RegionSource& region : saved_.state.regions) {
       BaseNames::Region& out = names.regions.emplace_back();
       out.name = region.spec.name;
-      for (const DeltaTensorSource& tensor : region.tensors)
-        out.tensors.push_back(tensor.spec.name);
+      for (const TensorSource& tensor : region.tensors) out.tensors.push_back(tensor.spec.name);
     }
-    for (const DeltaConnectionSource& connection : saved_.state.connections) {
+    for (const ConnectionSource& connection : saved_.state.connections) {
       BaseNames::Connection& out = names.connections.emplace_back();
       out.source = container::short_name_string(connection.source);
       out.target = container::short_name_string(connection.target);
@@ -90,7 +89,7 @@ class MemoryBase final : public BaseState {
   std::unique_ptr<BaseTensor> find(const TensorKey& key) const override {
     const auto place = places_.find(text_of(key));
     if (place == places_.end()) return nullptr;
-    const DeltaTensorSource& source = *sources_[place->second].tensor;
+    const TensorSource& source = *sources_[place->second].tensor;
     ChainTensor tensor{.layout = source.spec.layout(), .logical_bytes = 0, .content_hash = {}};
     const auto length = format::payload_length(tensor.layout);
     if (!length) {

@@ -22,7 +22,7 @@ constexpr std::uint64_t kReadPiece = 1 << 20;
 
 // Streams a tensor in pieces, which threads take through all links and which are written in order:
 // neither the tensor nor a stage of it is ever whole in memory.
-void stream(const DeltaTensorSource& source, std::uint32_t id, container::FileSave& save) {
+void stream(const TensorSource& source, std::uint32_t id, container::FileSave& save) {
   const std::uint64_t size = save.draft().tensors[id].logical_length;
   const Work& work = save.options().work;
   const auto bytes = model::open_source(source, size);
@@ -45,7 +45,7 @@ void stream(const DeltaTensorSource& source, std::uint32_t id, container::FileSa
 }
 
 // Tensors in the order of the file.
-SaveResult save_state(const DeltaState& state, container::FileSave& save) {
+SaveResult save_state(const StateSource& state, container::FileSave& save) {
   const std::vector<model::DeltaSource> sources = model::sources_of(state);
   for (const std::uint32_t id : save.store().layout().file_order()) {
     try {
@@ -63,7 +63,7 @@ SaveResult save_state(const DeltaState& state, container::FileSave& save) {
 
 namespace model {
 
-SaveResult save_state(const DeltaState& state, const std::filesystem::path& target,
+SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
                       const SaveOptions& options) {
   try {
     container::FileSave save(target, options, draft_of(state));
@@ -74,7 +74,7 @@ SaveResult save_state(const DeltaState& state, const std::filesystem::path& targ
   }
 }
 
-SaveResult save_state(const DeltaState& state, int fd, const std::filesystem::path& name,
+SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,
                       const SaveOptions& options) {
   container::FileSave save(fd, name, options, draft_of(state));
   return thalia::save_state(state, save);
@@ -87,7 +87,7 @@ ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem:
   const Stopwatch watch;
   container::check_options(save);
   const ChainReader chain = ChainReader::open(delta, options);
-  const DeltaState state = delta_state(chain);
+  const StateSource state = state_source(chain);
   const SaveResult saved = model::save_state(state, target, save);
   return {.input_bytes = chain.disk_bytes(),
           .output_bytes = saved.file_bytes,

@@ -16,7 +16,7 @@ std::shared_ptr<const detail::OpenFile> resolved(const ChainReader& chain,
   // Known by the delta's name in every message.
   const std::filesystem::path& name = chain.reader().path();
   io::UniqueFd fd = io::create_unnamed_file(folder);
-  model::save_state(delta_state(chain), fd.get(), name,
+  model::save_state(state_source(chain), fd.get(), name,
                     {.durability = Durability::none,
                      .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
   return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, Access::mapped), read);

@@ -10,11 +10,11 @@ namespace thalia::model {
 
 /// Writes the state to `target` and puts it in place as every save does. @throws as Writer; what
 /// the state's sources throw.
-SaveResult save_state(const DeltaState& state, const std::filesystem::path& target,
+SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
                       const SaveOptions& save);
 
 /// Writes it into an empty file that is open for writing, without syncing. `name` is for messages.
-SaveResult save_state(const DeltaState& state, int fd, const std::filesystem::path& name,
+SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,
                       const SaveOptions& save);
 
 }  // namespace thalia::model

@@ -62,7 +62,7 @@ bool are_one(const fs::path& a, const fs::path& b) {
 
 class DeltaWriter {
  public:
-  DeltaWriter(const DeltaState& state, const model::BaseState& base, const fs::path& target,
+  DeltaWriter(const StateSource& state, const model::BaseState& base, const fs::path& target,
               const DeltaOptions& options)
       : base_(base),
         identity_(base.identity()),
@@ -159,7 +159,7 @@ class DeltaWriter {
   DeltaResult result_;
 };
 
-DeltaResult write(const DeltaState& state, const model::BaseState& base, const fs::path& target,
+DeltaResult write(const StateSource& state, const model::BaseState& base, const fs::path& target,
                   const DeltaOptions& options) {
   try {
     return DeltaWriter(state, base, target, options).run(target);
@@ -171,12 +171,12 @@ DeltaResult write(const DeltaState& state, const model::BaseState& base, const f
 
 }  // namespace
 
-DeltaResult write_delta(const DeltaState& state, const ChainReader& base, const fs::path& target,
+DeltaResult write_delta(const StateSource& state, const ChainReader& base, const fs::path& target,
                         const DeltaOptions& options) {
   return write(state, *model::file_base(base), target, options);
 }
 
-DeltaResult write_delta(const DeltaState& state, const SavedState& base, const fs::path& target,
+DeltaResult write_delta(const StateSource& state, const SavedState& base, const fs::path& target,
                         const DeltaOptions& options) {
   return write(state, *model::memory_base(base, options.work.threads), target, options);
 }

@@ -224,7 +224,7 @@ class GrowingFile {
   }
 
   void add_connection(const BrainConnection& connection) {
-    const std::uint32_t id = appender_.add_connection(connection.source, connection.target);
+    const ConnectionId id = appender_.add_connection(connection.source, connection.target);
     const Tensor& weights = kept_.emplace_back(connection.weights);
     appender_.add_connection_weights(id, TensorSpec::of({}, weights.layout()), weights.bytes());
     if (!connection.delays) return;

@@ -78,7 +78,7 @@ const std::vector<Call>& calls() {
       {"delta",
        [](auto& s, auto& in, auto& out) {
          const ChainReader base = ChainReader::open(in);
-         write_delta(delta_state(base), base, out, s.template options<DeltaOptions>());
+         write_delta(state_source(base), base, out, s.template options<DeltaOptions>());
        }},
       {"quantize",
        [](auto& s, auto& in, auto& out) {

@@ -20,7 +20,7 @@ void declare_tensors(Appender& appender, RegionId id, const SampleRegion& region
 }
 
 void declare_connection(Appender& appender, const SampleConnection& connection) {
-  const std::uint32_t number = appender.add_connection(connection.source, connection.target);
+  const ConnectionId number = appender.add_connection(connection.source, connection.target);
   appender.add_connection_weights(number, connection.weights.spec, connection.weights.payload);
   if (connection.delays)
     appender.add_connection_delays(number, connection.delays->spec, connection.delays->payload);

@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(an_incomplete_writer_is_left_to_the_caller) {
     const RegionId region = writer.add_region({.name = "r"});
     const TensorId tensor =
         writer.add_tensor(region, {.name = "t", .dtype = DType::u8, .shape = {bytes.size()}});
-    const std::uint32_t connection = writer.add_connection("r", "r");
+    const ConnectionId connection = writer.add_connection("r", "r");
     BOOST_CHECK_EXCEPTION(saver.save_async(std::move(writer)), UsageError,
                           says(ErrorCode::wrong_state, (folder / "f").string(), "weights"));
     writer.add_connection_weights(connection, {.dtype = DType::u8, .shape = {3}},

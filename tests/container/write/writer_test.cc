@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(declarations_that_contradict_are_refused) {
   refuse(ErrorCode::not_found, "nowhere",
          [](Writer& writer, RegionId) { writer.add_connection("region", "nowhere"); });
   refuse(bad, "connection",
-         [](Writer& writer, RegionId) { writer.add_connection_weights(0, {.shape = {0}}, {}); });
+         [](Writer& writer, RegionId) { writer.add_connection_weights({0}, {.shape = {0}}, {}); });
 }
 
 BOOST_AUTO_TEST_CASE(borrowed_sparse_arrays_are_checked_at_commit) {
@@ -183,8 +183,8 @@ BOOST_AUTO_TEST_CASE(a_connection_needs_weights_and_has_one_matrix_of_each) {
                           has_code(ErrorCode::duplicate));
     const std::byte one[1] = {};
     const TensorSpec spec{.dtype = DType::u8, .shape = {1}};
-    writer.add_connection_delays(0, spec, one);
-    BOOST_CHECK_EXCEPTION(writer.add_connection_delays(0, spec, one), UsageError,
+    writer.add_connection_delays({0}, spec, one);
+    BOOST_CHECK_EXCEPTION(writer.add_connection_delays({0}, spec, one), UsageError,
                           has_code(ErrorCode::duplicate));
     BOOST_CHECK_EXCEPTION(writer.commit(), UsageError,
                           says(ErrorCode::wrong_state, "without weights"));

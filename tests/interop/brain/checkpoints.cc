@@ -111,11 +111,11 @@ void write_rich_checkpoint(const std::filesystem::path& path, const SaveOptions&
 
   const TensorSpec matrix{
       .dtype = DType::f32, .shape = {3, 4}, .encoding = Encoding::csr, .nnz = 3};
-  const std::uint32_t there = writer.add_connection("v1", kLongName);
+  const ConnectionId there = writer.add_connection("v1", kLongName);
   writer.add_connection_weights(there, matrix, connection.bytes());
   tensors.push_back(make_tensor("delays", DType::u8, {3}));
   writer.add_connection_delays(there, {.dtype = DType::u8, .shape = {3}}, borrowed(tensors.back()));
-  const std::uint32_t loop = writer.add_connection("v1", "v1");
+  const ConnectionId loop = writer.add_connection("v1", "v1");
   writer.add_connection_weights(loop, matrix, connection.bytes());
   writer.commit();
 }

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(everything_about_regions_and_the_file_is_listed) {
     writer.add_region({.name = "hollow", .config_json = " {  } "});
     writer.add_tensor(r, {.name = "r.w", .shape = {2}}, kEight);
     writer.add_tensor(r, {.name = "r.h", .shape = {2}, .role = Role::homeostatic}, kEight);
-    const std::uint32_t connection = writer.add_connection("r", "hollow");
+    const ConnectionId connection = writer.add_connection("r", "hollow");
     writer.add_connection_weights(connection, {.shape = {2}}, kEight);
     writer.commit();
   }

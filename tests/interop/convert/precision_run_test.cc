@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
                  CooArrays<std::uint32_t>{coordinates, as_byte_span(value)});
   const auto csr = joined({as_byte_span(rows), as_byte_span(columns), as_byte_span(one)});
   const auto delays = weights(8);
-  const std::uint32_t connection = writer.add_connection("r", "r");
+  const ConnectionId connection = writer.add_connection("r", "r");
   writer.add_connection_weights(
       connection, {.dtype = DType::f64, .shape = {2, 4}, .encoding = Encoding::csr, .nnz = 1}, csr);
   writer.add_connection_delays(connection, {.dtype = DType::f32, .shape = {2, 4}},

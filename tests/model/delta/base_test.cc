@@ -81,10 +81,10 @@ BOOST_AUTO_TEST_CASE(a_base_in_memory_is_named_from_the_delta_s_folder_too) {
   const TemporaryFolder folder;
   const InFolder in(folder.path());
   const SaveResult saved = save_full(sample(1), "base.thalia");
-  write_delta(delta_state(sample(2)),
+  write_delta(state_source(sample(2)),
               SavedState{.path = "base.thalia",
                          .identity = saved.identity,
-                         .state = delta_state(sample(1)),
+                         .state = state_source(sample(1)),
                          .digests = saved.digests},
               "d.delta.thalia", {.durability = Durability::none});
   BOOST_TEST(Reader::open("d.delta.thalia").delta_base()->path == "base.thalia");

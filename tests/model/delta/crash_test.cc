@@ -58,7 +58,7 @@ struct Way {
 const std::vector<Way> kWays = {
     {"delta against files",
      [](const Files& files) {
-       write_delta(delta_state(sample(3)),
+       write_delta(state_source(sample(3)),
                    ChainReader::open(files.first, {.read = {.work = {.threads = 1}}}), files.target,
                    {.work = {.threads = 1}});
      }},
@@ -66,9 +66,9 @@ const std::vector<Way> kWays = {
      [](const Files& files) {
        const SavedState base{.path = files.first,
                              .identity = files.first_saved.identity,
-                             .state = delta_state(sample(1)),
+                             .state = state_source(sample(1)),
                              .digests = files.first_saved.digests};
-       write_delta(delta_state(sample(3)), base, files.target, {.work = {.threads = 1}});
+       write_delta(state_source(sample(3)), base, files.target, {.work = {.threads = 1}});
      }},
     {"resolve", [](const Files& files) {
        resolve(files.first, files.target, {.read = {.work = {.threads = 1}}},

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(flipped_bytes_of_the_container_are_found_when_they_are_read
 
 BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_no_trace) {
   const Chain chain;
-  DeltaState state = delta_state(sample(7));
+  StateSource state = state_source(sample(7));
   state.regions[0].tensors[2].load = []() -> Tensor { throw std::runtime_error("no"); };
   const std::string before = read_file(chain.second);
   BOOST_CHECK_THROW(write_delta(state, ChainReader::open(chain.base), chain.second, {}),

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_is_known_to_be_unchanged_is_not_asked_for) {
   const SampleState state = one(random_tensor(DType::f32, {64}, random));
   save_full(state, folder.base);
   const ChainReader base = ChainReader::open(folder.base);
-  DeltaState source = thalia::delta_state(base);
+  StateSource source = thalia::state_source(base);
   source.regions[0].tensors[0].load = []() -> Tensor { throw std::runtime_error("asked for"); };
   const DeltaResult result =
       write_delta(source, base, folder.delta, {.durability = Durability::none});
@@ -280,11 +280,11 @@ BOOST_AUTO_TEST_CASE(a_delta_between_two_files_is_that_of_their_states) {
   const ChainReader now = ChainReader::open(folder / "new.thalia");
   const DeltaOptions options{
       .timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}, .durability = Durability::none};
-  write_delta(thalia::delta_state(now), base, folder.delta, options);
+  write_delta(thalia::state_source(now), base, folder.delta, options);
   check_chain(ChainReader::open(folder.delta), after);
   // Equal input gives equal bytes.
   const std::string bytes = read_file(folder.delta);
-  write_delta(delta_state(after), base, folder.delta, options);
+  write_delta(state_source(after), base, folder.delta, options);
   BOOST_TEST(read_file(folder.delta) == bytes);
 }
 
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other
   after.regions["cortex"]["w"].tensor = Tensor::zeros(DType::f32, {0, 10});
   save_full(before, folder.base);
   save_full(after, folder / "new.thalia");
-  write_delta(thalia::delta_state(ChainReader::open(folder / "new.thalia")),
+  write_delta(thalia::state_source(ChainReader::open(folder / "new.thalia")),
               ChainReader::open(folder.base), folder.delta, {.durability = Durability::none});
   check_chain(ChainReader::open(folder.delta), after);
 }

@@ -56,7 +56,7 @@ Tensor matrix(DType dtype, const std::vector<double>& numbers) {
 
 DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem::path& now,
                        const std::filesystem::path& target, const LowRankOptions& options) {
-  return write_delta(delta_state(ChainReader::open(now)), ChainReader::open(base), target,
+  return write_delta(state_source(ChainReader::open(now)), ChainReader::open(base), target,
                      {.low_rank = options,
                       .timestamp = 1767225600,
                       .durability = Durability::none,

@@ -43,14 +43,14 @@ SampleState state(std::uint64_t step) {
 SavedState saved(const SampleState& state, const fs::path& path, const SaveResult& result) {
   return {.path = path,
           .identity = result.identity,
-          .state = delta_state(state),
+          .state = state_source(state),
           .digests = result.digests};
 }
 
 SavedState saved(const SampleState& state, const fs::path& path, const DeltaResult& result) {
   return {.path = path,
           .identity = result.identity,
-          .state = delta_state(state),
+          .state = state_source(state),
           .digests = result.digests};
 }
 
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_chain_is_written_while_its_files_are_elsewhere) {
   fs::rename(folder.base, away / "base.thalia");
   for (std::uint64_t step = 1; step <= 6; ++step) {
     const fs::path path = folder / (std::to_string(step) + ".delta.thalia");
-    const DeltaResult result = write_delta(delta_state(state(step)), last, path, kSteady);
+    const DeltaResult result = write_delta(state_source(state(step)), last, path, kSteady);
     BOOST_TEST(result.depth == step);
     BOOST_TEST(result.same >= 1u);
     last = saved(state(step), path, result);
@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(a_base_in_memory_and_its_file_give_equal_deltas) {
   const Folder folder;
   SavedState base = saved(state(0), folder.base, save_full(state(0), folder.base));
   const DeltaResult from_file =
-      write_delta(delta_state(state(1)), ChainReader::open(folder.base), folder.delta, kSteady);
+      write_delta(state_source(state(1)), ChainReader::open(folder.base), folder.delta, kSteady);
   const std::string bytes = read_file(folder.delta);
-  const DeltaResult from_memory = write_delta(delta_state(state(1)), base, folder.delta, kSteady);
+  const DeltaResult from_memory = write_delta(state_source(state(1)), base, folder.delta, kSteady);
   BOOST_TEST((read_file(folder.delta) == bytes));
   BOOST_TEST((from_memory.changed_regions == from_file.changed_regions));
   BOOST_TEST(from_memory.base_bytes == from_file.base_bytes);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(memory_that_was_changed_in_place_is_never_saved_as_unchange
   };
   SavedState base = saved(borrowed(), folder.base, save_full(borrowed(), folder.base));
   weights[7] = 9;  // training goes on in the memory that the base borrows
-  const auto write = [&] { write_delta(delta_state(borrowed()), base, folder.delta, kSteady); };
+  const auto write = [&] { write_delta(state_source(borrowed()), base, folder.delta, kSteady); };
   BOOST_CHECK_EXCEPTION(write(), UsageError, says(ErrorCode::bad_argument, "base", "w"));
   base.digests.clear();
   BOOST_CHECK_EXCEPTION(write(), UsageError, says(ErrorCode::bad_argument, "digests"));
@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(results_tell_what_the_file_s_header_and_directory_do) {
     BOOST_TEST(identity.file_length == chain.reader().file_bytes());
     BOOST_TEST(identity.training_steps == header.training_steps);
     BOOST_TEST(identity.depth == chain.depth());
-    const DeltaState stored = thalia::delta_state(chain);
+    const StateSource stored = thalia::state_source(chain);
     std::size_t i = 0;
-    for (const DeltaRegionSource& region : stored.regions) {
-      for (const DeltaTensorSource& tensor : region.tensors)
+    for (const RegionSource& region : stored.regions) {
+      for (const TensorSource& tensor : region.tensors)
         BOOST_TEST((digests.at(i++).content_hash == tensor.content_hash));
     }
-    for (const DeltaConnectionSource& connection : stored.connections)
+    for (const ConnectionSource& connection : stored.connections)
       BOOST_TEST((digests.at(i++).content_hash == connection.weights.content_hash));
     BOOST_TEST(i == digests.size());
   };
@@ -144,20 +144,20 @@ BOOST_AUTO_TEST_CASE(a_snapshot_that_is_not_what_was_saved_is_refused) {
   SavedState base = saved(state(0), folder.base, save_full(state(0), folder.base));
   SampleState other = state(0);
   other.regions["a"]["moved"].tensor.mutable_as<float>()[7] = 9;
-  base.state = delta_state(other);
-  BOOST_CHECK_EXCEPTION(write_delta(delta_state(state(1)), base, folder.delta, kSteady), UsageError,
-                        says(ErrorCode::bad_argument, "base", "moved"));
+  base.state = state_source(other);
+  BOOST_CHECK_EXCEPTION(write_delta(state_source(state(1)), base, folder.delta, kSteady),
+                        UsageError, says(ErrorCode::bad_argument, "base", "moved"));
   BOOST_TEST(list_folder(folder.path()).size() == 1u);
   base.digests.pop_back();
-  BOOST_CHECK_EXCEPTION(write_delta(delta_state(state(1)), base, folder.delta, kSteady), UsageError,
-                        says(ErrorCode::bad_argument, "digests"));
+  BOOST_CHECK_EXCEPTION(write_delta(state_source(state(1)), base, folder.delta, kSteady),
+                        UsageError, says(ErrorCode::bad_argument, "digests"));
   BOOST_CHECK_EXCEPTION(
-      write_delta(delta_state(state(1)),
-                  SavedState{.path = folder.base, .identity = {}, .state = delta_state(state(0))},
+      write_delta(state_source(state(1)),
+                  SavedState{.path = folder.base, .identity = {}, .state = state_source(state(0))},
                   folder.delta, kSteady),
       UsageError, says(ErrorCode::bad_argument, "identity"));
   BOOST_CHECK_EXCEPTION(
-      write_delta(delta_state(state(1)), saved(state(0), folder.base, SaveResult{}), folder.base,
+      write_delta(state_source(state(1)), saved(state(0), folder.base, SaveResult{}), folder.base,
                   kSteady),
       UsageError, says(ErrorCode::bad_argument, "identity"));
 }
@@ -165,8 +165,8 @@ BOOST_AUTO_TEST_CASE(a_snapshot_that_is_not_what_was_saved_is_refused) {
 BOOST_AUTO_TEST_CASE(bytes_that_are_not_those_of_a_given_hash_are_found) {
   const Folder folder;
   save_full(state(0), folder.base);
-  DeltaState now = delta_state(state(1));
-  for (DeltaTensorSource& tensor : now.regions[0].tensors) {
+  StateSource now = state_source(state(1));
+  for (TensorSource& tensor : now.regions[0].tensors) {
     if (tensor.spec.name == "moved") tensor.content_hash = Digest128{};
   }
   BOOST_CHECK_EXCEPTION(write_delta(now, ChainReader::open(folder.base), folder.delta, kSteady),
@@ -177,9 +177,9 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_not_those_of_a_given_hash_are_found) {
 BOOST_AUTO_TEST_CASE(a_tensor_may_be_given_in_parts) {
   const Folder folder;
   save_full(state(0), folder.base);
-  DeltaState now = delta_state(state(1));
-  for (DeltaRegionSource& region : now.regions) {
-    for (DeltaTensorSource& source : region.tensors) {
+  StateSource now = state_source(state(1));
+  for (RegionSource& region : now.regions) {
+    for (TensorSource& source : region.tensors) {
       source.open = [tensor = source.load()]() -> PartReader {
         return [tensor](std::uint64_t begin, MutableByteSpan out) {
           std::copy_n(tensor.bytes().begin() + static_cast<std::ptrdiff_t>(begin), out.size(),

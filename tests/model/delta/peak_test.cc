@@ -81,18 +81,18 @@ void fill(std::uint64_t begin, MutableByteSpan out, std::uint64_t step, std::uin
 }
 
 // A difference, a list that is longer than may be kept, a sparse list, and a tensor that grows.
-DeltaState state(std::uint64_t step) {
+StateSource state(std::uint64_t step) {
   const auto source = [&](const char* name, std::uint64_t rows, std::uint64_t every) {
-    return DeltaTensorSource{.spec = {.name = name, .shape = {rows, 1 << 10}},
-                             .load = nullptr,
-                             .open = [step, every]() -> PartReader {
-                               return [step, every](std::uint64_t begin, MutableByteSpan out) {
-                                 fill(begin, out, step, every);
-                               };
-                             }};
+    return TensorSource{.spec = {.name = name, .shape = {rows, 1 << 10}},
+                        .load = nullptr,
+                        .open = [step, every]() -> PartReader {
+                          return [step, every](std::uint64_t begin, MutableByteSpan out) {
+                            fill(begin, out, step, every);
+                          };
+                        }};
   };
-  DeltaState out{.training_steps = step, .regions = {}};
-  DeltaRegionSource& region = out.regions.emplace_back();
+  StateSource out{.training_steps = step, .regions = {}};
+  RegionSource& region = out.regions.emplace_back();
   region.spec.name = "large";
   const std::uint64_t rows = kTensor / 4096;
   region.tensors.push_back(source("difference", rows, 1));
@@ -104,14 +104,14 @@ DeltaState state(std::uint64_t step) {
 void save_base(const fs::path& path, std::uint64_t step) {
   Writer writer(path, {.compression = {.codec = Codec::lz4}, .durability = Durability::none});
   writer.set_training_steps(step);
-  const DeltaState all = state(step);
+  const StateSource all = state(step);
   const RegionId region = writer.add_region(all.regions[0].spec);
   std::vector<TensorId> ids;
-  for (const DeltaTensorSource& tensor : all.regions[0].tensors)
+  for (const TensorSource& tensor : all.regions[0].tensors)
     ids.push_back(writer.add_tensor(region, tensor.spec));
   std::vector<std::byte> piece;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const DeltaTensorSource& tensor = all.regions[0].tensors[i];
+    const TensorSource& tensor = all.regions[0].tensors[i];
     const std::uint64_t size = *tensor.spec.shape.element_count() * 4;
     const PartReader read = tensor.open();
     for (std::uint64_t at = 0; at < size; at += piece.size()) {

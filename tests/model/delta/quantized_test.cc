@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_a_base) {
   const ChainReader base = ChainReader::open(files.quantized);
   // What it was before: a little further from the codes.
   DeltaResult result =
-      write_delta(delta_state(ChainReader::open(files.plain)), base, files.delta, kQuiet);
+      write_delta(state_source(ChainReader::open(files.plain)), base, files.delta, kQuiet);
   BOOST_TEST(result.differences == 1u);
   BOOST_TEST(result.same == 1u);
   check_weights(files.delta, files.weights);
@@ -64,20 +64,20 @@ BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_a_base) {
   Tensor few = files.restored;
   few.mutable_as<float>()[12345] = 7;
   write_layer(files.plain, {{"w", few}, {"bias", files.bias, Role::other}});
-  result = write_delta(delta_state(ChainReader::open(files.plain)), base, files.delta, kQuiet);
+  result = write_delta(state_source(ChainReader::open(files.plain)), base, files.delta, kQuiet);
   BOOST_TEST(result.listed_elements == 1u);
   check_weights(files.delta, few);
   // One that grew.
   std::mt19937_64 random(6);
   const Tensor grown = normal_tensor({310, 301}, random);
   write_layer(files.plain, {{"w", grown}, {"bias", files.bias, Role::other}});
-  write_delta(delta_state(ChainReader::open(files.plain)), base, files.delta, kQuiet);
+  write_delta(state_source(ChainReader::open(files.plain)), base, files.delta, kQuiet);
   check_weights(files.delta, grown);
 }
 
 BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_what_a_delta_is_taken_of) {
   const Files files;
-  const DeltaState now = delta_state(ChainReader::open(files.quantized));
+  const StateSource now = state_source(ChainReader::open(files.quantized));
   write_delta(now, ChainReader::open(files.plain), files.delta, kQuiet);
   check_weights(files.delta, files.restored);
   // Of its own elements nothing is stored; chunks do not matter.

@@ -32,14 +32,14 @@ inline TensorSpec sample_spec(const std::string& name, const DeltaSampleTensor& 
   return TensorSpec::of(name, sample.tensor.layout(), sample.role);
 }
 
-inline DeltaState delta_state(const SampleState& state) {
+inline StateSource state_source(const SampleState& state) {
   const auto source = [](const std::string& name, const DeltaSampleTensor& sample) {
-    return DeltaTensorSource{.spec = sample_spec(name, sample),
-                             .load = [tensor = sample.tensor] { return tensor; }};
+    return TensorSource{.spec = sample_spec(name, sample),
+                        .load = [tensor = sample.tensor] { return tensor; }};
   };
-  DeltaState out{.metadata_json = state.metadata, .training_steps = state.steps, .regions = {}};
+  StateSource out{.metadata_json = state.metadata, .training_steps = state.steps, .regions = {}};
   for (const auto& [name, tensors] : state.regions) {
-    DeltaRegionSource& region = out.regions.emplace_back();
+    RegionSource& region = out.regions.emplace_back();
     region.spec = {.name = name, .config_json = "{\"of\":\"" + name + "\"}", .n_neurons = 3};
     for (const auto& [tensor_name, tensor] : tensors)
       region.tensors.push_back(source(tensor_name, tensor));
@@ -62,7 +62,7 @@ inline SaveResult save_full(const SampleState& state, const std::filesystem::pat
       writer.add_tensor(region, sample_spec(tensor_name, sample), sample.tensor.bytes());
   }
   for (const auto& [pair, tensor] : state.connections) {
-    const std::uint32_t id = writer.add_connection(pair.first, pair.second);
+    const ConnectionId id = writer.add_connection(pair.first, pair.second);
     writer.add_connection_weights(id, sample_spec("", {tensor}), tensor.bytes());
   }
   return writer.commit();
@@ -72,7 +72,7 @@ inline DeltaResult save_delta(const SampleState& state, const std::filesystem::p
                               const std::filesystem::path& path,
                               DeltaOptions options = {.durability = Durability::none}) {
   options.durability = Durability::none;
-  return write_delta(delta_state(state), ChainReader::open(base), path, options);
+  return write_delta(state_source(state), ChainReader::open(base), path, options);
 }
 
 inline Tensor random_tensor(DType dtype, const Shape& shape, std::mt19937_64& random) {

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(two_saves_of_one_state_are_the_same) {
     writer.set_metadata(later ? R"({"b":[1,{"y":0,"x":1}],"a":"A"})"
                               : R"({"a" : "\u0041", "b" : [1, {"x":1, "y":0}]})");
     const RegionId region = writer.add_region({.name = "r", .config_json = R"({"k":1})"});
-    const std::uint32_t loop = writer.add_connection("r", "r");
+    const ConnectionId loop = writer.add_connection("r", "r");
     writer.add_connection_weights(loop, {.shape = {4}}, as_byte_span(kOnes));
     add(writer, region, "w", kOnes);
   });
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(connections_are_compared_by_their_regions) {
     for (const char* name : {"a", "b"}) writer.add_region({.name = name});
     const auto connect = [&](const char* from, const char* to, const std::vector<float>& weights,
                              bool delayed) {
-      const std::uint32_t id = writer.add_connection(from, to);
+      const ConnectionId id = writer.add_connection(from, to);
       writer.add_connection_weights(id, {.shape = {4}}, as_byte_span(weights));
       if (delayed) writer.add_connection_delays(id, {.shape = {4}}, as_byte_span(kOnes));
     };
