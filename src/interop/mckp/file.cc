@@ -16,8 +16,8 @@
 namespace thalia {
 namespace {
 
-template <typename Call>
 // Errors from below know neither path nor key.
+template <typename Call>
 auto in_file(const std::string& name, const Call& call) {
   try {
     return call();

@@ -1,3 +1,6 @@
+// Reads .mst files and the streams and wrappers of the program that writes them; nothing is written
+// in this format. The format has no checksums: damage shows only where a frame or a length does not
+// fit. An open file is immutable and its copies share it.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,7 +22,8 @@
 namespace thalia {
 namespace {
 
-// The original's frames say nothing of their content: what their bytes could hold bounds it.
+// The original's frames need not tell their content's size. So the size in the header is checked
+// against the most that a frame of this length can decode to, before memory is asked for.
 void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& limits) {
   const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, frame.size());
   if (raw_bytes > most) {
@@ -31,7 +35,7 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& lim
   io::check_allocation("header", raw_bytes, limits, frame.size());
 }
 
-// Undoes compressing and grouping. Of a delta, `raw` holds what it was taken against.
+// Undoes compressing and grouping. For a delta, `raw` holds the base on entry.
 void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw) {
   if (width == 0 && !delta) return codec::zstd_decode(frame, raw, false);
   std::vector<std::byte> coded(raw.size());
@@ -44,6 +48,7 @@ struct Wrapper {
   std::string_view magic;
   std::size_t size_bytes;
 };
+// Magic, a version byte, the content's size in 8 or 4 bytes, then one zstd frame.
 constexpr std::array kWrappers{Wrapper{MithrilWrapper::dcp, "MCPT", 8},
                                Wrapper{MithrilWrapper::deepspeed, "MDSC", 4}};
 constexpr std::byte kWrapperVersion{1};
@@ -172,6 +177,7 @@ std::vector<std::byte> unwrap_mithril(ByteSpan file, const ReadLimits& limits) {
                             .value = std::to_string(std::to_integer<int>(version)),
                             .bound = "1"});
   }
+  // Zeroed first: the shorter field fills only its lower bytes, and the order is little endian.
   format::le64 size(0);
   std::memcpy(&size, file.data() + wrapper->magic.size() + 1, wrapper->size_bytes);
   const ByteSpan frame = file.subspan(prelude);

@@ -1,3 +1,6 @@
+// Checks prelude and JSON header of a .mst file. After parse_mst() every frame lies in the file
+// behind the header, frames do not overlap, names are different, and each size follows from dtype
+// and shape. Unlike mckp blocks, frames may leave gaps. Unknown members are passed over.
 #include "interop/mst/parse.h"
 
 #include <algorithm>
@@ -95,6 +98,7 @@ void read_compression(json::Value& value, ParsedMst& parsed) {
       members.once(key);
       require_kind(member, json::Kind::number, key);
       const std::optional<std::uint64_t> level = member.unsigned_integer();
+      // Only informs; a value that zstd does not have counts as unknown.
       parsed.level = level && *level <= 22 ? static_cast<int>(*level) : 0;
     } else if (key == "byte_grouping") {
       members.once(key);
@@ -141,8 +145,8 @@ void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& par
   members.need("compression");
 }
 
-// Frames lie in the file and do not overlap, so that all of them decode to a bounded multiple of
-// it.
+// Frames lie in the file and do not overlap. So all of them together decode to at most a fixed
+// multiple of the file, however the header was made up.
 void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uint64_t end) {
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const MstTensor& a, const MstTensor& b) { return a.offset < b.offset; });
@@ -169,6 +173,7 @@ void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uin
 }  // namespace
 
 unsigned mst_plane_width(DType dtype) noexcept {
+  // The original groups no other types, f64 included.
   if (dtype == DType::f32) return 4;
   return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 0;
 }

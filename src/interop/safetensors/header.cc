@@ -1,3 +1,7 @@
+// Writes headers byte for byte as the reference implementation does: tensors by descending rank of
+// their dtype, then by name, the text padded with spaces to a multiple of 8. So equal tensors give
+// equal bytes, whichever program wrote them. What readers of safetensors would refuse is refused
+// here, before anything is written.
 #include "interop/safetensors/header.h"
 
 #include <fmt/format.h>
@@ -139,6 +143,7 @@ SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& 
   std::string& text = header.bytes;
   text.assign(kSafetensorsPrefix, '\0');
   header.data_bytes = append_json(text, tensors, header.order, metadata);
+  // The prefix of 8 bytes is part of `text`: payloads begin aligned.
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
   const format::le64 length = text.size() - kSafetensorsPrefix;

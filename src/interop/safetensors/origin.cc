@@ -1,3 +1,6 @@
+// The metadata of a safetensors file travel in a member of a .thalia file's metadata, so that a
+// conversion back finds them. What it finds may have been edited since: only an object of exactly
+// this form counts, and everything else is reported as lost rather than half understood.
 #include "interop/safetensors/origin.h"
 
 #include <set>
@@ -18,6 +21,7 @@ bool read_origin(json::Value& value, std::optional<SafetensorsMetadata>& metadat
   if (value.kind() != json::Kind::object) return false;
   bool good = true;
   value.for_each_member([&](std::string_view key, json::Value& inner) {
+    // An unknown key, another type or a second `metadata`: somebody else wrote it.
     if (key != kMetadataKey || inner.kind() != json::Kind::object || metadata) {
       good = false;
       return;

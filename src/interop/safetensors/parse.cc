@@ -1,3 +1,7 @@
+// Checks a whole safetensors header before any tensor is handed out. After parse_safetensors() the
+// payloads follow each other from the header to the end of the file without gaps or overlaps, and
+// each has the length that dtype and shape ask for. So no two tensors share bytes, and no byte of
+// the file goes unread.
 #include "interop/safetensors/parse.h"
 
 #include <fmt/format.h>
@@ -172,6 +176,7 @@ void check_extent(const HeaderTensor& tensor, std::uint64_t expected) {
   if (tensor.end < tensor.begin) {
     fail_tensor(ErrorCode::bad_value, tensor.name, "data_offsets", offsets, "begin <= end");
   }
+  // Sorted by begin, so every gap or overlap shows at the next tensor.
   if (tensor.begin != expected) {
     fail_tensor(
         ErrorCode::inconsistent, tensor.name, "data_offsets", offsets,
@@ -254,7 +259,8 @@ ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_byte
   }
   check_keys(tensors, parsed.metadata);
 
-  // Empty tensors share their offsets with a neighbour: the header's order decides between them.
+  // Empty tensors share their offset with a neighbour. The end decides then, and between empty
+  // tensors the order of the header.
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });

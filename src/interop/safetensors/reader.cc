@@ -1,3 +1,5 @@
+// An open file is immutable; copies share the mapping and the parsed header. Tensors borrow their
+// bytes from it, so they live as long as any copy of the SafetensorsFile does.
 #include <utility>
 
 #include "interop/safetensors/parse.h"

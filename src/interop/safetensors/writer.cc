@@ -1,3 +1,6 @@
+// Header first, then payloads in the header's order, straight through: the sizes are known from
+// dtype and shape, so nothing is kept or written twice. The header is made before the output, so a
+// tensor that cannot be stored leaves no temporary file.
 #include "interop/safetensors/writer.h"
 
 #include <fmt/format.h>
@@ -46,6 +49,7 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
       if (options.work.progress) options.work.progress(done, header.data_bytes);
     });
   }
+  // Payloads come from callers who have checked their lengths; offsets in the header rely on it.
   assert(done == header.data_bytes);
   out.commit();
   return header.bytes.size() + done;

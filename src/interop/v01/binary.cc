@@ -1,3 +1,8 @@
+// Files of version 0.1 piece by piece. The header comes first and is known last, so the writer
+// leaves 256 bytes for it and fills them in finalize(). The checksum covers the header too, and is
+// therefore computed in a second pass over the file.
+// Steps sees to it that a writer whose call failed never puts a file in place. A call that fails
+// before it writes, such as one for a tensor that 0.1 cannot hold, does not end the writer.
 #include "interop/v01/binary.h"
 
 #include <fmt/format.h>
@@ -26,7 +31,7 @@ namespace {
 
 constexpr std::size_t kPiece = 1 << 20;
 
-// SHA-256 of all that was written, read again from the file: the header came last.
+// SHA-256 of all that was written, read back from the file.
 Digest256 checksum_of(OutputFile& out) {
   integrity::Sha256 sha;
   std::vector<std::byte> buffer(std::min<std::uint64_t>(kPiece, out.size()));
@@ -147,6 +152,7 @@ BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
 
 format::V01Header BinaryReader::read_header() const {
   return impl_->with_path([&] {
+    // Warnings are for read_v01(); readers of pieces have no place to show them.
     interop::Sentences warnings;
     return interop::read_v01_header(impl_->body, impl_->limits, warnings);
   });

@@ -1,4 +1,8 @@
-// Reading whole 0.1 files: thalia/v01.h.
+// Reads whole 0.1 files (thalia/v01.h). The checksum is verified before anything is believed, then
+// the header, the index, and each region's text; its tags are replaced by the tensors that they
+// point to. Tensors share the memory of the file where they can.
+// Files of the original contain oddities that cost no data: they become warnings. What makes data
+// doubtful is an error.
 #include <fmt/format.h>
 
 #include <optional>
@@ -35,7 +39,7 @@ bool is_text(const Value* value, std::string_view text) {
   return value != nullptr && value->kind() == Value::Kind::string && value->as_string() == text;
 }
 
-// Puts the tensors of a region in the places of the objects that stand for them.
+// Replaces the objects that stand for a region's tensors by the tensors themselves.
 class TensorPlacer {
  public:
   TensorPlacer(V01TensorReader& tensors, Sentences& warnings, const std::string& region)
@@ -68,6 +72,7 @@ class TensorPlacer {
     try {
       const V01TensorReader::Found& found = tensors_.at(*offset);
       const auto claimed = unsigned_member(tag, "_bytes");
+      // The tensor's own header decides; _bytes is not needed.
       if (claimed != found.bytes && warnings_.size() < kMostWarnings) {
         warnings_.push_back(fmt::format("tensor '{}' of region '{}' has {} bytes, not {}",
                                         printable(path), printable(region_), found.bytes,
@@ -134,6 +139,7 @@ V01Entry read_entry(ByteSpan body, const V01IndexEntry& entry, V01TensorReader& 
 V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
                    const ReadLimits& given_limits) {
   ReadLimits limits = given_limits;
+  // Fixed once, from the size of the file: frames and texts inside are measured by the same limit.
   limits.max_allocation_bytes = io::allocation_limit(given_limits, file.size());
   io::check_file_bytes("file", file.size(), limits);
   const auto contents = interop::open_v01_wrapper(file, std::move(owner), limits);

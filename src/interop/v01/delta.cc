@@ -36,8 +36,10 @@ void take_header(ByteSpan file, V01DeltaInfo& info) {
 }
 
 // The JSON text at the end of `bytes`, behind its length. The pickle in front of it does not tell
-// where it ends, so the text is looked for from behind.
+// where it ends, and is never opened. So the text is searched from the end: a length field that
+// says how far it is from the end, followed by a brace.
 std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
+  // Each attempt parses a text that may be long; a crafted file could offer very many.
   constexpr unsigned kMostAttempts = 16;
   constexpr std::size_t kLengthField = sizeof(format::le32);
   if (bytes.empty() || bytes.back() != std::byte{'}'}) return std::nullopt;
@@ -99,7 +101,7 @@ V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOp
     }
     const ByteSpan body = contents.bytes.subspan(sizeof(format::DeltaHeader));
     info.metadata = metadata_at_end(body, options.limits);
-    // Some have a checksum behind, which the last version of the original asks for.
+    // Some files end in a checksum, which the last version of the original asks for.
     if (!info.metadata && contents.wrapper == V01Wrapper::none &&
         body.size() > interop::kV01TrailerBytes)
       info.metadata =

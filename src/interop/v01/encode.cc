@@ -20,6 +20,7 @@
 namespace thalia {
 namespace {
 
+// Everything of a file but the payloads of its tensors, with all offsets final.
 struct Plan {
   format::V01Header header;
   std::string metadata;
@@ -76,7 +77,7 @@ std::vector<std::byte> body_bytes(const Plan& plan) {
   return body;
 }
 
-// Without a copy of the body in memory.
+// Streams the body to the file, without a copy of it in memory. Frames need the whole body.
 std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
                           const V01WriteOptions& options) {
   OutputFile sink(path, {.durability = options.durability, .cancel = options.work.cancel});
@@ -118,6 +119,7 @@ void count_v01_totals(V01Document& document) noexcept {
   std::uint64_t neurons = 0;
   std::uint64_t synapses = 0;
   for (const V01Entry& entry : document.entries) {
+    // The original counts neurons and synapses of regions alone.
     if (entry.name.starts_with("pathway:")) continue;
     const Value* neuron_state = entry.state.find("neuron_state");
     const Value* membrane = neuron_state == nullptr ? nullptr : neuron_state->find("membrane");

@@ -1,3 +1,5 @@
+// Looks at the first bytes of a file, inside its frame if it has one, without reading more than 1
+// MiB: enough to tell a file's kind, cheap enough to ask for every file of a folder.
 #include "interop/v01/file_start.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace thalia::interop {
 namespace {
 
-// Of a frame: more than any codec takes in before it gives out its first bytes.
+// More than any codec takes in before it gives out the first bytes of a frame.
 constexpr std::uint64_t kPeekedBytes = 1 << 20;
 
 }  // namespace

@@ -1,3 +1,6 @@
+// The fixed parts of 0.1 files. Every offset and length is checked here to lie between the header
+// and the checksum, so later readers may use them unchecked. Fields that mean nothing are not
+// refused, whatever they hold; they become warnings.
 #include "interop/v01/header.h"
 
 #include <fmt/format.h>
@@ -43,6 +46,7 @@ void check_extent(const format::V01Header& header, std::string_view part, format
 
 void warn_of_unused_fields(const format::V01Header& header, Sentences& warnings) {
   if (header.checksum_type == 0)
+    // The original writes the checksum whatever the field says.
     warnings.push_back("checksum type 0 (none), and the checksum is there and right");
   if (header.flags != 0)
     warnings.push_back(fmt::format("flags {:#06x} mean nothing", std::uint16_t{header.flags}));
@@ -52,8 +56,8 @@ void warn_of_unused_fields(const format::V01Header& header, Sentences& warnings)
     warnings.push_back("reserved bytes of the header are not zero");
 }
 
-// The original program cut names of more than 31 bytes, in the middle of a character too, which it
-// cannot read back.
+// The original program cut names to 31 bytes, even in the middle of a character, and could not read
+// such a name back. What is left of the character is dropped.
 std::string whole_characters(std::string_view name, std::uint64_t offset, Sentences& warnings) {
   const std::size_t fault = find_invalid_utf8(name);
   if (fault == std::string_view::npos) return std::string(name);
@@ -156,6 +160,7 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
        offsetof(format::V01Header, metadata_offset));
   part("region_index", header.region_index_offset, header.region_index_length,
        offsetof(format::V01Header, region_index_offset));
+  // A rest that makes no whole entry is passed over below, with a warning.
   const std::uint64_t entries = header.region_index_length / sizeof(V01RegionEntry);
   if (entries != header.num_regions) {
     fail_header(ErrorCode::inconsistent, "num_regions", offsetof(format::V01Header, num_regions),
@@ -197,6 +202,7 @@ std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header
                  "at most 31 bytes, then NUL to the end of the field");
     }
     std::string name = whole_characters(format::fixed_name(entry.name), offset, warnings);
+    // Both are read; from_v01() takes the last one, as a Python dictionary would.
     if (!names.insert(name).second) {
       warnings.push_back(
           fmt::format("two regions are called '{}': the last one counts", printable(name)));

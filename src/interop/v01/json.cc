@@ -1,3 +1,8 @@
+// Writes JSON exactly as Python's json.dumps(value, indent=2) does, so that a file that was read
+// and written again is the same byte for byte: two spaces, ASCII only, escapes in lower-case
+// hexadecimal, characters beyond U+FFFF as two surrogates. Numbers are copied as they were written.
+// Python strings may hold lone surrogates, which UTF-8 does not have. They are kept in the three
+// bytes that UTF-8 would give them, and written as one escape.
 #include "interop/v01/json.h"
 
 #include <fmt/format.h>
@@ -36,6 +41,7 @@ std::optional<CodePoint> first_code_point(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
     code = (code << 6) | (byte(i) & 0x3F);
   }
+  // The least code of each length: UTF-8 forbids longer forms than a code needs.
   constexpr std::array<std::uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
   if (code < kLeast[bytes] || code > 0x10FFFF) return std::nullopt;
   return CodePoint{code, bytes};
@@ -134,7 +140,7 @@ class Writer {
     plain_object(tag_(tensor, path), path);
   }
 
-  // There is no escape for an object that looks like a tensor's place.
+  // An object that looks like a tensor's place cannot be escaped, and would be read as a tensor.
   static void require_no_tag(const Value& value, const std::string& path) {
     const Value* type = value.find("_type");
     if (type == nullptr || type->kind() != Value::Kind::string || type->as_string() != "tensor")

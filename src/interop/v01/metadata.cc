@@ -1,3 +1,8 @@
+// Metadata of 0.1 files and of brains do not have the same members: some of the former are
+// components of the state, and 1.0 files write some anew. So take_v01_metadata() leaves a note in
+// the brain's metadata: the keys in their order, the timestamp, and the values that a 1.0 file
+// would not keep. make_v01_metadata() uses the note to write the same members again, with what has
+// changed since; without one it writes what the original would.
 #include "interop/v01/metadata.h"
 
 #include <algorithm>
@@ -26,12 +31,13 @@ bool is_one_of(const std::array<std::string_view, kCount>& names, std::string_vi
   return std::ranges::find(names, name) != names.end();
 }
 
-// What a 1.0 file is completed by, and what says nothing.
+// Members that every 1.0 file is given, although there is nothing in them.
 bool is_empty_member(const Value& value) {
   if (value.kind() == Value::Kind::string) return value.as_string().empty();
   return (value.is_array() || value.is_object()) && value.size() == 0;
 }
 
+// A component with tensors cannot stand in JSON; it goes into a region of its own.
 const Value* component_of(const BrainState& brain, std::string_view name) {
   const Value* value = brain.state.find(name);
   return value == nullptr || value->has_tensors() ? nullptr : value;
@@ -45,14 +51,14 @@ std::vector<GrowthEvent> events_of(const Value& history) {
   return checkpoint_metadata(metadata).growth_history;
 }
 
-// 1.0 files have all events in one shape.
+// Whether the way through a 1.0 file would change the text: there all events have one shape.
 bool is_rewritten(const Value& history) {
   Value metadata = Value::object();
   metadata.add(std::string(kHistory), history);
   return to_value(checkpoint_metadata(metadata)).at(kHistory) != history;
 }
 
-// For objects of as many members as a file likes.
+// A Value looks names up one by one; with as many members as a file likes that would be quadratic.
 using MembersByName = std::unordered_map<std::string_view, const Value*>;
 
 MembersByName members_by_name(const Value* object) {
@@ -67,7 +73,7 @@ const Value* found(const MembersByName& members, std::string_view name) {
   return place == members.end() ? nullptr : place->second;
 }
 
-// What stood there in the file that was read, where it still says the same.
+// The value that stood in the 0.1 file, if it still says the same.
 const Value* noted_value(const MembersByName& metadata, const MembersByName& values,
                          std::string_view name) {
   const Value* noted = found(values, name);
@@ -76,7 +82,7 @@ const Value* noted_value(const MembersByName& metadata, const MembersByName& val
   return current != nullptr && events_of(*current) == events_of(*noted) ? noted : nullptr;
 }
 
-// In the order in which they were read; what came since, behind.
+// Members in the order in which they were read, those that came since behind them.
 Value noted_metadata(const BrainState& brain, const Value& note) {
   Value out = Value::object();
   const MembersByName metadata = members_by_name(&brain.metadata);
@@ -109,7 +115,7 @@ struct Share {
   double bytes = 0;
 };
 
-// As the original counts them: sparse tensors by the elements they stand for.
+// As the original computes them: a sparse tensor counts as the elements that it stands for.
 Value precision_statistics(const V01Document& document) {
   constexpr double kMebibyte = 1024 * 1024;
   enum Group : std::size_t { fp32, fp16, fp64, integer, other };
@@ -145,7 +151,7 @@ Value precision_statistics(const V01Document& document) {
   return out;
 }
 
-// The user's members, then those that the original adds, in its order.
+// The user's members first, then those that the original adds, in its order.
 Value fresh_metadata(const BrainState& brain, const V01Document& document) {
   Value out = Value::object();
   for (const auto& [name, value] : brain.metadata.members())

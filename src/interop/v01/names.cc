@@ -1,3 +1,7 @@
+// Entries of a 0.1 index have 31 bytes for a name, including the prefix that marks a pathway.
+// V01Names gives each name once and remembers what it gave, so that connections name the same ends.
+// A long name keeps its beginning and gets 32 bits of its hash: the same name is always cut alike,
+// and two long names are hardly ever cut to one. If they are, it is refused.
 #include "interop/v01/names.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Maps documents of version 0.1 to brains and back. Tensors are shared, not copied. Properties of
+// regions that 0.1 has no place for are not refused but listed as losses. What would be read back
+// as something else is refused: a name with a meaning of its own, and elements that no type of 0.1
+// holds.
 #include "interop/v01/state.h"
 
 #include <fmt/format.h>
@@ -21,7 +25,7 @@ namespace {
 using interop::kConnectivityRegion;
 using interop::kStateRegion;
 
-// Where a 0.1 file has no number of its own: the elements of the membrane.
+// 0.1 has no number of neurons of its own: the elements of the membrane count.
 std::uint32_t neurons_of(const Value& state) {
   for (const std::string_view component : {component::kNeuronState, component::kRegionState}) {
     const Value* found = state.find(component);
@@ -39,7 +43,8 @@ BrainRegion region_from(const Value& state) {
   return region;
 }
 
-// Of a name that stands there twice the last one counts, in the place of the first.
+// For a name that occurs twice the last entry counts, in the place of the first, as in a Python
+// dictionary.
 void put_region(RegionSet& set, const std::string& name, const Value& state) {
   if (BrainRegion* known = set.find(name)) {
     *known = region_from(state);
@@ -85,7 +90,7 @@ void take_connections(const Value& state, Connectivity& connectivity) {
   }
 }
 
-// What 0.1 has no place for, by what it is.
+// Collects what 0.1 has no place for: one sentence for each kind of loss, naming its regions.
 class Losses {
  public:
   void note(const std::string& what, std::string_view region) {
@@ -123,7 +128,7 @@ Value connectivity_state(const Connectivity& connectivity, const interop::V01Nam
   return state;
 }
 
-// Components that the metadata have no place for.
+// Components that cannot stand in the metadata: those it has no place for, or with tensors.
 Value remaining_state(const Value& state) {
   Value rest = Value::object();
   for (const auto& [name, value] : state.members())
@@ -169,6 +174,7 @@ V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
     widener.widen(state, name);
     document.entries.push_back({std::move(name), std::move(state)});
   };
+  // Regions and pathways first: connections ask for the names that these were given.
   for (const std::string& name : brain.regions.names()) {
     const BrainRegion& region = brain.regions.at(name);
     note_losses(region, name, losses);
@@ -186,6 +192,7 @@ V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
 
   document.header.timestamp = timestamp_for(brain, options);
   document.header.training_steps = brain.training_steps;
+  // Before the metadata, which are made from the finished header and entries.
   count_v01_totals(document);
   document.metadata = interop::make_v01_metadata(brain, document);
   conversion.losses = names.sentences();

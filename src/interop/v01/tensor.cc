@@ -1,3 +1,6 @@
+// What a tensor becomes in a 0.1 file. v01_storable() decides; what it returns has one of six
+// dtypes, extents below 2^32, and is dense or coo with indices of 64 bits. The other functions take
+// only such tensors, so a plan and what is written from it agree on every length.
 #include "interop/v01/tensor.h"
 
 #include <fmt/format.h>
@@ -24,6 +27,7 @@ using format::V01Encoding;
       {.field = std::string(field), .value = std::move(value), .bound = std::move(bound)});
 }
 
+// Row numbers, then column numbers: coo keeps its indices dimension by dimension.
 template <typename Index>
 std::vector<std::uint64_t> coordinates(const Tensor& tensor, const CsrArrays<Index>& csr) {
   const std::uint64_t nnz = tensor.nnz();
@@ -85,6 +89,7 @@ Tensor coo_of(const Tensor& dense, const std::vector<std::uint64_t>& elements) {
   return Tensor::coo<std::uint64_t>(dense.dtype(), shape, {indices, values});
 }
 
+// Smaller tensors stay dense, however many zeros they have: the original's rule.
 constexpr std::uint64_t kFewElements = 100;
 
 }  // namespace
@@ -147,7 +152,8 @@ Tensor v01_sparse_by_rule(const Tensor& tensor) {
   const std::uint64_t elements = tensor.element_count();
   if (!tensor.is_dense() || elements <= kFewElements || !v01_dtype(tensor.dtype())) return tensor;
   const std::vector<std::uint64_t> stored = nonzero_elements(tensor);
-  // More than 90 %, as the original computes it: a mean in f32, against 1 - 0.1.
+  // The original compares a mean in f32 with 1 - 0.1 in f64. The same arithmetic is needed to
+  // choose the same tensors.
   const auto zeros = static_cast<float>(elements - stored.size());
   const float mean = zeros / static_cast<float>(elements);
   if (!(static_cast<double>(mean) > 1.0 - 0.1)) return tensor;

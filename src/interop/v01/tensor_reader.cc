@@ -1,3 +1,6 @@
+// Reads tensors by their offsets, which untrusted text supplies. Offsets may repeat or overlap, so
+// costs are bounded over all tensors together and not one by one: copies to the size of the body,
+// and so is the checking of indices and truth values. A tensor at a known offset costs nothing.
 #include "interop/v01/tensor_reader.h"
 
 #include <fmt/format.h>
@@ -25,7 +28,7 @@ using format::V01Encoding;
   fail_field(code, "payload", field, offset, std::move(value), std::move(bound));
 }
 
-// Takes one field after the other from a body, and no byte behind it.
+// Takes one field after another; every take is checked against the end of the body.
 class Cursor {
  public:
   Cursor(ByteSpan body, std::uint64_t offset) : body_(body), offset_(offset) {}
@@ -139,7 +142,7 @@ V01TensorReader::Found V01TensorReader::read(std::uint64_t offset) {
   const bool is_sparse = layout.encoding == Encoding::coo;
   const bool is_boolean = layout.dtype == DType::boolean;
   if (is_sparse || is_boolean) {
-    // Tensors do not lie one over the other: so many that do would be checked for ever.
+    // Tensors that a writer made do not overlap. Overlapping ones could be checked for ever.
     if (*length > checks_left_) {
       fail(ErrorCode::inconsistent, "_offset", offset,
            "sparse tensors or truth values over each other", "apart");
@@ -154,6 +157,7 @@ V01TensorReader::Found V01TensorReader::read(std::uint64_t offset) {
 Tensor V01TensorReader::place(const TensorLayout& layout, ByteSpan bytes, std::uint64_t offset) {
   const std::size_t alignment =
       layout.encoding == Encoding::coo ? sizeof(std::uint64_t) : dtype_alignment(layout.dtype);
+  // Borrowed where the address allows it. Files of the original are not aligned.
   if (owner_ && is_aligned(bytes.data(), alignment)) return Tensor::adopt(layout, bytes, owner_);
   if (bytes.size() > copies_left_) {
     fail(ErrorCode::limit_exceeded, "elements", offset, fmt::format("{} bytes", bytes.size()),
@@ -161,6 +165,7 @@ Tensor V01TensorReader::place(const TensorLayout& layout, ByteSpan bytes, std::u
                      body_.size()));
   }
   copies_left_ -= bytes.size();
+  // Words of 64 bits, whose alignment suits every element.
   const std::size_t words = bytes.size() / sizeof(std::uint64_t) + 1;
   const auto copy = std::make_shared_for_overwrite<std::uint64_t[]>(words);
   if (!bytes.empty()) std::memcpy(copy.get(), bytes.data(), bytes.size());

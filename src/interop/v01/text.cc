@@ -1,3 +1,6 @@
+// JSON from Python may hold lone surrogates in its strings, which no UTF-8 text can. Going to 1.0
+// they are replaced, names included; two names that become equal are numbered, so that no member is
+// lost.
 #include "interop/v01/text.h"
 
 #include <fmt/format.h>
@@ -28,7 +31,7 @@ class Replacer {
   std::uint64_t count() const noexcept { return count_; }
 
  private:
-  // The parser made sure that nothing else than surrogates is no UTF-8.
+  // The parser has seen to it that lone surrogates, of three bytes each, are all that is not UTF-8.
   std::string replaced(std::string_view text) {
     constexpr std::size_t kSurrogateBytes = 3;
     std::string out;
@@ -40,9 +43,11 @@ class Replacer {
     return out.append(text);
   }
 
-  // Names that become equal are numbered, in one pass however many they are.
+  // One pass, with a counter for each name: trying numbers from 1 for each of many equal names
+  // would take quadratic time.
   void rename(std::vector<Value::Member>& members) {
     std::unordered_set<std::string> taken;
+    // All names first: a number must not make a name that comes later.
     for (const auto& [name, member] : members) taken.insert(name);
     std::unordered_map<std::string, unsigned> numbers;
     for (auto& [name, member] : members) {

@@ -1,3 +1,6 @@
+// Tensors stand in front of the JSON text that names their offsets. The plan therefore makes the
+// text, tensor by tensor, while it assigns offsets; write_v01_tree() then writes what was planned,
+// and lengths cannot differ.
 #include "interop/v01/tree.h"
 
 #include <array>

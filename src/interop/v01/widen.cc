@@ -1,3 +1,5 @@
+// 0.1 files have six element types. Each other type goes to the narrowest of them that holds every
+// one of its values, so widening never changes a number; it only takes more room, and is reported.
 #include "interop/v01/widen.h"
 
 #include <fmt/format.h>
@@ -39,7 +41,7 @@ Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes) {
   return wide;
 }
 
-// The top bit is clear, so the bytes stay.
+// The top bit of every element is clear, so the bytes are the same in both types.
 Tensor as_signed(const Shape& shape, ByteSpan bytes) {
   for (std::size_t at = 7; at < bytes.size(); at += 8) {
     if ((bytes[at] & std::byte{0x80}) != std::byte{0})
@@ -106,6 +108,7 @@ Tensor v01_widened(const Tensor& tensor) {
   if (tensor.is_dense())
     return widened_elements(tensor.dtype(), *holder, tensor.shape(), tensor.bytes());
   const Tensor coo = v01_wide_coo(tensor);
+  // Only the values change; the indices are copied.
   const Tensor values = widened_elements(coo.dtype(), *holder, {coo.nnz()}, coo.values());
   const auto arrays = std::get<CooArrays<std::uint64_t>>(coo.coo());
   return Tensor::coo<std::uint64_t>(*holder, coo.shape(), {arrays.indices, values.bytes()});

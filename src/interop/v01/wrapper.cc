@@ -1,3 +1,7 @@
+// A 0.1 file is a body with a SHA-256 behind it, and perhaps one zstd or lz4 frame around it. In
+// older files the checksum is inside the frame, in later ones behind it. Both are read: 32 bytes
+// behind the frame are the checksum, of the frame; nothing behind it means that the last 32 bytes
+// inside are the checksum, of the body.
 #include "interop/v01/wrapper.h"
 
 #include <fmt/format.h>
@@ -47,7 +51,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
                              const ReadLimits& limits) {
   const auto codec = container::wrapper_codec(file);
   if (!codec) return {file, std::move(owner), V01Wrapper::none, {}, {}, nullptr};
-  // Where the frame holds something else it is not decoded further.
+  // Decodes no more than a header first: a frame of something else is refused at once.
   const auto start = container::start_of_front_frame(file, *codec, sizeof(format::V01Header));
   if (!begins_as_v01_delta(start)) require_v01_start(start);
   auto unwrapped =
@@ -57,6 +61,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
   contents.wrapper = *codec == Codec::zstd ? V01Wrapper::zstd : V01Wrapper::lz4;
   contents.frame = unwrapped->frame;
   contents.trailing = unwrapped->trailing;
+  // Decoded bytes own themselves; the frame and what is behind it still lie in the file.
   contents.owner = std::move(unwrapped);
   contents.file_owner = std::move(owner);
   return contents;
@@ -126,6 +131,7 @@ std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body, const V01Write
   if (options.wrapper == V01Wrapper::zstd) {
     codec::zstd_encode(options.level, body, file);
   } else {
+    // Blocks of 64 KiB and no checksum, as in the original's frames.
     codec::lz4_encode(options.level, body, file, /*with_checksum=*/false,
                       codec::Lz4BlockSize::kib64);
   }
