@@ -35,6 +35,7 @@ constexpr std::array<ComponentRole, 12> kComponents{{
 
 const Value* find_below(const Value& tree, std::string_view path);
 
+// `path` begins with '['; the number ends at the ']'.
 const Value* find_element(const Value& array, std::string_view path) {
   std::size_t i = 0;
   const char* end = path.data() + path.size();
@@ -63,8 +64,8 @@ const Value* find_below(const Value& tree, std::string_view path) {
   return nullptr;
 }
 
-template <typename Tree, typename Visit>
 // One string for all paths, lengthened and cut again: trees may have very many leaves.
+template <typename Tree, typename Visit>
 void walk(Tree& tree, std::string& path, const Visit& visit) {
   const std::size_t here = path.size();
   if (tree.is_tensor()) {

@@ -38,6 +38,7 @@ bool take_tags(const Value& value, std::vector<std::string>& tags) {
 
 bool take_history(const Value& value, std::vector<GrowthEvent>& events) {
   if (!value.is_array()) return false;
+  // The reader of histories takes a whole metadata text.
   Value only = Value::object();
   only.add("growth_history", value);
   events = parse_growth_history(to_json(only));
@@ -94,6 +95,7 @@ Value to_value(const CheckpointMetadata& metadata) {
   add("training_info", metadata.training_info, metadata.training_info.size() == 0);
   add("hardware", metadata.hardware, metadata.hardware.size() == 0);
   add("custom", metadata.custom, metadata.custom.size() == 0);
+  // The schema's members come first and in its order, whatever order they were read in.
   for (const auto& [name, member] : metadata.other.members()) value.add(name, member);
   return value;
 }

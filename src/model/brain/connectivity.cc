@@ -80,6 +80,7 @@ BrainConnection& Connectivity::add(BrainConnection connection) {
   return added;
 }
 
+// All that match, which is at most one unless all() was used to add.
 bool Connectivity::remove(std::string_view source, std::string_view target) {
   return std::erase_if(all(), [&](const BrainConnection& connection) {
            return is_between(connection, source, target);

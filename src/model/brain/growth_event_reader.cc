@@ -155,6 +155,7 @@ class Members {
 
 GrowthEvent read_growth_event(json::Value& value) {
   GrowthEvent event;
+  // The default is that of new events, not of what was read.
   event.type.clear();
   if (value.kind() != json::Kind::object) {
     event.not_an_object_json = json::copied(value);
@@ -163,6 +164,7 @@ GrowthEvent read_growth_event(json::Value& value) {
   Members members(value);
   for (const Field& field : kFields) members.take(field, event);
   members.keep_rest(event);
+  // Last, since it depends on the other fields.
   if (!members.has("type")) event.type = is_pruning(event) ? "pruning" : "growth";
   return event;
 }

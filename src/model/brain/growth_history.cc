@@ -111,6 +111,7 @@ std::int64_t neuron_change(const GrowthEvent& event) noexcept {
   // Numbers may come from a file: sums end at the limits instead of overflowing.
   constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
   const auto size = [&](std::uint64_t n) { return static_cast<std::int64_t>(std::min(n, kMax)); };
+  // The second shape of events may have sizes alone.
   if (!event.neurons_added && !event.neurons_removed) {
     return event.old_size && event.new_size ? size(*event.new_size) - size(*event.old_size) : 0;
   }
@@ -168,6 +169,7 @@ std::string append_growth_event(std::string_view metadata_json, const GrowthEven
   JsonWriter out(text);
   std::size_t seen = 0;
   const auto copy = [&](std::string_view key, json::Value& value) {
+    // Members are copied as text, one by one, with nothing of them in memory.
     out.key(key);
     // Of members with one key the last counts.
     if (key != kMember || ++seen < histories) {

@@ -64,6 +64,7 @@ class Loading {
     has_tree_ = tree != nullptr;
     if (has_tree_) {
       read_state(*tree);
+      // What is left is the application's own.
       metadata.erase(kTreeMember);
     } else if (config_.size() != 0) {
       region_.state["config"] = std::move(config_);

@@ -36,6 +36,7 @@ void require_shape(std::string_view region, std::string_view path, const Shape& 
 }  // namespace
 
 void check_shapes(std::string_view name, const BrainRegion& region) {
+  // A region without neurons says nothing that shapes could contradict.
   if (region.n_neurons == 0) return;
   for (const std::string_view path : kPerNeuron) {
     const Value* found = region.find_path(path);
@@ -55,6 +56,7 @@ void check_shapes(std::string_view name, const BrainRegion& region) {
     }
     for_each_tensor(*found, [&](const std::string& matrix, const Tensor& tensor) {
       const auto of_matrix = weights.find(matrix);
+      // What tracks no matrix is the application's own.
       if (of_matrix != weights.end()) {
         require_shape(name, fmt::format("{}.{}", tracked, matrix), tensor.shape(),
                       of_matrix->second);

@@ -48,6 +48,8 @@ class Storing {
   StoredRegion run() {
     try {
       const Value* config = region_.find(component::kConfig);
+      // A config with tensors or numbers like NaN stays in the tree, where marks can stand for
+      // them.
       config_in_place_ = config != nullptr && config->is_object() && is_plain_json(*config);
       if (config_in_place_) stored_.spec.config_json = to_json(*config);
       write_metadata();
@@ -107,6 +109,7 @@ class Storing {
     const std::string full = path_.empty() ? path : path_ + '.' + path;
     StoredTensor& stored = stored_.tensors.emplace_back(
         store_tensor(tensor, free_name(component, path), role, full, options_));
+    // After conversion and encoding: what became sparse is small already.
     if (options_.quantizer != nullptr && stored.tensor.is_dense()) quantize(stored, full);
     json.begin_object().member("_type", "tensor").member("_name", stored.spec.name);
     write_origin(json, stored);

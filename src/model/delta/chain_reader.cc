@@ -122,6 +122,7 @@ std::uint64_t ChainReader::disk_bytes() const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < chain_->size(); ++i) {
     const io::FileBytes& mapping = chain_->file(i).mapping();
+    // With the prefix before the container.
     sum += mapping.begin() + mapping.bytes().size();
   }
   return sum;

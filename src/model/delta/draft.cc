@@ -17,6 +17,8 @@
 namespace thalia::model {
 namespace {
 
+// A connection's matrix has no name in a region: the draft keeps it apart from the regions'
+// tensors.
 container::DraftTensor matrix(const TensorSource& source, Role role) {
   container::DraftTensor tensor;
   tensor.spec = source.spec;
@@ -83,6 +85,8 @@ container::Draft draft_of(const StateSource& state) {
 }
 
 std::shared_ptr<const ByteSource> open_source(const TensorSource& source, std::uint64_t size) {
+  // Read in parts, so that a tensor that is made on the way is never whole. Its bytes are trusted
+  // to have the declared length; a tensor that is loaded tells its own layout, which is checked.
   if (source.open) return std::make_shared<ReadSource>(size, source.open());
   Tensor tensor = source.load();
   if (const TensorLayout layout = source.spec.layout(); tensor.layout() != layout) {

@@ -13,6 +13,7 @@
 namespace thalia::model {
 namespace {
 
+// The chain is both the description and the bytes: opening it costs nothing more.
 class FileTensor final : public BaseTensor {
  public:
   explicit FileTensor(TensorChain chain)

@@ -52,6 +52,7 @@ class MemoryBase final : public BaseState {
  public:
   MemoryBase(const SavedState& saved, unsigned threads)
       : saved_(saved), threads_(threads), sources_(sources_of(saved.state)) {
+    // A file's generation begins at 1: 0 means that nothing was saved.
     if (saved.identity.generation == 0) {
       fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
                     "that of a file, as the result of its save has it");

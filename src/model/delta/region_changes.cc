@@ -34,6 +34,7 @@ class Changes {
     return out;
   }
 
+  // Whatever is left of the base's regions; this empties the index, and so comes last.
   std::vector<std::string> removed_regions() {
     for (const container::DraftRegion& region : draft_.regions) regions_.erase(region.spec.name);
     std::vector<std::string> out;

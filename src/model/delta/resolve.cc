@@ -47,6 +47,7 @@ void stream(const TensorSource& source, std::uint32_t id, container::FileSave& s
 // Tensors in the order of the file.
 SaveResult save_state(const StateSource& state, container::FileSave& save) {
   const std::vector<model::DeltaSource> sources = model::sources_of(state);
+  // The order in which payloads lie, so that the file is written from front to back.
   for (const std::uint32_t id : save.store().layout().file_order()) {
     try {
       stream(*sources[id].tensor, id, save);

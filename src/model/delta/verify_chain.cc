@@ -39,6 +39,7 @@ void note(container::Findings& findings, Check check) {
 }
 
 void check_tensors(const ChainReader& chain, container::Findings& findings) {
+  // Reading a tensor holds it against its content hash and CRC-32.
   const auto check = [&](const TensorView& tensor) { note(findings, [&] { chain.read(tensor); }); };
   const Reader& reader = chain.reader();
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {

@@ -76,6 +76,7 @@ class DeltaWriter {
       throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
                        {.path = target.string(), .field = "target"});
     }
+    // Readers find a base by its checksum.
     if (identity_.closing_checksum == Digest256{}) {
       throw UsageError(ErrorCode::bad_argument,
                        "a file without a checksum cannot be told from others, and is no base",
@@ -109,6 +110,7 @@ class DeltaWriter {
     result_.tensors = saved.tensors;
     result_.closing_checksum = saved.closing_checksum;
     result_.identity = saved.identity;
+    // The save knows nothing of the chain below.
     result_.identity.depth = result_.depth;
     result_.digests = std::move(saved.digests);
     model::note_changed_regions(draft, base_.names(), tensors.changed(), result_);

@@ -106,6 +106,7 @@ struct ChangedConnection {
 
 std::vector<ChangedConnection> diff_all_connections(const Reader& before, const Reader& after,
                                                     Diff& diff) {
+  // For the comparison of values, which reads connections by their numbers.
   std::vector<ChangedConnection> both;
   const auto old = connection_numbers(before);
   const auto fresh = connection_numbers(after);
@@ -197,6 +198,7 @@ class ValueComparisons {
       return;
     }
     total_ += pieces * comparison->piece_bytes();
+    // The pointer stays valid: no difference is added once values are compared.
     pairs_.push_back({&diff, std::move(comparison), pieces_});
     pieces_ += pieces;
   }

@@ -17,6 +17,7 @@ std::string in_object(const std::string& value) {
   return "{\"value\":" + value + "}";
 }
 
+// Equal texts are the usual case and need no parsing.
 bool mean_the_same(const std::string& a, const std::string& b, unsigned max_depth) {
   return a == b || json::canonical_object(in_object(a), max_depth) ==
                        json::canonical_object(in_object(b), max_depth);
@@ -42,6 +43,8 @@ void add_time(std::vector<FieldDiff>& facts, std::string_view field,
       {std::string(field), before ? json_text(*before) : "", after ? json_text(*after) : ""});
 }
 
+// How a payload is stored (codec, chunks, place) is no fact: two files of the same state differ in
+// it.
 bool same_facts(const TensorFacts& a, const TensorFacts& b) {
   return a.layout == b.layout && a.role == b.role && a.content_hash == b.content_hash;
 }
@@ -116,6 +119,7 @@ std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionVie
     std::optional<TensorView> fresh;
     if (a < before.tensor_count()) old = before.tensor(a);
     if (b < after.tensor_count()) fresh = after.tensor(b);
+    // Below 0: only the old side has this name; above 0: only the new one.
     const int order = !old ? 1 : !fresh ? -1 : old->name().compare(fresh->name());
     if (order == 0) {
       if (auto changed = diff_tensors(*old, *fresh)) diff.tensors.push_back(*std::move(changed));

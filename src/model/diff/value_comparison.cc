@@ -111,6 +111,7 @@ void ValueComparison::plan() {
   shape_ = before_.shape();
   if (before_.shape() != after_.shape()) {
     const auto corner = common_corner(before_.shape(), after_.shape());
+    // Indices of sparse tensors would have to be moved first; grown tensors are dense as a rule.
     if (!corner || sparse[0] || sparse[1]) {
       skipped_ = corner ? "shapes of sparse tensors differ" : "ranks differ";
       return;
@@ -188,6 +189,7 @@ class Side {
   // `first` has to go on where the last call ended: a cursor only moves forward.
   void decode(std::uint64_t first, std::span<T> out) {
     if (!cursor_) return decode_elements<T>(dtype_, bytes_, first, out);
+    // What is not stored is 0.
     std::fill(out.begin(), out.end(), T{});
     for (; !cursor_->done() && cursor_->position() - at_ < out.size(); cursor_->advance())
       out[cursor_->position() - at_] = cursor_->value();

@@ -148,6 +148,7 @@ class Loading {
 
 void load_region(BrainRegion& target, const BrainRegion& older, const std::string& name,
                  const std::string& path, const LoadIntoOptions& options, Loading& loading) {
+  // Its tensors have no axis that could be told to count neurons.
   if (target.n_neurons == 0 && older.n_neurons != 0) {
     throw UsageError(ErrorCode::wrong_state, "the target has no neurons to load into",
                      {.region = printable(name),

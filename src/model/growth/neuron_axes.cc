@@ -37,6 +37,7 @@ class Finding {
   void add_targets(const RegionSet& set, std::string_view prefix) {
     for (const std::string& name : set.names()) {
       const std::string full = std::string(prefix) + name;
+      // Its own axes are in the result already, as those of neurons.
       if (full == region_) continue;
       const BrainRegion& region = set.at(name);
       const RegionAxes axes(full, region);

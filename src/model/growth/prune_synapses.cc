@@ -138,6 +138,7 @@ PruneResult model::prune_synapses(BrainEdit& edit, std::string_view name,
   Value log = model::new_log("synapses", name, brain.training_steps);
   for_each_tensor(edit.region(name).state.at(component::kWeights), [&](const std::string& matrix,
                                                                        Tensor& weights) {
+    // Biases and integers are no synapses.
     if (weights.shape().rank() < 2 || !model::is_number_float(weights.dtype())) return;
     const std::string path = "weights." + matrix;
     const auto& kept = options.protected_names;
@@ -148,6 +149,7 @@ PruneResult model::prune_synapses(BrainEdit& edit, std::string_view name,
     const Tensor* age = tracked(before, name, "synapse_age", matrix, weights);
     const Tensor* importance = tracked(before, name, "synapse_importance", matrix, weights);
     if (age == nullptr || importance == nullptr) {
+      // The other matrices may still be pruned.
       result.spared.push_back(fmt::format("{}: no learning_state.{}.{}", path,
                                           age == nullptr ? "synapse_age" : "synapse_importance",
                                           matrix));
@@ -163,6 +165,7 @@ PruneResult model::prune_synapses(BrainEdit& edit, std::string_view name,
     result.synapses_removed += dead.size();
     result.tensors.push_back({std::string(name), path, dead.size()});
   });
+  // Nothing was removed: no event, no log.
   if (result.synapses_removed == 0) return result;
   result.regions_affected.emplace_back(name);
   result.log = std::move(log);

@@ -181,6 +181,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
   }
   if (region.n_neurons == 0)
     fail_region(ErrorCode::wrong_state, name, "a region without neurons cannot grow");
+  // The format has 32 bits for it.
   if (n_new > std::numeric_limits<std::uint32_t>::max() - region.n_neurons) {
     fail_region(ErrorCode::size_mismatch, name, "too many neurons", "n_new", std::to_string(n_new),
                 std::to_string(std::numeric_limits<std::uint32_t>::max() - region.n_neurons));
@@ -190,6 +191,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
     fail_region(ErrorCode::wrong_state, name, "the region has several populations of neurons",
                 "population", "none", "the one that grows");
   }
+  // All tensors, not only those that grow: populations have to add up before one of them changes.
   axes.check_declared();
   Growing growing(region, name, options);
   growing.grow(
@@ -199,6 +201,7 @@ GrowthResult grow_region_output(BrainRegion& region, std::string_view name, std:
         return with_extents(tensor.shape(), neuron_axes, new_elements(name, n_new, per_element));
       },
       result);
+  // A misspelt population would otherwise change the count of neurons and nothing else.
   if (!options.population.empty() && result.tensors.empty()) {
     fail_region(ErrorCode::not_found, name, "no tensor has an axis of that population",
                 "population", printable(options.population));
@@ -279,6 +282,7 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
   const Orientation of_weights =
       orientation_of(connection, "weights", connection.weights, old_ends);
   const Shape shape = shape_between(of_weights, new_ends);
+  // Also given to the delays, which exist where weights are made.
   const ElementFill fill = connection_fill(name, connection.weights, shape, options);
   grown_one.weights = grown(connection.weights, shape, fill);
   result.tensors.push_back({name, "weights", connection.weights.shape(), shape});

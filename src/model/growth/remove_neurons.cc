@@ -108,6 +108,7 @@ class Removing {
     const auto strong = static_cast<std::uint64_t>(std::ranges::count(is_kept, true));
     if (strong > 0) result_.spared.push_back(fmt::format("{} with a strong connection", strong));
     for (const std::uint64_t neuron : options_.protected_neurons) {
+      // Numbers that the region does not have are ignored: it may have shrunk since.
       if (neuron < is_kept.size()) is_kept[neuron] = true;
     }
     const model::ElementLookup silent(region.find_path(kSilentSteps)->as_tensor());
@@ -122,6 +123,7 @@ class Removing {
     // A region without neurons could never grow again.
     const std::uint64_t most = region.n_neurons == 0 ? 0 : region.n_neurons - 1;
     if (chosen.size() > std::min(n, most)) chosen.resize(std::min(n, most));
+    // Back to ascending order, which axis.cc and the log need.
     std::ranges::sort(chosen);
   }
 
@@ -145,6 +147,7 @@ class Removing {
     result_.neurons_removed = count;
     result_.regions_affected.push_back(name_);
     model::change_neurons(edit_.region(name_), -std::int64_t{count});
+    // An undo has to know whose inputs to count up again.
     log["targets"] = Value::array();
     for (const std::string& target : targets) {
       model::change_inputs(edit_.region(target), -std::int64_t{count});

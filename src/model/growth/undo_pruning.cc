@@ -46,6 +46,7 @@ model::SparseElements merged(const model::SparseElements& now,
 }
 
 void put_back(Tensor& tensor, const Value& entry) {
+  // Ascend strictly (indices_of() checks it), so that the last is the largest.
   const std::vector<std::uint64_t> positions = model::indices_of(entry, "positions");
   const Tensor& values = model::require_member(entry, "values", Value::Kind::tensor).as_tensor();
   if (values.dtype() != tensor.dtype() || !values.is_dense() ||

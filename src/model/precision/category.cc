@@ -73,6 +73,7 @@ class LastName {
 
 PrecisionCategory category_of_path(std::string_view path) {
   const std::string lower = lower_case(path);
+  // Anywhere in the path, the region's name included, as the original program does it.
   for (const auto& [part, category] : kParts) {
     if (lower.find(part) != std::string::npos) return category;
   }

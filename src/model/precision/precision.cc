@@ -80,6 +80,7 @@ std::string policy_names() {
   return names;
 }
 
+// Without one of these a key is the name of a category, so that a misspelt category is an error.
 bool is_pattern(std::string_view key) {
   return key.find_first_of("*?./") != std::string_view::npos;
 }
@@ -186,6 +187,7 @@ class ItemReader {
   static void set(std::optional<T>& field, std::optional<T> value, std::string_view item,
                   std::string names) {
     if (!value) fail_policy(item, std::move(names), "invalid precision");
+    // Two different answers for one category cannot both be meant.
     if (field) fail_argument(ErrorCode::duplicate, "precision", quoted(item), "each key once");
     field = value;
   }
@@ -196,6 +198,7 @@ class ItemReader {
 };
 
 Precision precision_of(const PrecisionPolicy& policy, std::string_view path, Role role) {
+  // Patterns in their order, the first that fits decides, and any of them before the categories.
   for (const PrecisionPattern& pattern : policy.patterns)
     if (model::matches_path(pattern.glob, path)) return pattern.precision;
   return policy.of(policy.matching == CategoryMatching::role ? category_of_role(role, path)

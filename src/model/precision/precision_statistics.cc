@@ -29,6 +29,7 @@ PrecisionKind precision_kind_of(DType dtype) noexcept {
   if (dtype == DType::f16) return PrecisionKind::fp16;
   if (dtype == DType::bf16) return PrecisionKind::bf16;
   if (dtype == DType::f64) return PrecisionKind::fp64;
+  // As the original program counts: its "int" has the signed types alone.
   const bool is_signed =
       dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
   return is_signed ? PrecisionKind::integer : PrecisionKind::other;
@@ -51,6 +52,7 @@ PrecisionStatistics::Share PrecisionStatistics::total() const noexcept {
 
 double PrecisionStatistics::percent(PrecisionKind kind) const noexcept {
   const std::uint64_t all = total().bytes;
+  // Of bytes, not of tensors: a few large ones are what matters on disk.
   if (all == 0) return 0;
   return 100 * static_cast<double>(share(kind).bytes) / static_cast<double>(all);
 }

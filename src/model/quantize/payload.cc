@@ -167,6 +167,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
                                                  std::span<const double> importance,
                                                  LossyGeneration generation, unsigned threads) {
   const std::uint64_t elements = dense.size() / (dtype_bits(dtype) / 8);
+  // A fraction of a bit per element is only possible with groups of different widths.
   const bool adaptive =
       options.adaptive || !importance.empty() || options.bits != std::floor(options.bits);
   std::vector<std::uint8_t> widths;
@@ -176,6 +177,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
     if (!allocated) return std::nullopt;
     widths = *std::move(allocated);
   }
+  // The format's way to say that each group has a width of its own.
   const auto bits = adaptive ? 0U : static_cast<unsigned>(options.bits);
   const std::uint64_t group_size =
       options.group_size == 0 ? std::max<std::uint64_t>(1, elements) : options.group_size;
@@ -190,6 +192,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
   GroupEncoder encoding(dtype, dense, group_size, bits, widths, importance);
   if (!encoding.run(*parts, payload.bytes, threads)) return std::nullopt;
 
+  // The digest of the restored elements, so that deltas and readers can check what comes out.
   const integrity::ContentDigest digest = integrity::content_digest(encoding.restored(), threads);
   const codec::QuantizationLoss loss = encoding.loss();
   const double rms_error = loss.rms_error();

@@ -98,6 +98,7 @@ void set_lossy_generation(Value& metadata, LossyGeneration generation) {
 
 LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound) {
   constexpr std::uint16_t kMost = std::numeric_limits<std::uint16_t>::max();
+  // A state that was never rounded has no bound yet.
   const std::uint16_t recorded = before.most == 0 ? kMost : before.most;
   const std::uint16_t asked =
       bound.value_or(before.most == 0 ? format::kDefaultLossyGenerations : before.most);
@@ -135,6 +136,7 @@ std::vector<double> Quantizer::importance_of(const QuantizationTarget& target) c
   std::vector<double> importance;
   if (!options_.sensitivity) return importance;
   const std::optional<Tensor> given = options_.sensitivity(target);
+  // No sensitivities for this tensor: all elements count alike.
   if (!given) return importance;
   const auto fail = [&](ErrorCode code, std::string value, std::string bound) {
     throw UsageError(code, {},
@@ -170,6 +172,7 @@ std::optional<QuantizedPayload> Quantizer::quantize(const QuantizationTarget& ta
   const std::vector<double> importance = importance_of(target);
   auto payload = quantize_payload(tensor.dtype(), tensor.shape(), tensor.bytes(), options_,
                                   importance, generation_, threads_);
+  // Stays as it is, and the caller is told which tensor that was.
   if (!payload) {
     not_finite_.push_back(target.path);
     return payload;

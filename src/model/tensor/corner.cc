@@ -60,16 +60,16 @@ class Corner {
   }
 
  private:
-  template <typename Visit>
   // Steps through the dimensions before `whole_ - 1`; along that one the corner is a single run.
+  template <typename Visit>
   void inside(unsigned d, std::uint64_t at, std::uint64_t inner_at, const Visit& visit) const {
     if (d + 1 == whole_) return visit(at, inner_at, inner_[d] * strides_[d]);
     for (std::uint64_t i = 0; i < inner_[d]; ++i)
       inside(d + 1, at + i * strides_[d], inner_at + i * inner_strides_[d], visit);
   }
-  template <typename Visit>
   // At each dimension first what lies within the corner's extent, then the rest behind it:
   // ascending.
+  template <typename Visit>
   void outside(unsigned d, std::uint64_t at, const Visit& visit) const {
     if (d + 1 < whole_) {
       for (std::uint64_t i = 0; i < inner_[d]; ++i) outside(d + 1, at + i * strides_[d], visit);

@@ -110,6 +110,7 @@ double small_value(DType dtype, std::uint32_t code) {
   return 0;
 }
 
+// 2 KiB for each type: the table of the type in use stays in the first cache.
 using Values = std::array<double, 256>;
 
 // Filled at the first use; the language makes that safe among threads.
@@ -146,6 +147,7 @@ void decode_small(DType dtype, ByteSpan bytes, std::uint64_t first, std::span<Ou
   }
 }
 
+// memcpy of one element compiles to a plain load where the machine allows unaligned ones.
 template <typename In, typename Out, typename Convert>
 void decode_as(ByteSpan bytes, std::uint64_t first, std::span<Out> out, Convert convert) {
   const std::byte* from = bytes.data() + first * sizeof(In);
@@ -178,6 +180,7 @@ void decode_elements(DType dtype, ByteSpan bytes, std::uint64_t first, std::span
     decode_as<In>(bytes, first, out, [](In value) { return static_cast<Out>(value); });
   };
   if constexpr (std::is_integral_v<Out>) {
+    // Exact integers have one type in and out; all others go through double.
     assert(dtype == DTypeOf<Out>::value);
     return as(Out{});
   } else {

@@ -126,6 +126,7 @@ std::optional<std::uint64_t> count_nonzero(const Tensor& dense, std::uint64_t li
 
 constexpr std::uint64_t kLargestNarrowIndex = std::numeric_limits<std::uint32_t>::max();
 
+// Also where only nnz is that large: row pointers count entries.
 bool needs_wide_indices(const Shape& shape, std::uint64_t nnz) {
   return nnz > kLargestNarrowIndex ||
          std::ranges::any_of(shape.extents(), [](auto n) { return n > kLargestNarrowIndex; });
@@ -141,6 +142,7 @@ Tensor csr_of_dense(const Tensor& dense, std::uint64_t nnz) {
   std::vector<std::byte> values(nnz * width);
   column_indices.reserve(nnz);
   visit_nonzero(dense.dtype(), dense.bytes(), [&](std::uint64_t element, const std::byte* value) {
+    // Counts per row, one place late, which the sums below turn into the beginnings of rows.
     ++row_pointers[element / columns + 1];
     std::memcpy(values.data() + column_indices.size() * width, value, width);
     column_indices.push_back(static_cast<Index>(element % columns));
@@ -245,12 +247,14 @@ Tensor Tensor::to_sparse_where_smaller() const {
   const std::uint64_t most = elements / 10 - (elements % 10 == 0 ? 1 : 0);
   const auto nnz = count_nonzero(*this, most);
   if (!nnz) return *this;
+  // csr takes less than coo, and only matrices have it.
   const bool matrix = shape().rank() == 2;
   const auto length = format::payload_length({.dtype = dtype(),
                                               .shape = shape(),
                                               .encoding = matrix ? Encoding::csr : Encoding::coo,
                                               .nnz = *nnz,
                                               .wide_indices = needs_wide_indices(shape(), *nnz)});
+  // Small elements may be shorter than an index: then dense is the smaller one even here.
   if (!length || *length >= bytes_.size()) return *this;
   return matrix ? csr_with(*this, *nnz) : coo_with(*this, *nnz);
 }

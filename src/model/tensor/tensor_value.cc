@@ -130,6 +130,7 @@ Tensor Tensor::adopt(const TensorLayout& layout, ByteSpan bytes,
 }
 
 Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
+  // Codes are restored; in memory a tensor is never quantized.
   if (view.encoding() == Encoding::quantized) {
     io::check_allocation("payload", view.dense_bytes(), limits, view.stored_bytes());
     return filled({.dtype = view.dtype(), .shape = view.shape()},

@@ -76,6 +76,7 @@ class TreeWriter {
       json_.raw(text);
       return;
     }
+    // A reader that knows nothing of the mark still sees JSON.
     json_.begin_object().member(kType, "number").member("_text", text).end_object();
   }
 
@@ -154,6 +155,7 @@ Value read_tree(Value tree, const Resolve& resolve) {
   const Value* type = tree.find(kType);
   if (type != nullptr && type->kind() == Value::Kind::string) {
     const std::string name = type->as_string();
+    // The marks of every tree come first, those of one caller after them.
     if (auto known = resolve_known(name, tree)) {
       // A `number` is done; the members of an `object` are still to be read.
       if (!known->is_object()) return *std::move(known);

@@ -39,6 +39,7 @@ std::string python_repr(double number) {
   std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(),
                   exponent);
   if (number == 0) return std::signbit(number) ? "-0.0" : "0.0";
+  // Both notations have the same digits; this is where Python changes from one to the other.
   if (exponent < -4 || exponent >= 16) return text;
   const auto fixed =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::fixed);
@@ -47,6 +48,7 @@ std::string python_repr(double number) {
   return text;
 }
 
+// The whole text has to be an integer of the type: "1.0" and "1e3" are refused.
 template <typename T>
 T integer(const std::string& text, std::string_view wanted) {
   T number{};
@@ -75,6 +77,7 @@ Value Value::object() {
   return Value(Content(std::vector<Member>()));
 }
 
+// Kept as it is; the three names that are no JSON are those of Python's json module.
 Value Value::number(std::string text) {
   const bool known = text == "NaN" || text == "Infinity" || text == "-Infinity";
   if (!known && !json::is_number(text)) {
@@ -96,6 +99,7 @@ const std::string& Value::number_text() const {
 
 double Value::as_double() const {
   const std::string& text = number_text();
+  // A number too large for f64 becomes an infinity, as in any JSON reader.
   if (text == "NaN") return std::nan("");
   return json::to_double(text);
 }
@@ -175,6 +179,7 @@ Value& Value::at(std::string_view name) {
 }
 
 Value& Value::operator[](std::string_view name) {
+  // As in most JSON libraries: writing to a member makes an object of null.
   if (is_null()) *this = object();
   members();
   if (Value* found = find(name)) return *found;
@@ -182,6 +187,7 @@ Value& Value::operator[](std::string_view name) {
 }
 
 Value& Value::add(std::string name, Value value) {
+  // Does not look for the name: whoever reads many members checks them by an index of its own.
   return members().emplace_back(Member{std::move(name), std::move(value)}).value;
 }
 

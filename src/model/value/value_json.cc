@@ -50,6 +50,7 @@ Value parsed(json::Value& json, ValueMemory& memory);
 class ObjectMembers {
  public:
   void add(std::string_view name, Value value) {
+    // The first place and the last value, as a Python dict keeps them.
     const auto [known, is_new] = places_.try_emplace(std::string(name), object_.size());
     if (is_new) {
       object_.add(std::string(name), std::move(value));
@@ -149,6 +150,7 @@ void write(JsonWriter& json, const Value& value, std::string& path) {
   }
 }
 
+// Both the text's length and what its values take are limited.
 ValueMemory memory_for(std::string_view json, const ReadLimits& limits) {
   io::check_json_length("", json.size(), limits, json.size());
   return ValueMemory(io::allocation_limit(limits, json.size() / kBytesOfTextPerByteOnDisk));
