@@ -65,9 +65,9 @@ struct AppendResult {
 /// byte as it was. Readers need no lock: one that is open stays on its generation, whose bytes
 /// never change, and one that opens meanwhile gets the old one or the new.
 ///
-/// Unchanged regions are not read. What is: the header, the tables, the one block of the tree in
-/// which old and new bytes meet, and the first bytes of regions that go; with checksum type sha256
-/// or crc32, which cover all that precedes them, the whole file, twice.
+/// Unchanged regions are not read. The header, the tables, the block of the tree in which old and
+/// new bytes meet, and the first bytes of regions that go are read. The checksum types sha256 and
+/// crc32 cover everything in front of them: with these the whole file is read, twice.
 class Appender {
  public:
   /// Locks the file (flock) until commit() or the end of the appender, and checks its header and
@@ -113,10 +113,10 @@ class Appender {
   void remove_connection(std::string_view source_region, std::string_view target_region);
 
   /// Writes what is new behind the file's end, syncs, overwrites the header, syncs. After an error
-  /// the old state holds and the file has its old length, with these exceptions: where the header
-  /// could not be written, nor put back, the file keeps what was appended and recover() restores
-  /// the one state or the other; where the last sync fails, the new state is in place and may be
-  /// lost with the power. An error leaves the appender without a file.
+  /// the old state holds and the file has its old length, with two exceptions. If the header could
+  /// neither be written nor put back, the file keeps what was appended, and recover() restores the
+  /// old state or the new one. If the last sync fails, the new state is in place and may be lost
+  /// with the power. An error leaves the appender without a file.
   /// @throws IoError; UsageError (wrong_state) where the path names another file by now;
   /// IntegrityError where what would be carried over is damaged; CancelledError.
   AppendResult commit();

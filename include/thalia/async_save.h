@@ -46,8 +46,8 @@ struct AsyncSaveOptions {
   /// With queue and replace: saves unfinished at a time, the one that is being written among them,
   /// 1 to 1024. One more waits for the oldest. Each has a snapshot of its own.
   unsigned max_unfinished = 2;
-  /// Bound on the memory of all snapshots together, 0: half of the machine's, since a state of more
-  /// leaves no room for its copy. A save waits while others have too much of it; one that alone
+  /// The most memory of all snapshots together. 0: half of the machine's, since a larger state
+  /// leaves no room for its copy. A save waits while others hold too much of it; a save that alone
   /// needs more is refused.
   std::uint64_t max_snapshot_bytes = 0;
   /// Threads that take the snapshot, while the caller waits; 0: one a core.
@@ -95,11 +95,11 @@ class SaveHandle {
 };
 
 /// Owns one background thread, which writes the saves one after the other, and the memory for
-/// snapshots, which it keeps and uses again. Memory that nobody has touched yet costs several times
-/// the copy, so the first save is as fast as the others where the saver is told beforehand how much
-/// it will be: construct it from a writer that has declared the state, or call reserve().
-/// Internally synchronised, but for the destructor. A save that is unfinished when the process ends
-/// leaves the file that was at the path, and where the file system has unnamed files nothing else;
+/// snapshots, which it keeps and uses again. Touching new memory costs several times the copy. So
+/// tell the saver beforehand how much there will be, and the first save is as fast as the others:
+/// construct it from a writer that has declared the state, or call reserve().
+/// Internally synchronised, except for the destructor. If the process ends with a save unfinished,
+/// the file that was at the path stays; nothing else is left if the file system has unnamed files.
 /// std::exit cancels the saves of a saver that is not destroyed by then. A forked child must not
 /// use it.
 class AsyncSaver {
@@ -127,9 +127,9 @@ class AsyncSaver {
   SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy);
 
   /// Makes memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first
-  /// ones are as fast as all others. Returns at once, but for other saves that have too much of
-  /// max_snapshot_bytes; the background thread brings the pages in while it has nothing to write. A
-  /// save that comes before that uses what is there, and waits for nothing.
+  /// ones are as fast as all others. Returns at once, unless other saves hold too much of
+  /// max_snapshot_bytes: then it waits for them. The background thread touches the pages while it
+  /// has nothing to write. A save that comes earlier uses what is there, and does not wait.
   /// @throws as save_async().
   void reserve(std::uint64_t bytes, unsigned snapshots = 1);
   /// The same for snapshots of what a writer has declared. @throws as save_async(); UsageError

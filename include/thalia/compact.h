@@ -28,11 +28,12 @@ struct CompactResult {
 };
 
 /// Writes the file anew, tensor by tensor as they are stored, and puts it in the old one's place as
-/// a save does: a crash leaves the one or the other, and open readers keep the old one. The new
+/// a save does: a crash leaves the old file or the new one, and open readers keep the old. The new
 /// file is of generation 1 and has an identity of its own; timestamp, training steps, texts,
 /// checksum type and content hashes are the old one's. Every byte is verified on the way.
 ///
-/// Holds the file's lock, so that no append is lost; a save over it meanwhile is not seen.
+/// Holds the file's lock, so that no append is lost. A save to the same path takes no lock: if one
+/// ends meanwhile, compact() replaces its file.
 /// @throws IoError, with EWOULDBLOCK where the file is locked; IntegrityError, FormatError;
 /// UnsupportedError for a delta, an encoding that needs a base, and what a newer version wrote;
 /// CancelledError. The old file is in place then.

@@ -35,9 +35,9 @@ enum class StreamOrder {
 };
 
 struct StreamOptions {
-  /// automatic: past the page cache, but for extents that are in it already; a few hundred KiB
-  /// through it. direct: past it; where that is denied, through it. StreamResult says what was
-  /// done.
+  /// automatic: past the page cache, except for extents that are in it already; less than 1 MiB in
+  /// all goes through it. direct: past it, or, where that is denied, through it. StreamResult says
+  /// what was done.
   IoMode io = IoMode::automatic;
   StreamOrder order = StreamOrder::as_asked;
   /// Where a tensor's logical bytes go: exactly logical_bytes() of writable memory, in use until
@@ -54,11 +54,11 @@ struct StreamOptions {
   /// stream ends with that error. A file that shrinks or a disk that fails ends the stream in any
   /// case.
   std::function<void(const TensorView&, const Error&)> damaged{};
-  /// The memory is for buffers, and for tensors in the stream's own memory that were read ahead or
-  /// handed out and still live. While next() waits, what was handed out does not count: the caller
-  /// could not let go of it. Nor does what a single tensor or compressed chunk needs beyond.
-  /// Progress is of the bytes of the file to read, called from threads of the stream. A stop ends
-  /// next().
+  /// memory_bytes limits buffers, and tensors in the stream's own memory that were read ahead or
+  /// are still held after they were handed out. While next() waits, those that were handed out do
+  /// not count, because the caller cannot drop them then. A single tensor or compressed chunk that
+  /// needs more gets more. Progress counts the bytes of the file to read, and is called from
+  /// threads of the stream. A stop ends next().
   Work work{};
 };
 

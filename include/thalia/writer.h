@@ -91,14 +91,16 @@ class Writer {
   template <typename Index>
   TensorId add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays);
 
-  /// Declares a connection; its matrices are added with the returned pair of calls below.
+  /// Declares a connection between two declared regions. @return what the two calls below take to
+  /// add its matrices; weights are required.
   ConnectionId add_connection(std::string_view source_region, std::string_view target_region);
   TensorId add_connection_weights(ConnectionId connection, TensorSpec spec, ByteSpan payload);
   TensorId add_connection_delays(ConnectionId connection, TensorSpec spec, ByteSpan payload);
 
   /// Appends to a streamed payload, in pieces of any size. Tensors may be streamed in any order, or
-  /// interleaved; with compression one after the other in the order of declaration. The first call
-  /// ends the declarations.
+  /// interleaved. With compression they come one after the other in the order of the file: by
+  /// region, in a region by role (weights, homeostatic, dynamic state, then the others), then as
+  /// declared. The first call ends the declarations.
   /// @throws UsageError (size_mismatch) past the payload's end, (wrong_state); IoError.
   void write(TensorId tensor, ByteSpan piece);
 

@@ -1,3 +1,7 @@
+// The public Appender: the file is locked and opened at construction, changes are collected in a
+// plan, and the file is written to for the first time in commit(). The lock is held until commit()
+// has returned or failed, so what was opened is what is appended to; readers need no lock. The
+// first error that is not a refused argument ends the appender.
 #include "thalia/append.h"
 
 #include <optional>
@@ -31,6 +35,8 @@ class Appender::Impl {
         lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait,
               options.work.cancel),
         steps_("the append", path.string(), [this] { close(); }) {
+    // Between the lock and the opening, a save or compact() may put another file in the path's
+    // place. Then the lock is on a file that nobody sees any more: take it again.
     do {
       file_ = detail::OpenFile::open(
           path, {.access = options.access, .limits = options.limits, .work = options.work});
@@ -47,7 +53,7 @@ class Appender::Impl {
   }
   RegionId copy(const detail::OpenFile& from, const RegionView& region) {
     steps_.require_open();
-    // Where that cannot be read, nothing has happened yet.
+    // Reading may fail. Done before the plan is changed, so that the appender can go on.
     std::vector<container::DraftTensor> tensors = container::region_to_copy(from, region);
     RegionSpec spec = container::region_spec(region);
     return {change([&](container::AppendPlan& plan) {
@@ -69,13 +75,14 @@ class Appender::Impl {
   }
 
  private:
-  // True where what is locked is what was opened.
+  // True if the locked file is still the one at the path.
   bool relocked_where_replaced(const std::filesystem::path& path) {
     if (lock_->is_at_path()) return true;
     lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.work.cancel);
     return false;
   }
 
+  // Frees the lock at once, not when the appender is destroyed: others may be waiting for it.
   void close() noexcept {
     plan_.reset();
     lock_.reset();

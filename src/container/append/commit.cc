@@ -1,3 +1,8 @@
+// An append in the order that makes it safe: check what is carried over; write everything new
+// behind the old end; sync; overwrite the header in one write; sync. Until the header is written,
+// every reader sees the old state, whose bytes never change. After it, the append has happened,
+// whatever fails. The commit record, on the disk before the header is touched, lets recover()
+// finish or undo a header that was torn. docs/writing.md, "In-place append".
 #include "container/append/commit.h"
 
 #include <algorithm>
@@ -27,10 +32,11 @@ namespace {
 
 using format::struct_bytes;
 
-// What is written between two looks at the cancellation.
+// What is written between two looks at the cancellation, and between two calls of progress.
 constexpr std::uint64_t kAppendStride = 8 << 20;
 
-// An append begins behind all that is old.
+// As in a save, gaps only where nobody chose the block size. The file's length is known to be at
+// least the old one.
 BlockGaps gaps_of(const format::Header& old) {
   const bool tree = old.checksum_type == ChecksumType::block_tree;
   return tree && !chosen_block_log2(old) ? BlockGaps(old.file_length) : BlockGaps();
@@ -48,8 +54,11 @@ class AppendWriter {
         image_(file.fd(), file.path()) {}
 
   AppendResult run() {
+    // First, before a byte is written: a new checksum over old damage would hide it.
     old_.verify_for_append();
     check_borrowed_indices(draft_, options_.work.threads);
+    // Digested before compression replaces the pieces by chunks; placed after it, since stored
+    // lengths are known then.
     digest();
     place();
     try {
@@ -59,7 +68,8 @@ class AppendWriter {
       cut_debris();
       throw;
     }
-    sync();  // whatever happens here, readers see the new state
+    // Not undone if it fails: readers see the new state already.
+    sync();
 
     AppendResult result;
     result.file_bytes = header_.file_length;
@@ -83,6 +93,7 @@ class AppendWriter {
     sections.add_sections(image_, true);
     complete_header(sections.build_directory());
     sections.add_tables(image_, header_);
+    // Old bytes are in the image to be hashed only; writing begins behind them.
     add_old_bytes();
     image_.sort();
 
@@ -93,7 +104,8 @@ class AppendWriter {
     });
     const std::vector<ByteSpan> tail{leaves, as_byte_span(checksum_.bytes)};
     io::pwritev_all(file_.fd(), header_.integrity_offset, tail, file_.path());
-    // The debris of an earlier append goes: its commit record must not be found behind this one.
+    // An earlier append that failed may have left a longer file. Its commit record must not be
+    // found behind this one.
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     sync();
   }
@@ -123,6 +135,8 @@ class AppendWriter {
       place_tables(header_, layout_.end(), directory_length, old.checksum_type, old.leaf_algorithm,
                    block_log2);
     };
+    // The block size stays if somebody chose it. Else it follows the file's size; then all leaves
+    // may be new, and every old byte has to be checked first.
     place(chosen_block_log2(old));
     if (tree() && !blocks_stay() && !old_is_whole()) place(old.integrity_block_log2);
     set_timestamp(header_, options_.timestamp);
@@ -135,7 +149,8 @@ class AppendWriter {
     return tree() && header_.integrity_block_log2 == old_.header().integrity_block_log2;
   }
 
-  // New leaves over old damage would hide it: then the old ones stay, and tell of it.
+  // New leaves over old damage would vouch for it. If there is damage, the old block size and the
+  // old leaves stay, and the damage is still found.
   bool old_is_whole() const {
     try {
       old_.verify_all();
@@ -145,14 +160,15 @@ class AppendWriter {
     }
   }
 
-  // The first block whose leaf is new: the one in which the old blocks ended, or the one behind it;
-  // all are where the file outgrew the size of its blocks.
+  // The first block whose leaf is new. If blocks keep their size, that is the block in which the
+  // old ones ended, or the one behind it; else it is block 0. A whole-file checksum begins at 0
+  // too.
   std::uint64_t first_block() const {
     return blocks_stay() ? old_.header().integrity_offset >> header_.integrity_block_log2 : 0;
   }
 
-  // What a new leaf or checksum covers of the old file: the bytes that were checked, where they
-  // were checked. The header stays out: it is zero to a leaf.
+  // The old bytes that new leaves or a whole-file checksum cover, in the memory in which they were
+  // checked. The header stays out: to a leaf it is zero.
   void add_old_bytes() {
     const std::uint64_t begin =
         std::max<std::uint64_t>(sizeof header_, first_block() << header_.integrity_block_log2);
@@ -170,7 +186,8 @@ class AppendWriter {
     }
   }
 
-  // Leaves of blocks that did not change are taken over; that they are the file's was checked.
+  // Leaves of blocks that did not change are copied from the old table, which verify_for_append()
+  // checked against the closing checksum: the cost of an append is that of what is new.
   std::vector<std::byte> complete_leaves() const {
     std::vector<std::byte> leaves(header_.integrity_length);
     if (!tree()) return leaves;
@@ -201,6 +218,8 @@ class AppendWriter {
 
   void write_header() {
     stop_if_cancelled(options_.work.cancel);
+    // The lock is on the file, not on its name. An append to a file that was replaced meanwhile
+    // would be lost without a word.
     if (!file_.is_at_path()) {
       throw UsageError(ErrorCode::wrong_state,
                        "another file took this one's place while it was appended to",
@@ -209,8 +228,9 @@ class AppendWriter {
     io::pwrite_all(file_.fd(), 0, struct_bytes(header_), file_.path());
   }
 
-  // After an error. Debris behind the old state is harmless, but behind a header that is torn it is
-  // what recovery needs.
+  // After an error. Debris behind a whole old header is harmless. Behind a torn one, the commit
+  // record in it is what recover() needs: so the old header goes back and is synced before anything
+  // is cut.
   void cut_debris() noexcept {
     const format::Header& old = old_.header();
     try {

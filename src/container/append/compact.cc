@@ -1,3 +1,6 @@
+// An ordinary save of the live parts, stored as they are: payloads are verified and copied, never
+// decoded. In place, the lock of an append is held until the new file has its name, so that no
+// append in between is lost. docs/writing.md, "Compaction".
 #include "thalia/compact.h"
 
 #include <optional>
@@ -22,6 +25,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
   save.checksum = header.checksum_type;
   if (save.checksum == ChecksumType::block_tree) {
     save.leaves = header.leaf_algorithm;
+    // A size that nobody chose follows the new file's length.
     save.block_log2 = container::chosen_block_log2(header);
   }
   save.timestamp = header.timestamp;
@@ -58,6 +62,7 @@ CompactResult compact(const std::filesystem::path& input, const std::filesystem:
   const ReadOptions read{.access = options.access, .limits = options.limits, .work = options.work};
   std::optional<io::LockedFile> lock;
   std::shared_ptr<const detail::OpenFile> file;
+  // As in Appender: the locked file may have been replaced before it was opened.
   do {
     if (in_place)
       lock.emplace(input, io::LockedFile::Access::read, options.wait, options.work.cancel);

@@ -1,3 +1,5 @@
+// All chunks of a tensor are encoded at once and kept in memory until they are written. A save has
+// a pipeline for this; an append does without, because what it adds is small.
 #include "container/append/compressed_tensor.h"
 
 #include <algorithm>
@@ -27,6 +29,8 @@ std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
                              joined_range(tensor.pieces, begin, end, joined), stored[i]);
   });
   if (all_stored(chunks)) return {};
+  // From here on the pieces are stored bytes; logical ones are not needed any more, since the
+  // tensor is digested.
   tensor.in_chunks = true;
   tensor.pieces = std::vector<ByteSpan>(stored.begin(), stored.end());
   tensor.stored_length = 0;

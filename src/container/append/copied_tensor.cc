@@ -1,3 +1,7 @@
+// Stored bytes go from file to file as they are, chunks among them, with the digests that the
+// directory has. So they must be what those digests say: each byte is verified before it is taken,
+// or a copy would pass damage on with a new leaf that vouches for it. Chunk entries count from the
+// payload's first byte until the tensor is placed.
 #include "container/append/copied_tensor.h"
 
 #include <algorithm>
@@ -57,7 +61,8 @@ std::vector<format::ChunkEntry> relative_chunks(const detail::OpenFile& file,
   return chunks;
 }
 
-// In the order of their bytes, which is that of their declaration.
+// The directory sorts tensors by name. Their order in the file is that in which they were declared,
+// and so a copy is laid out like its source.
 std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::uint32_t region) {
   const format::DirectoryRegion& record = file.directory_region(region);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
@@ -71,6 +76,8 @@ std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::
 
 // Calls make(view, entry) with a tensor whose entry is checked, and which is plain.
 template <typename Make>
+// Calls make(entry, tensor) with what the directory says of a tensor, checked. Refuses encodings
+// that need a base: their bytes mean nothing elsewhere.
 DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
                        Make make) {
   const TensorView view = file.tensor_view(region, number);
@@ -96,6 +103,8 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
 
 }  // namespace
 
+// Bytes that this version does not know could not be carried over: better no file than one that has
+// lost something.
 void check_can_be_rewritten(const format::Header& header) {
   if (header.minor_version > format::kMinorVersion) {
     fail_feature(HEADER_AT(minor_version), std::to_string(header.minor_version),
@@ -128,6 +137,7 @@ DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
             file.verified_payload(entry, tensor.stored_offset, tensor.stored_length);
         tensor.pieces = stored;
         tensor.in_chunks = !tensor.chunks.empty();
+        // With verification on, the bytes above are checked already.
         if (!tensor.in_chunks && file.options().verification == Verification::off)
           check_digest(tensor, stored, file.options().work.threads);
         for (const format::ChunkEntry& chunk : tensor.chunks) {
@@ -164,6 +174,7 @@ void add_copied(Draft& draft, std::uint32_t id, std::vector<DraftTensor> tensors
   for (DraftTensor& tensor : tensors) draft.append_tensor(id, std::move(tensor));
 }
 
+// Appended without a check: the file's own names and shapes were checked when they were read.
 void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays) {
   const std::size_t number = draft.connections.size() - 1;
   const auto add = [&](DraftTensor tensor, const char* what) {

@@ -1,3 +1,8 @@
+// Three lists make the new state: the file's regions with their fates, its connections, and a draft
+// of what is new. Kept regions are never copied: the result only says where they lie. added_ knows
+// the names that will be in the file, old ones included, so that it refuses duplicates; every
+// change keeps it so. A region keeps its number while it exists, new ones come last.
+// docs/writing.md, "In-place append".
 #include "container/append/plan.h"
 
 #include <algorithm>
@@ -31,6 +36,7 @@ AppendPlan::AppendPlan(std::shared_ptr<const detail::OpenFile> file)
 
 void AppendPlan::set_metadata(std::string json) {
   added_.set_metadata(std::move(json));
+  // The draft has checked it. Kept apart, since a draft has a default where nobody set anything.
   metadata_ = added_.metadata;
 }
 
@@ -46,6 +52,7 @@ std::uint32_t AppendPlan::find_kept(std::string_view name) const {
 std::uint32_t AppendPlan::replace_region(RegionSpec spec) {
   const std::uint32_t region = find_kept(spec.name);
   const std::string name = spec.name;
+  // The name is free for the new region only; if that is refused, the old one has it again.
   added_.forget_region(name);
   try {
     const std::uint32_t id = added_.add_region(std::move(spec));
@@ -69,6 +76,7 @@ void AppendPlan::check_unused(std::string_view name) const {
 void AppendPlan::remove_region(std::string_view name) {
   const std::uint32_t region = find_kept(name);
   check_unused(name);
+  // Connections in the file know regions by short names.
   const std::string stored = short_name_string(name);
   for (OldConnection& connection : connections_) {
     if (connection.source != stored && connection.target != stored) continue;
@@ -94,6 +102,8 @@ void AppendPlan::remove_connection(std::string_view source, std::string_view tar
 
 std::uint32_t AppendPlan::copy_region(RegionSpec spec, std::vector<DraftTensor> tensors) {
   const auto there = file_->find_region(spec.name);
+  // A region that was replaced or removed before in this append is not the file's any more: then
+  // the name is new, or refused as a duplicate.
   const bool replaces = there && regions_[*there].fate == Fate::kept;
   const std::uint32_t id =
       replaces ? replace_region(std::move(spec)) : added_.add_region(std::move(spec));
@@ -129,6 +139,7 @@ void AppendPlan::keep_region(std::uint32_t r, Draft& out) const {
   }
 }
 
+// Numbers in the added draft are not those of the file to be: tensors get their new ones here.
 void AppendPlan::move_region(std::uint32_t added, Draft& out) {
   DraftRegion& region = out.regions.emplace_back(std::move(added_.regions[added]));
   for (std::uint32_t& i : region.tensors) {
@@ -138,7 +149,8 @@ void AppendPlan::move_region(std::uint32_t added, Draft& out) {
   }
 }
 
-// The section is one extent: where it changes at all it is written anew.
+// The connectivity section is one extent, and its matrices are named by number. If a connection
+// comes or goes, all of it is written anew, and old matrices are copied; else all stays in place.
 void AppendPlan::compose_connections(Draft& out) {
   const bool stays = added_.connections.empty() &&
                      std::all_of(connections_.begin(), connections_.end(),
@@ -179,6 +191,7 @@ Draft AppendPlan::compose() {
   } else {
     out.base.metadata = {header.metadata_offset, header.metadata_length};
   }
+  // Regions of the file first, in their order; a replacement takes the old one's number.
   std::vector<bool> moved(added_.regions.size());
   for (std::uint32_t r = 0; r < regions_.size(); ++r) {
     if (regions_[r].fate == Fate::kept) keep_region(r, out);

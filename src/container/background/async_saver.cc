@@ -1,3 +1,6 @@
+// The public classes only forward: to the queue that runs saves, and to the state of one save,
+// which its handles share. A handle keeps the state alive and not the queue, so it may outlive the
+// saver.
 #include "thalia/async_save.h"
 
 #include <utility>
@@ -30,6 +33,7 @@ void SaveHandle::cancel() const {
 
 AsyncSaver::AsyncSaver(AsyncSaveOptions options)
     : queue_(std::make_shared<detail::SaveQueue>(std::move(options))) {
+  // Not in the queue's constructor: the thread and the exit guard need a shared pointer to it.
   queue_->start();
 }
 

@@ -1,3 +1,7 @@
+// std::exit destroys statics while background threads still run, and a save may use the library's
+// own or those of others. So a handler cancels all saves and gives them a little time. It is
+// registered after what saves use, and so runs before that is destroyed. The list keeps the queues
+// that are watched alive.
 #include "container/background/exit_guard.h"
 
 #include <chrono>
@@ -13,8 +17,8 @@
 namespace thalia::detail {
 namespace {
 
-// For an extent that is being written, or an fsync; not for a callback that waits for the very
-// thread that exits.
+// Long enough for an extent that is being written, or an fsync. Not forever: a callback may wait
+// for the very thread that exits.
 constexpr std::chrono::seconds kPatience{5};
 
 struct Watched {
@@ -24,10 +28,11 @@ struct Watched {
 
 void cancel_all();
 
-// Never destroyed, so that it can be asked at any time of the exit.
+// Never destroyed: savers may be destroyed after it at exit, and ask for it.
 Watched& watched() {
   static Watched* const instance = [] {
-    // The cryptographic library cleans up at exit too. What is registered first runs last.
+    // The cryptographic library cleans up at exit, too. Handlers run in the reverse order of their
+    // registration, so it is made to register first.
     integrity::sha256({});
     auto made = std::make_unique<Watched>();
     if (std::atexit(cancel_all) != 0) throw std::bad_alloc();
@@ -40,6 +45,7 @@ void cancel_all() {
   std::vector<std::shared_ptr<SaveQueue>> queues;
   {
     const std::lock_guard lock(watched().mutex);
+    // Cancelling calls on_done, which must find the lock free.
     queues.swap(watched().queues);
   }
   const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -1,3 +1,9 @@
+// One mutex guards the lists, the arenas and the flags; one condition variable tells of every
+// change, as waits are few and long. Copying, writing, callbacks and touching pages happen without
+// the lock. A save is in unfinished_ from its admission until after its on_done; in between its job
+// belongs to exactly one owner: the thread that calls save(), then waiting_, then whoever runs it.
+// One thread writes, in the order of waiting_, so two saves to one path cannot overtake each other.
+// docs/design.md, "Saving beside the training".
 #include "container/background/queue.h"
 
 #include <algorithm>
@@ -16,8 +22,9 @@
 namespace thalia::detail {
 namespace {
 
+// A caller who never asks must not make errors pile up.
 constexpr std::size_t kMostErrorsKept = 100;
-// What the thread brings in of reserved memory between two looks at the saves that wait for it.
+// How much reserved memory is touched between two looks at the waiting saves: one huge page.
 constexpr std::uint64_t kTouchedTogether = 2 << 20;
 
 AsyncSaveOptions checked(AsyncSaveOptions options) {
@@ -30,8 +37,9 @@ AsyncSaveOptions checked(AsyncSaveOptions options) {
   return options;
 }
 
-// Whole pages everywhere: the bound and reserved arenas are multiples of it.
+// Whole pages everywhere: the limit and reserved arenas are multiples of this.
 constexpr std::uint64_t kArenaUnit = 64 << 10;
+// For machines that do not say how much memory they have; small enough to be rounded up and added.
 constexpr std::uint64_t kNoBound = std::uint64_t{1} << 62;
 
 std::uint64_t snapshot_bound(std::uint64_t asked_for) {
@@ -47,7 +55,7 @@ SaveQueue::SaveQueue(AsyncSaveOptions options)
       most_unfinished_(options_.when_busy == WhenBusy::wait ? 1 : options_.max_unfinished),
       arenas_(snapshot_bound(options_.max_snapshot_bytes)),
       process_(io::process_id()) {
-  // No save that was admitted fails for want of these.
+  // So pushing to them never allocates: no admitted save fails for that, and no error is lost.
   unfinished_.reserve(most_unfinished_);
   waiting_.reserve(most_unfinished_);
   failed_.reserve(kMostErrorsKept + most_unfinished_);
@@ -64,6 +72,7 @@ void SaveQueue::start() {
 }
 
 void SaveQueue::close() noexcept {
+  // In a forked child the thread does not exist, and the mutex may be locked for good.
   if (io::process_id() != process_) return;
   {
     const std::lock_guard lock(mutex_);
@@ -90,6 +99,8 @@ void SaveQueue::require_room(std::uint64_t bytes) const {
 }
 
 SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
+  // Everything that can refuse the save comes first; until writer is moved from, an error leaves it
+  // with the caller.
   container::FileSave& file = container::WriterAccess::settle(writer);
   std::optional<container::SnapshotPlan> plan;
   if (snapshot == Snapshot::copy) plan.emplace(file.draft());
@@ -101,6 +112,7 @@ SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
   try {
     Work work = file.options().work;
     if (work.threads == 0) work.threads = options_.background_threads;
+    // A plain pointer: the job holds the state until the writer, with this function, is gone.
     work.progress = [state = state.get(), caller = work.progress](std::uint64_t done,
                                                                   std::uint64_t total) {
       state->advance(done, total);
@@ -110,7 +122,8 @@ SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
     job->link.emplace(file.options().work.cancel, RequestStop{state->stop()});
     const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
     if (plan) plan->copy(memory, options_.snapshot_threads);
-    // Nothing fails from here on.
+    // Nothing fails from here on: a draft that borrows from the arena must not go back to the
+    // caller.
     if (plan) plan->adopt(file.draft(), memory);
     file.set_work(std::move(work));
     job->writer.emplace(std::move(writer));
@@ -126,6 +139,8 @@ SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
   return SaveHandle(state);
 }
 
+// One by one, and without the lock in between: cancel() runs a waiting save to its end, with its
+// callback.
 void SaveQueue::cancel_unfinished() noexcept {
   while (true) {
     std::shared_ptr<SaveState> state;
@@ -141,6 +156,8 @@ void SaveQueue::cancel_unfinished() noexcept {
   }
 }
 
+// A save that only waits is ended here, on the caller's thread: the writing thread may be busy for
+// long. One that runs sees the stop at its next extent or chunk.
 void SaveQueue::cancel(SaveState& state) noexcept {
   state.stop().request_stop();
   std::unique_ptr<Job> job;
@@ -156,7 +173,8 @@ void SaveQueue::cancel(SaveState& state) noexcept {
   run(std::move(job));  // whose commit() ends at its first look
 }
 
-// Waits until one more save may begin, and gives it its place and its memory.
+// Waits until there is a place and memory for one more save, and takes both under one lock, so that
+// two callers cannot take the same.
 std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
   auto job = std::make_unique<Job>();
   job->state = std::make_shared<SaveState>(weak_from_this());
@@ -167,6 +185,7 @@ std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
   return job;
 }
 
+// What was admitted and not begun: its place and its memory go to the next.
 void SaveQueue::retract(Job& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
@@ -176,7 +195,8 @@ void SaveQueue::retract(Job& job) noexcept {
   changed_.notify_all();
 }
 
-// Saves come first; while there are none, memory that was reserved is brought in.
+// Saves come first; while there are none, reserved memory is touched. Closing waits for all saves,
+// but not for reserved memory.
 void SaveQueue::work() noexcept {
   io::be_nice(options_.niceness);
   std::unique_lock lock(mutex_);
@@ -196,7 +216,8 @@ void SaveQueue::work() noexcept {
   }
 }
 
-// A save may take the arena meanwhile, and copy to it: the pages keep what they hold.
+// Without the lock, and sharing the arena: a save may take it meanwhile and copy to it. Pages keep
+// what is written to them.
 void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
   auto pages = arenas_.next_untouched(kTouchedTogether);
   touching_ = true;
@@ -208,7 +229,8 @@ void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
   if (!arenas_.has_untouched()) changed_.notify_all();
 }
 
-// Writes a save and tells everyone who waits for it, or for its place and its memory.
+// Writes a save, then tells in this order: the handles, on_done, and everyone who waits for its
+// place and memory. The writer is destroyed first, so whoever sees the end finds no temporary file.
 void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
   const std::shared_ptr<SaveState> state = job->state;
   Failure failure{.state = state};
@@ -235,6 +257,7 @@ void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
     const std::lock_guard lock(mutex_);
     arenas_.release(std::move(job->arena));
     std::erase(unfinished_, state);
+    // Handles may have reported errors since.
     std::erase_if(failed_, [](const Failure& kept) { return !kept.is_unseen(); });
     if (!on_request) keep(std::move(failure));
     keep(std::move(stray));
@@ -256,6 +279,7 @@ void SaveQueue::wait_all() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return unfinished_.empty(); });
   while (!failed_.empty()) {
+    // Taken out before it is thrown: each is thrown once.
     const Failure oldest = std::move(failed_.front());
     failed_.erase(failed_.begin());
     if (!oldest.is_unseen()) continue;
@@ -266,8 +290,8 @@ void SaveQueue::wait_all() {
 }
 
 void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots) {
-  // What the alignment of large tensors adds at most, and that of small ones hardly ever, is not
-  // touched beforehand.
+  // Alignment adds a sixteenth at most to large tensors (4096 bytes to 65,536), and hardly ever
+  // more to small ones. That part is not touched beforehand.
   reserve(bytes + bytes / 16, bytes, snapshots);
 }
 
@@ -279,6 +303,7 @@ void SaveQueue::reserve(const Writer& declared, unsigned snapshots) {
 
 void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots) {
   if (touched == 0 || snapshots == 0) return;
+  // All snapshots have to fit at once, so each gets at most an equal share of the limit.
   const std::uint64_t most = arenas_.bound() / snapshots / kArenaUnit * kArenaUnit;
   if (touched > most) {
     fail_argument(ErrorCode::bad_argument, "max_snapshot_bytes",

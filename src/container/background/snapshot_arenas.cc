@@ -1,3 +1,7 @@
+// Invariant: kept_ is sorted by size, has room for every arena in use (so that release() never
+// allocates), and its bytes and those in use are counted separately. An arena is kept rather than
+// freed: page faults cost several times the copy. One that no longer fits is outgrown, and goes
+// before a new one is made.
 #include "container/background/snapshot_arenas.h"
 
 #include <algorithm>
@@ -21,7 +25,8 @@ SharedArena SnapshotArenas::take(std::uint64_t bytes) {
   if (fitting != kept_.end()) {
     arena = take(fitting);
   } else {
-    // The largest has been outgrown; what else is kept may stand in the bound's way.
+    // States grow: if even the largest kept arena is too small, it will not be wanted again. The
+    // others go only if they stand in the limit's way.
     if (!kept_.empty()) take(kept_.end() - 1);
     while (!kept_.empty() && held() + bytes > bound_) take(kept_.begin());
     arena = std::make_shared<SnapshotArena>(bytes);
@@ -34,6 +39,7 @@ SharedArena SnapshotArenas::take(std::uint64_t bytes) {
 SharedArena SnapshotArenas::acquire(std::uint64_t bytes) {
   if (bytes == 0) return nullptr;
   SharedArena arena = take(bytes);
+  // The copy touches them now, so the background thread need not.
   arena->touched = std::max(arena->touched, bytes);
   arena->reserved = 0;
   return arena;
@@ -51,6 +57,7 @@ void SnapshotArenas::release(SharedArena arena) noexcept {
 }
 
 void SnapshotArenas::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned count) {
+  // All are taken before one is put back, or the same arena would be taken `count` times.
   Kept arenas;
   arenas.reserve(count);
   const auto keep = [&]() noexcept {
@@ -81,6 +88,7 @@ std::optional<SnapshotArenas::Untouched> SnapshotArenas::next_untouched(
   if (found == kept_.end()) return std::nullopt;
   SnapshotArena& arena = **found;
   const std::uint64_t offset = arena.touched;
+  // Counted as touched before they are: the next call goes on behind them.
   arena.touched += std::min(most, arena.reserved - offset);
   return Untouched{*found, offset, arena.touched - offset};
 }

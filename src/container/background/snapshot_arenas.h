@@ -25,7 +25,7 @@ using SharedArena = std::shared_ptr<SnapshotArena>;
 /// Externally synchronised.
 class SnapshotArenas {
  public:
-  /// @param bound on the bytes of all arenas together, those in use and those kept, in whole pages.
+  /// @param bound the most bytes of all arenas together, in use and kept, in whole pages.
   explicit SnapshotArenas(std::uint64_t bound) : bound_(bound) {}
 
   /// True where acquire() stays within the bound, given what is in use.

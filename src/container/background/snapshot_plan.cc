@@ -1,3 +1,6 @@
+// Places are fixed in the constructor, so that adopt() only sets pointers and cannot fail. The copy
+// is cut into equal ranges, not into tensors: one large tensor keeps all threads as busy as ten
+// thousand small ones.
 #include "container/background/snapshot_plan.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace thalia::container {
 namespace {
 
-// What a thread takes at a time: a few huge pages.
+// What a thread copies at a time: two whole huge pages, so that no two threads fault the same one.
 constexpr std::uint64_t kCopyBytes = 4 << 20;
 
 }  // namespace
@@ -45,6 +48,8 @@ void SnapshotPlan::copy_range(MutableByteSpan memory, std::uint64_t begin,
     const std::uint64_t to = std::min(end, piece->offset + piece->length);
     stream_copy({piece->bytes + (from - piece->offset), to - from}, memory.data() + from);
   }
+  // Stores past the caches are not ordered with others. This puts them before the end of
+  // parallel_for(), which others wait for.
   settle_stream_copies();
 }
 

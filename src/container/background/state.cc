@@ -1,3 +1,6 @@
+// One save as its handles see it. mutex_ guards the end and its result; progress is two atomics,
+// because it changes with every extent and may be read at any time. An error counts as seen when a
+// handle has reported it, or a thread is waiting that will; wait_all() reports the others.
 #include "container/background/state.h"
 
 #include <algorithm>
@@ -17,6 +20,7 @@ SaveProgress SaveState::progress() const noexcept {
 
 void SaveState::end(std::unique_lock<std::mutex> lock) noexcept {
   done_ = true;
+  // Unlocked first, so that those who wake need not wait again.
   lock.unlock();
   ended_.notify_all();
 }
@@ -30,6 +34,7 @@ void SaveState::finish(SaveResult result) noexcept {
 void SaveState::fail(std::exception_ptr error) noexcept {
   std::unique_lock lock(mutex_);
   error_ = std::move(error);
+  // A thread in wait() is going to throw it.
   error_seen_ = waiting_ > 0;
   end(std::move(lock));
 }
@@ -52,7 +57,7 @@ SaveResult SaveState::wait() {
 }
 
 bool SaveState::wait_for(std::chrono::nanoseconds time) {
-  // The longest times overflow the clock they are added to.
+  // The longest times would overflow the clock that they are added to.
   const std::chrono::nanoseconds most = std::chrono::hours(24 * 365);
   std::unique_lock lock(mutex_);
   return ended_.wait_for(lock, std::min(time, most), [&] { return done_; });

@@ -15,8 +15,8 @@ namespace {
 
 // Below this, a load is over before a queue of reads pays for its setup.
 constexpr std::uint64_t kDirectReadThreshold = 1 << 20;
-// Units that are looked up in the page cache before the strategy is chosen: enough for an estimate,
-// few for a file of many GiB.
+// Units that are looked up in the page cache before the strategy is chosen: an estimate, whatever
+// the file's length.
 constexpr std::size_t kResidencySamples = 64;
 
 }  // namespace

@@ -27,7 +27,8 @@ constexpr std::uint64_t kExtentBytes = 1 << 20;
 constexpr std::uint64_t kDirectThreshold = 8 << 20;
 // Larger blocks of the tree are hashed piece by piece and written through the page cache.
 constexpr std::uint64_t kLargestExtent = 16 << 20;
-// How far ahead of the writes space is reserved: few calls, and no large file for a small save.
+// How far ahead of the writes space is reserved: large, so that there are few calls, and never
+// beyond the expected length.
 constexpr std::uint64_t kReservedStep = 256 << 20;
 // The unit of direct I/O. The header's page, and what follows the last whole page of the image, are
 // written last.
@@ -154,7 +155,7 @@ void ExtentWriter::set_end(std::uint64_t end, unsigned block_log2) {
       return tree.block_bytes == 1ull << block_log2;
     });
     assert(chosen != trees_.end());
-    // Now the size is known: the other trees were in vain.
+    // Now the size of blocks is known; the other trees are dropped.
     std::iter_swap(trees_.begin(), chosen);
     trees_.resize(1);
     trees_.front().leaves.resize(integrity::block_count(end, block_log2) * leaf_bytes_);

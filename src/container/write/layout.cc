@@ -57,8 +57,7 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
   std::sort(file_order_.begin(), file_order_.end(),
             [&](auto a, auto b) { return key(a) < key(b); });
 
-  // The metadata comes first, since nothing has to be known for it. An append leaves the old one
-  // where it is, unless there is a new one.
+  // The metadata comes first. An append leaves the old text where it is, unless there is a new one.
   metadata_ = draft.base.metadata.value_or(format::Extent{at_, draft.metadata.size()});
   if (!draft.base.metadata) at_ += draft.metadata.size();
 }
