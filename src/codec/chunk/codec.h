@@ -18,12 +18,12 @@ struct ChunkForm {
   friend bool operator==(const ChunkForm&, const ChunkForm&) = default;
 };
 
-/// Encodes `raw` into `out` (replacing its contents), with a filter where one helps. Where that
-/// does not save the chunk's entry in the directory, `out` becomes a copy of the raw bytes, and
-/// their form store without filter. Equal arguments give equal bytes.
-/// @param level 0 for the codec's default, else 1..22 (zstd) or 1..12 (lz4).
-/// @throws UsageError (bad_argument) for a level that is none; UnsupportedError for a codec that
-/// this version lacks.
+/// Encodes `raw` into `out`, replacing its contents, with a filter where one helps. Where that does
+/// not save at least the chunk's entry in the directory, `out` becomes a copy of the raw bytes, and
+/// the form is store without a filter. Equal arguments give equal bytes.
+/// @param level 0 for the codec's default, else 1 to 22 (zstd) or 1 to 12 (lz4).
+/// @throws UsageError (bad_argument) for a level that the codec does not have; UnsupportedError for
+/// a codec that this version lacks.
 ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out);
 

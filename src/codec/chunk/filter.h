@@ -1,4 +1,5 @@
-// What makes a chunk easier to compress and keeps its length. docs/format.md, "Chunks".
+// Filters: transforms that make a chunk easier to compress and keep its length. docs/format.md,
+// "Chunks".
 #pragma once
 
 #include <span>
@@ -15,10 +16,12 @@ std::span<const format::Filter> filters_for(ElementLayout layout) noexcept;
 /// @throws UnsupportedError for a filter that this version lacks.
 void check_filter(format::Filter filter);
 
-/// Replaces `out`, of the same size and elsewhere. @throws UnsupportedError.
+/// Writes the filtered bytes to `out`, which has the same size and does not overlap `raw`.
+/// @throws UnsupportedError.
 void apply_filter(format::Filter filter, ByteSpan raw, MutableByteSpan out);
 
-/// The inverse; whatever the bytes are, they are those of some chunk. @throws UnsupportedError.
+/// The inverse of apply_filter(). It is defined for any bytes: all of them are the filtered form of
+/// some chunk. @throws UnsupportedError.
 void undo_filter(format::Filter filter, ByteSpan filtered, MutableByteSpan raw);
 
 }  // namespace thalia::codec

@@ -1,5 +1,5 @@
-// What a chunk's bytes are, as far as a filter or codec gains from knowing it. A hint: every byte
-// comes back whatever the hint says.
+// What the bytes of a chunk are, as far as a filter or codec gains from knowing it. It is only a
+// hint: a chunk decodes to the same bytes whatever the hint was.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ enum class Content : std::uint8_t {
   indices,   ///< unsigned and mostly ascending: the index arrays of csr and coo
 };
 
-/// Little-endian elements that follow each other from the chunk's first byte on; an incomplete one
-/// may end it.
+/// Little-endian elements, one after the other from the chunk's first byte on. The last one may be
+/// incomplete.
 struct ElementLayout {
   Content content = Content::bytes;
   std::uint8_t element_bytes = 1;  ///< 1, 2, 4 or 8
@@ -25,8 +25,8 @@ struct ElementLayout {
   friend bool operator==(const ElementLayout&, const ElementLayout&) = default;
 };
 
-/// Of the elements of a dense tensor. A complex element is two floats; types of less than a byte,
-/// and those whose elements straddle bytes, are bytes.
+/// The layout of a dense tensor's elements. A complex element counts as two floats. Types of less
+/// than a byte, and types whose elements cross bytes, count as bytes.
 ElementLayout element_layout(DType dtype) noexcept;
 
 }  // namespace thalia::codec

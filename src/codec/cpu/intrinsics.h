@@ -1,6 +1,6 @@
-// The processor's vector instructions for the versions of integer codecs, and the attributes of
-// functions that use them. Functions and not whole files, as inline functions of headers, compiled
-// for a processor that has more, could otherwise be the ones that the linker keeps.
+// The vector instructions that the kernels of the codecs use, and the attributes of functions that
+// use them. The attributes are on functions, not on whole files: inline functions of headers would
+// else be compiled for the newer processor too, and the linker might keep those for all processors.
 #pragma once
 
 #ifdef __x86_64__

@@ -1,5 +1,5 @@
-// What the processor has, asked for once, and the sets of instructions that integer codecs have
-// versions for.
+// What the processor can do, asked once, and the sets of instructions for which codecs have
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct Processor {
   bool avx512_bytes = false;  ///< AVX-512 F, BW, DQ, VL, VBMI and VBMI2
 };
 
-/// Of this machine, as far as its operating system keeps the registers.
+/// The processor of this machine. An instruction set counts only if the operating system saves its
+/// registers.
 const Processor& processor() noexcept;
 
 /// Versions of a codec. All give the same bytes.
@@ -25,7 +26,7 @@ enum class VectorSet : std::uint8_t {
 inline constexpr VectorSet kVectorSets[] = {VectorSet::portable, VectorSet::avx2,
                                             VectorSet::avx512};
 
-/// Whether this processor and this build have it.
+/// Whether this processor and this build support the set.
 bool has_vector_set(VectorSet set) noexcept;
 VectorSet fastest_vector_set() noexcept;
 

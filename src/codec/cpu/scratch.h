@@ -1,4 +1,4 @@
-// Memory for one chunk that a thread keeps for the next one.
+// Memory for one chunk, which a thread keeps for its next chunk.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace thalia::codec {
 
-/// Make it thread_local. Bytes have no initial value: a chunk's worth of zeros would cost as much
-/// as the fastest codecs.
+/// Declare it thread_local. The bytes have no initial value: zeroing a chunk would cost as much as
+/// the fastest codecs do.
 class Scratch {
  public:
-  /// A chunk of the largest size would stay with each thread for good: those are given back.
+  /// Memory above this size is given back after use; each thread would else keep it for good.
   static constexpr std::size_t kKept = 16 << 20;
 
-  /// Of one use at a time.
+  /// One use of the memory. Only one lease at a time.
   class Lease {
    public:
     Lease(Scratch& owner, std::size_t size) : owner_(owner), bytes_(owner.reserve(size), size) {}
@@ -31,7 +31,7 @@ class Scratch {
     MutableByteSpan bytes_;
   };
 
-  /// Valid until it goes. @throws std::bad_alloc.
+  /// The bytes are valid until the lease ends. @throws std::bad_alloc.
   Lease take(std::size_t size) { return Lease(*this, size); }
 
  private:

@@ -9,8 +9,8 @@
 
 namespace thalia::codec {
 
-/// Symbols are the highest bits of a byte, the others zero. Code i stands for symbols[i], the
-/// greatest code for a symbol that stands elsewhere.
+/// A symbol is the highest bits of a byte, with the others set to zero. Code i stands for
+/// symbols[i]. The greatest code is the escape: its symbol is stored among the escapes.
 struct ExponentCode {
   static constexpr unsigned kMaxCodeBits = 4;
 
@@ -24,14 +24,13 @@ struct ExponentCode {
   std::uint8_t symbol_mask() const noexcept {
     return static_cast<std::uint8_t>(0xffu << low_bits());
   }
-  /// What `count` bytes take, `escapes` of which have no code.
+  /// The bits that `count` bytes take if `escapes` of them have no code.
   std::uint64_t bits(std::uint64_t count, std::uint64_t escapes) const noexcept {
     return count * (code_bits + low_bits()) + escapes * 8;
   }
 };
 
-/// The code in which bytes that come so often take the fewest bits. The same for the same counts
-/// everywhere.
+/// The code in which bytes with these counts take the fewest bits. It depends on the counts alone.
 ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits);
 
 }  // namespace thalia::codec

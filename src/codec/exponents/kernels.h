@@ -1,5 +1,5 @@
-// Bytes to bit planes and back, 64 bytes, a group, at a time: bit j of byte i of a group is bit i
-// of the group's 64-bit word j, little-endian.
+// Bytes to bit planes and back, in groups of 64 bytes: bit j of byte i of a group becomes bit i of
+// the group's little-endian 64-bit word j.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 namespace thalia::codec {
 
 inline constexpr std::size_t kGroup = 64;
-/// Bytes behind the last escape that pack() may write to.
+/// pack() may write to this many bytes behind the last escape.
 inline constexpr std::size_t kEscapeSlack = 64;
 
-/// What pack() looks up.
+/// The table that pack() looks codes up in.
 struct ExponentLookup {
   explicit ExponentLookup(const ExponentCode& chosen);
   ExponentCode code;
@@ -23,24 +23,24 @@ struct ExponentLookup {
 
 /// Arrays need no alignment.
 struct ExponentKernels {
-  /// Codes of `groups` * 64 bytes as bit planes, and the symbols without code, one behind the
-  /// other. Returns where the next escape would stand.
+  /// Writes the codes of `groups` * 64 bytes as bit planes, and the symbols without a code one
+  /// after the other. Returns where the next escape would go.
   std::byte* (*pack)(const ExponentLookup& lookup, const std::byte* bytes, std::size_t groups,
                      std::byte* codes, std::byte* escapes) noexcept;
-  /// The way back, without low bits. Reads no escape at or behind `end`: returns nullptr where they
-  /// run out.
+  /// The inverse of pack(); low bits stay zero. Reads no escape at or behind `end`, and returns
+  /// nullptr where the escapes run out.
   const std::byte* (*unpack)(const ExponentCode& code, const std::byte* codes, std::size_t groups,
                              const std::byte* escapes, const std::byte* end,
                              std::byte* bytes) noexcept;
-  /// The lowest `bits` bits of each byte as bit planes.
+  /// Writes the lowest `bits` bits of each byte as bit planes.
   void (*pack_low)(unsigned bits, const std::byte* bytes, std::size_t groups,
                    std::byte* planes) noexcept;
-  /// Puts them back into bytes in which they are zero.
+  /// Puts the low bits back into bytes in which they are zero.
   void (*add_low)(unsigned bits, const std::byte* planes, std::size_t groups,
                   std::byte* bytes) noexcept;
 };
 
-/// Of a set that there is.
+/// The kernels of a set that has_vector_set() holds for.
 const ExponentKernels& exponent_kernels(VectorSet set) noexcept;
 
 extern const ExponentKernels kPortableExponents;

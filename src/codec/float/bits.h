@@ -1,6 +1,7 @@
-// One floating point number to another type as bits, with integer arithmetic alone: the rules that
-// the vectorised kernels keep. Rounds to nearest, ties to even, once; what is too large becomes an
-// infinity, subnormals are kept, a NaN stays one: quiet, with its sign and the top of its payload.
+// One floating point number to another type, on its bits and with integer arithmetic alone: the
+// rules that the vector kernels keep. A number is rounded once, to nearest, ties to even. What is
+// too large becomes an infinity; subnormals are kept; a NaN stays a quiet NaN with its sign and the
+// top of its payload.
 #pragma once
 
 #include <bit>

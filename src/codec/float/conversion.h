@@ -9,7 +9,7 @@
 
 namespace thalia::codec {
 
-/// The best that this processor has; found out once.
+/// The fastest set that this processor and this build support; determined once.
 InstructionSet fastest_instruction_set() noexcept;
 
 /// f32, f64, f16 and bf16.

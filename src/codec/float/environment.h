@@ -7,9 +7,9 @@
 
 namespace thalia::codec {
 
-/// Rounding to nearest, subnormals kept, no traps, until its end. A program that was linked with
-/// -ffast-math, or set its own mode, would else get other bytes. The integer arithmetic of other
-/// processors needs none of it.
+/// Sets rounding to nearest, subnormals kept and no traps until it is destroyed. A program that was
+/// linked with -ffast-math, or set a mode of its own, would else get other bytes. Other processors
+/// convert with integer arithmetic, which has no modes.
 class StandardEnvironment {
  public:
 #ifdef __x86_64__

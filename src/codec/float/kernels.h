@@ -7,8 +7,8 @@
 
 namespace thalia::codec {
 
-/// Arrays need no alignment and must not overlap. MXCSR is to be in its standard state: round to
-/// nearest, subnormals kept.
+/// Arrays need no alignment and must not overlap. MXCSR must be in its standard state: round to
+/// nearest, keep subnormals.
 struct FloatKernels {
   using Convert = void (*)(const std::byte* from, std::byte* to, std::size_t count) noexcept;
   Convert f32_to_f16;
@@ -29,9 +29,9 @@ enum class InstructionSet {
 inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::portable,
                                                       InstructionSet::f16c, InstructionSet::avx512};
 
-/// Whether this processor and this build have it.
+/// Whether this processor and this build support the set.
 bool has_instruction_set(InstructionSet set) noexcept;
-/// Of a set that there is.
+/// The kernels of a set that has_instruction_set() holds for.
 const FloatKernels& float_kernels(InstructionSet set) noexcept;
 
 extern const FloatKernels kPortableKernels;

@@ -1,5 +1,5 @@
-// Arrays one number at a time: what is left of one behind its last whole vector, and all of it
-// where there are no vectors.
+// Arrays converted one number at a time: the rest of an array behind its last whole vector, and the
+// whole array where there are no vector kernels.
 #pragma once
 
 #include <cstring>

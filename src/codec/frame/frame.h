@@ -1,5 +1,5 @@
-// Frames that stand one behind the other in a file: whole ones, and decoded piece by piece, where
-// neither their lengths nor their contents have to be known or fit memory. docs/format.md,
+// Compressed frames that follow each other in a file: whole ones, and frames decoded piece by
+// piece, whose lengths and contents need not be known nor fit in memory. docs/format.md,
 // "Wrappers".
 #pragma once
 

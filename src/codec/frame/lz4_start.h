@@ -1,5 +1,5 @@
-// The header of an LZ4 frame, as far as it must be known before decoding. The library tells "no
-// content size" and "a content size of 0" not apart.
+// The header of an LZ4 frame, as far as it must be known before decoding. It is read here because
+// liblz4 does not tell "no content size" from "a content size of 0".
 #pragma once
 
 #include <algorithm>

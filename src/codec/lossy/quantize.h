@@ -18,14 +18,15 @@ namespace thalia::codec {
 
 inline constexpr unsigned kMaxQuantizedBits = 8;
 
-/// Parameters of a group. Each is a number of parameter_dtype(), so that it can be stored as such.
+/// Parameters of a group. Each is exactly representable as a parameter_dtype(), so it can be stored
+/// as one.
 struct UniformScale {
   double minimum = 0;
   double scale = 0;  ///< 0: all restored numbers are `minimum`
   friend bool operator==(const UniformScale&, const UniformScale&) = default;
 };
 
-/// f64 for f64, else f32: every number of f32, f16 and bf16 is one of f32.
+/// f64 for f64, else f32, which holds every number of f32, f16 and bf16.
 constexpr DType parameter_dtype(DType dtype) noexcept {
   return dtype == DType::f64 ? DType::f64 : DType::f32;
 }

@@ -1,5 +1,6 @@
-// Words to planes and back, one table of functions a set of instructions. Planes have pointers of
-// their own, as entropy codecs keep them apart; filters let them follow each other.
+// Words to planes and back: one table of functions for each set of instructions. Each plane has a
+// pointer of its own, because entropy codecs keep planes apart; filters place them one after the
+// other.
 #pragma once
 
 #include <bit>
@@ -10,7 +11,7 @@
 
 namespace thalia::codec {
 
-/// Arrays need no alignment and must not overlap; no byte outside of them is touched.
+/// Arrays need no alignment and must not overlap. No byte outside of them is touched.
 struct PlaneKernels {
   /// Byte k of word i, little-endian, goes to planes[k][i].
   using Split = void (*)(const std::byte* words, std::size_t count,
@@ -21,10 +22,10 @@ struct PlaneKernels {
     Split split;
     Join join;
   };
-  /// Of words of 2, 4 and 8 bytes.
+  /// For words of 2, 4 and 8 bytes.
   Pair plain[3];
-  /// The same of words rotated left by one bit: their highest bit, a float's sign, becomes the
-  /// lowest, and the exponent starts with the highest bit of the last plane.
+  /// The same for words that are rotated left by one bit first: the highest bit, a float's sign,
+  /// becomes the lowest, and the exponent starts with the highest bit of the last plane.
   Pair rotated[3];
 
   /// @param width 2, 4 or 8.
@@ -35,7 +36,7 @@ struct PlaneKernels {
 
 inline constexpr std::size_t kMaxPlanes = 8;
 
-/// Of a set that there is.
+/// The kernels of a set that has_vector_set() holds for.
 const PlaneKernels& plane_kernels(VectorSet set) noexcept;
 
 extern const PlaneKernels kPortablePlanes;

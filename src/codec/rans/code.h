@@ -1,4 +1,4 @@
-// Frequencies of bytes as rANS takes them, and the tables made of them. docs/format.md,
+// The frequencies of bytes that rANS codes with, and the tables made of them. docs/format.md,
 // "plane_entropy".
 #pragma once
 
@@ -11,17 +11,18 @@
 
 namespace thalia::codec {
 
-/// Of each byte, 0 for those that do not occur. They sum to kRansScale, and each is less than that.
+/// The frequency of each byte, 0 for bytes that do not occur. They sum to kRansScale, and each is
+/// less than that.
 using RansFrequencies = std::array<std::uint16_t, 256>;
 
-/// How often each byte occurs, in a long plane estimated from a quarter of it; no byte that occurs
-/// has 0. At most 2^31 bytes.
+/// How often each byte occurs; in a long plane this is estimated from a quarter of it. No byte that
+/// occurs gets 0. At most 2^31 bytes.
 ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels);
 
-/// At least two bytes occur.
+/// The frequencies for these counts, in which at least two bytes occur.
 RansFrequencies rans_frequencies(const ByteCounts& counts);
 
-/// What coding takes with these frequencies, states and tables left out.
+/// The bits that the coded bytes take with these frequencies, without states and tables.
 double coded_bits(const ByteCounts& counts, const RansFrequencies& frequencies);
 
 void make_table(const RansFrequencies& frequencies, RansEncodeTable& table);

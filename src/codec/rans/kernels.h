@@ -14,54 +14,55 @@ namespace thalia::codec {
 inline constexpr std::size_t kRansStates = 32;
 inline constexpr unsigned kRansBits = 12;
 inline constexpr std::uint32_t kRansScale = 1u << kRansBits;
-/// States are at least that, and less than 65536 times that.
+/// A state is at least this, and less than 65,536 times this.
 inline constexpr std::uint32_t kRansLow = 1u << 15;
 
-/// Of each symbol. Division by f is a product with ceil(2^(31 + shift) / f), whose upper half is
-/// shifted further by shift - 1: exact below 2^31.
+/// Two numbers for each symbol. Dividing by its frequency f is a product with ceil(2^(31 + shift) /
+/// f), whose upper half is shifted right by shift - 1: exact for states below 2^31.
 struct RansEncodeTable {
   alignas(64) std::uint32_t reciprocal[256];
-  /// 4096 - f, from bit 12 on what is added, and from bit 25 on the shift.
+  /// From bit 0 on 4096 - f, from bit 12 on what is added to the state, from bit 25 on the shift.
   alignas(64) std::uint32_t step[256];
 };
 
-/// Of each value of a state's lowest 12 bits: the symbol, from bit 8 on its frequency, and from bit
-/// 20 on the value less the symbol's cumulated frequency.
+/// For each value of a state's lowest 12 bits: from bit 0 on the symbol, from bit 8 on its
+/// frequency, and from bit 20 on the value minus the symbol's cumulated frequency.
 struct RansDecodeTable {
   alignas(64) std::uint32_t entry[kRansScale];
 };
 
-/// Bytes that are set are 0xff, others 0.
+/// 0xff for each byte value in the set, 0 for the others.
 struct ByteSet {
   alignas(64) std::uint8_t has[256] = {};
 };
 
 struct RansKernels {
-  /// Counts the bytes that `known` has not, each in counts[byte]. There are few of them.
+  /// Counts the bytes that are not in `known`, each in counts[byte]. There should be few of them.
   void (*count_others)(const ByteSet& known, const std::byte* bytes, std::size_t count,
                        std::uint32_t* counts) noexcept;
-  /// Groups of 32 symbols, the last one first. Words end where `words` points at, and grow
-  /// downwards; 64 bytes below the first may be touched. Returns where the first stands.
+  /// Encodes groups of 32 symbols, the last group first. The words end where `words` points and
+  /// grow downward; 64 bytes below the first word may be touched. Returns where the first word is.
   std::byte* (*encode)(const RansEncodeTable& table, const std::byte* symbols, std::size_t groups,
                        std::uint32_t* states, std::byte* words) noexcept;
-  /// Decodes until `groups` are done or fewer than 32 words are left. Returns the groups done, and
-  /// moves `words` on.
+  /// Decodes until `groups` are done or fewer than 32 words are left. Returns the number of groups
+  /// that are done, and moves `words` on.
   std::size_t (*decode)(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
                         std::size_t groups, std::uint32_t* states, std::byte* symbols) noexcept;
 };
 
-/// The first `count` symbols of a group, one at a time, as RansKernels::encode.
+/// Encodes the first `count` symbols of a group one at a time; else as RansKernels::encode.
 std::byte* rans_encode_some(const RansEncodeTable& table, const std::byte* symbols,
                             std::size_t count, std::uint32_t* states, std::byte* words) noexcept;
-/// Any number of symbols, of which the first is of state 0. Returns whether the words sufficed.
+/// Decodes any number of symbols, the first of them from state 0. Returns whether there were enough
+/// words.
 bool rans_decode_some(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
                       std::size_t count, std::uint32_t* states, std::byte* symbols) noexcept;
 
-/// RansKernels::count_others for what is left behind the last whole vector.
+/// RansKernels::count_others for the bytes behind the last whole vector.
 void count_other_bytes(const ByteSet& known, const std::byte* bytes, std::size_t count,
                        std::uint32_t* counts) noexcept;
 
-/// Of a set that there is.
+/// The kernels of a set that has_vector_set() holds for.
 const RansKernels& rans_kernels(VectorSet set) noexcept;
 
 extern const RansKernels kPortableRans;

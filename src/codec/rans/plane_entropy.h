@@ -1,7 +1,7 @@
-// The codec plane_entropy: elements cut in their bytes, and each plane of bytes of equal
-// significance stored as it is, as one value, or coded by its frequencies. For checkpoints that
-// should be small and are still read at the speed of a disk. docs/format.md, "Chunks" and what
-// follows it. Bytes do not depend on the set of instructions.
+// The codec plane_entropy: elements are cut into bytes, and each plane of bytes of equal
+// significance is stored as it is, as one value, or coded by its frequencies. It is for checkpoints
+// that should be small and are still read at the speed of a disk. docs/format.md, "plane_entropy".
+// The bytes do not depend on the set of instructions.
 #pragma once
 
 #include <vector>
@@ -12,14 +12,15 @@
 
 namespace thalia::codec {
 
-/// Encodes `raw` of any length into `out`, replacing its contents. More than 2 GiB do not shrink.
+/// Encodes `raw`, of any length, into `out`, replacing its contents. More than 2 GiB are not
+/// compressed.
 /// @param layout a hint: floats are rotated so that their exponents are bytes.
-/// @return whether the stream is smaller than `raw`. Where not, `out` becomes a copy of `raw`.
+/// @return true if `out` is a stream that is smaller than `raw`; else `out` is a copy of `raw`.
 bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
                           VectorSet set = fastest_vector_set());
 
 /// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError where
-/// `stored` is no stream of that length.
+/// `stored` is not a stream of that length.
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw,
                           VectorSet set = fastest_vector_set());
 

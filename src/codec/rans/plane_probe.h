@@ -18,11 +18,12 @@ struct ElementKind {
 };
 ElementKind element_kind(ElementLayout layout) noexcept;
 
-/// Whether a plane of `count` bytes that takes so many bits, tables left out, should be coded: a
-/// gain of less than a hundredth does not pay for the time.
+/// Whether a plane of `count` bytes should be coded if that takes `bits` bits, tables left out:
+/// saving less than a hundredth is not worth the time.
 bool is_worth_coding(std::size_t count, double bits);
 
-/// By the entropy of words from everywhere in the chunk, which has one word or more.
+/// Decides by the entropy of sampled words from all over the chunk, which must have at least one
+/// word.
 std::array<bool, kMaxPlanes> promising_planes(const ElementKind& kind, ByteSpan raw, VectorSet set);
 
 }  // namespace thalia::codec
