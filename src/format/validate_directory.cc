@@ -78,6 +78,8 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
   check.equal(AT(DirectoryHeader, directory_version), directory.directory_version,
               kDirectoryVersion);
   check.zero(AT(DirectoryHeader, zero_58), directory.zero_58);
+  // One more than num_regions where the file has connections: their matrices are a region of the
+  // directory.
   if (directory.region_count != header.num_regions &&
       directory.region_count != std::uint64_t{header.num_regions} + 1) {
     check.fail(AT(DirectoryHeader, region_count), std::to_string(directory.region_count),
@@ -105,11 +107,15 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
         directory.side_data_length);
   check.equal(AT(DirectoryHeader, side_data_length),
               directory.side_data_offset + directory.side_data_length, header.directory_length);
+  // Last: more tensors than the directory has room for are a fault of the file, and no limit to
+  // raise.
   if (directory.tensor_count > limits.max_tensors) {
     fail_limit("directory", "max_tensors", directory.tensor_count, limits.max_tensors);
   }
 }
 
+// Overlaps with other regions are left to verify: to find them takes all entries, and a reader that
+// only reads comes to no harm by them.
 void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,
                                  const Header& header) {
   const StructChecks check("region_index",
@@ -188,6 +194,7 @@ void validate_region_header(const RegionHeader& region, const RegionExtension& e
                   std::to_string(extension.dynamic_state_length), "at least 32");
   }
   const std::uint64_t dynamic_end = dynamic_begin + extension.dynamic_state_length;
+  // 32 bytes: the payload header of the first tensor of the role.
   const auto component = [&](const char* field, std::size_t at, std::uint64_t offset) {
     if (offset != 0) extended.within(field, at, {offset, 32}, dynamic_begin, dynamic_end);
   };
@@ -251,6 +258,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   }
   check.within(AT(TensorEntry, stored_offset), {entry.stored_offset, entry.stored_length},
                owner.offset, owner.offset + owner.length);
+  // By the logical length, so that compressing a tensor does not change where it may lie.
   if (entry.stored_offset % payload_alignment(entry.logical_length) != 0) {
     check.fail(AT(TensorEntry, stored_offset), std::to_string(entry.stored_offset),
                fmt::format("a multiple of {}", payload_alignment(entry.logical_length)));
@@ -324,6 +332,7 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
 
   std::uint64_t expected = 0;
   if (entry.encoding == Encoding::same_as_base) {
+    // Nothing is stored: `expected` stays 0, and the base has to be what comes out.
     if (side.content_hash != side.base_content_hash)
       check.fail(AT(DeltaTensor, content_hash), "another than the base's", "the base's");
   } else if (entry.encoding == Encoding::xor_base) {
@@ -335,7 +344,7 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
       check.fail(AT(DeltaTensor, encoding), std::to_string(code_of(result)),
                  "dense, of rank 2 and f32, f16, f64 or bf16, for a low_rank_delta");
     }
-    // The arrays say how long they are together.
+    // The length follows from the widths in the payload; read_low_rank() checks it.
     if (entry.logical_length < kLowRankHeaderLength) {
       stored.fail(AT(TensorEntry, logical_length), std::to_string(entry.logical_length),
                   fmt::format("{} or more", kLowRankHeaderLength));

@@ -42,6 +42,8 @@ void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_o
   if (std::any_of(std::begin(side.zero_38), std::end(side.zero_38),
                   [](std::uint8_t byte) { return byte != 0; }))
     fail(SIDE(zero_38), "non-zero bytes", "zero");
+  // Losses add up when quantized tensors are quantized again, so the file counts them and says how
+  // many its writer allowed.
   const std::uint16_t generation = side.lossy_generation;
   const std::uint16_t most = side.max_lossy_generations;
   if (generation == 0 || generation > most) {
@@ -49,6 +51,7 @@ void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_o
          fmt::format("1 to {}, max_lossy_generations", most));
   }
   const std::uint32_t group = side.group_size;
+  // Multiples of 8, so that each group of codes begins at a whole byte whatever its width.
   if (group % 8 != 0 || group > kMaxQuantizedGroup || (group == 0 && side.bits == 0)) {
     fail(SIDE(group_size), std::to_string(group),
          fmt::format("{}a multiple of 8 of at most {}", side.bits == 0 ? "" : "0, or ",

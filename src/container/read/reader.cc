@@ -43,6 +43,7 @@ FileHeader Reader::header() const noexcept {
           .total_synapses = header.total_synapses,
           .training_steps = header.training_steps,
           .checksum = header.checksum_type,
+          // Without a tree the file has 0 there, which is no enumerator.
           .leaves = tree ? header.leaf_algorithm : LeafAlgorithm::xxh3_128,
           .block_log2 = tree ? header.integrity_block_log2 : 0u,
           .generation = header.generation,
@@ -70,6 +71,7 @@ std::optional<DeltaBase> Reader::delta_base() const {
   return file_->named([&]() -> std::optional<DeltaBase> {
     const ByteSpan prefix = file_->mapping().before();
     if (prefix.empty()) return std::nullopt;
+    // Checked to its last byte when the file was opened.
     const auto [header, reference, path] = container::checked_delta_prefix(prefix);
     return DeltaBase{.path = std::string(path),
                      .checksum = header.base_checkpoint_hash,
@@ -106,6 +108,7 @@ std::uint64_t Reader::debris_bytes() const noexcept {
 std::uint64_t Reader::dead_bytes() const {
   return file_->named([&] {
     std::vector<format::Extent> regions;
+    // Region extents alone: one entry a region, no look at headers or tensors.
     for (std::uint32_t r = 0; r < region_count(); ++r) regions.push_back(file_->owner_extent(r));
     return container::dead_bytes(file_->header(), std::move(regions));
   });
@@ -158,6 +161,7 @@ TensorView Reader::tensor(std::string_view name) const {
          slash = name.find('/', slash + 1)) {
       const auto region = file_->find_region(name.substr(0, slash));
       if (!region) continue;
+      // The first split that leads to a tensor wins: the shortest region name.
       if (const auto number = file_->find_tensor(*region, name.substr(slash + 1))) {
         return file_->tensor_view(*region, *number);
       }

@@ -16,6 +16,8 @@ RegionView detail::OpenFile::region_view(std::uint32_t region) const {
 
 RegionView::RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index)
     : file_(std::move(file)), record_(&file_->directory_region(index)), index_(index) {
+  // Both point into the file: the record above, and the name. A copied file keeps what it handed
+  // out, so neither moves.
   name_ = file_->name(record_->name_offset, record_->name_length);
   const format::Extent extent = file_->owner_extent(index);
   offset_ = extent.offset;
@@ -66,6 +68,7 @@ std::string_view RegionView::metadata_json() const {
 std::optional<std::uint64_t> RegionView::homeostatic_updated() const {
   return file_->named([&]() -> std::optional<std::uint64_t> {
     const auto region = file_->region_headers(index_);
+    // Length and place were validated: the header of the piece lies in the region.
     if (region.header.homeostatic_length == 0) return std::nullopt;
     const ByteSpan bytes = file_->verified(region.offset + region.header.homeostatic_offset,
                                            sizeof(format::HomeostaticHeader));

@@ -98,6 +98,7 @@ void require_aligned(MutableByteSpan storage) {
 
 }  // namespace
 
+// For verify: the indices of any width, and the padding, which readers do not look at.
 ByteSpan container::check_sparse_payload(const TensorView& tensor, ByteSpan payload) {
   const bool wide = tensor.wide_indices();
   if (tensor.encoding() == Encoding::csr) {

@@ -164,7 +164,8 @@ void TensorView::prefetch() const {
 }
 
 void TensorView::populate() const {
-  file_->populate(stored_offset(), stored_bytes());  // no names: they may be cut off with the bytes
+  // Not in with_names(): where the file was cut, reading the name raises SIGBUS too.
+  file_->populate(stored_offset(), stored_bytes());
 }
 
 void TensorView::release() const {
@@ -186,6 +187,7 @@ void TensorView::check_typed(DType wanted) const {
   });
 }
 
+// Compilers take a bool to be 0 or 1, so any other byte would make the caller's program undefined.
 void TensorView::check_booleans(ByteSpan raw) const {
   const auto bad =
       std::find_if(raw.begin(), raw.end(), [](std::byte b) { return b > std::byte{1}; });

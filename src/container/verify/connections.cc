@@ -102,6 +102,7 @@ class ConnectionCheck {
     };
     if (!number) fail_offset(std::to_string(offset), "'" + name + "' in the directory");
     const format::TensorEntry& tensor = file_.tensor_entry(*number);
+    // Entries of the section point at payload headers, those of the directory at payloads.
     const std::uint64_t begin = tensor.stored_offset - sizeof(format::TensorHeader);
     const std::uint64_t bytes = tensor.stored_length + sizeof(format::TensorHeader);
     if (offset != begin - start_ || length != bytes) {

@@ -76,6 +76,7 @@ class PaddingCheck {
       file_.pass_over(begin, end - begin, [&](std::uint64_t offset, ByteSpan gap) {
         const auto bad =
             std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
+        // One finding a gap, for its first byte: a damaged gap may be long.
         if (found || bad == gap.end()) return;
         found = true;
         findings_.add({.code = ErrorCode::bad_value,

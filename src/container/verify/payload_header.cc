@@ -55,6 +55,7 @@ void verify_payload_header(const detail::OpenFile& file, const format::TensorEnt
   const auto& found = file.structure<format::TensorHeader>(offset, "payload");
   const format::TensorHeader expected = header_of(entry);
   const Place place("payload", offset);
+  // Both forms have 32 bytes, with the CRC at the same place.
   if (entry.encoding == Encoding::csr) {
     compare(place, std::bit_cast<format::CsrHeader>(found),
             std::bit_cast<format::CsrHeader>(expected));

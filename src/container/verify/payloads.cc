@@ -172,6 +172,7 @@ class PayloadCheck {
   }
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
+    // Not verified: verify compares digests itself, and damage is to be reported and not thrown.
     if (entry.chunk_count == 0 && file_.options().access == Access::mapped)
       return file_.unverified(entry.stored_offset, entry.stored_length);
     io::check_allocation("payload", entry.logical_length, options_.limits, entry.stored_length);
@@ -198,6 +199,8 @@ class PayloadCheck {
   }
 
   void report_unexplained() {
+    // A block that no damaged tensor reaches into has its damage elsewhere: the finding lists the
+    // sections that have a part in it, as nothing tells which of them it is.
     const std::vector<bool> explained = bad_blocks_.touched_by(explaining_);
     // The extents of each section, in the order of the file.
     std::vector<std::pair<std::string_view, std::vector<format::Extent>>> sections;

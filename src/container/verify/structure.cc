@@ -139,6 +139,8 @@ class StructureCheck {
         [&] {
           const format::RegionIndexEntry& entry = file_.region_index_entry(r);
           const std::uint64_t at = file_.header().region_index_offset + r * sizeof entry;
+          // The headers and tensors of a region are looked at only under a name that holds, as
+          // findings in them are reported by it.
           if (!is_valid_utf8(name) || name.find('\0') != std::string_view::npos) {
             fail_field(ErrorCode::bad_name, "directory", "name_offset", at,
                        "'" + printable(name) + "'", "UTF-8 without NUL");
@@ -231,6 +233,7 @@ class StructureCheck {
       fail_field(ErrorCode::out_of_bounds, "directory", "stored_offset", at,
                  std::to_string(entry.stored_offset), "room for a tensor header before it");
     }
+    // Covered from here on, whatever the next checks find.
     cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
     // Last: a damaged repetition leaves the tensor covered, but not sound.
@@ -250,6 +253,7 @@ class StructureCheck {
     findings_.check([&] {
       const format::Header& header = file_.header();
       const std::uint32_t count = file_.connection_count();
+      // The section and the region for its matrices come together or not at all.
       const bool has_matrices = file_.directory().region_count > file_.region_count();
       if ((count != 0) != has_matrices) {
         fail_field(ErrorCode::inconsistent, "connectivity", "num_connections",

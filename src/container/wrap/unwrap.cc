@@ -50,6 +50,7 @@ std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::siz
     const auto step = decoder->decode(file, MutableByteSpan(start).subspan(written));
     file = file.subspan(step.consumed);
     written += step.written;
+    // A frame that does not go on is no error here: unwrap_front_frame() reports it.
     if (step.frame_ended || (step.consumed == 0 && step.written == 0)) break;
   }
   start.resize(written);
