@@ -247,7 +247,7 @@ Tensor Tensor::to_sparse_where_smaller() const {
   const std::uint64_t most = elements / 10 - (elements % 10 == 0 ? 1 : 0);
   const auto nnz = count_nonzero(*this, most);
   if (!nnz) return *this;
-  // csr takes less than coo, and only matrices have it.
+  // csr takes less than coo as a rule, and only matrices have it.
   const bool matrix = shape().rank() == 2;
   const auto length = format::payload_length({.dtype = dtype(),
                                               .shape = shape(),

@@ -99,8 +99,8 @@ const std::string& Value::number_text() const {
 
 double Value::as_double() const {
   const std::string& text = number_text();
-  // A number too large for f64 becomes an infinity, as in any JSON reader.
   if (text == "NaN") return std::nan("");
+  // Also reads Infinity; a number too large for f64 becomes one, as in Python.
   return json::to_double(text);
 }
 
