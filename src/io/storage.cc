@@ -37,6 +37,7 @@ void check_storage_key(std::string_view key) {
   }
 }
 
+// Two calls, so an object could change between them: storages that know better override this.
 StoredBytes StorageBackend::view(std::string_view key) const {
   auto bytes = std::make_shared<std::vector<std::byte>>(size(key));
   get_range(key, 0, *bytes);
@@ -57,6 +58,7 @@ std::shared_ptr<StorageBackend> open_storage(std::string_view uri) {
   if (uri == "mem://") return std::make_shared<MemoryStorage>();
   if (uri.starts_with(kLocal)) {
     const std::string_view path = uri.substr(kLocal.size());
+    // A relative path would depend on the working directory at the time of the first put.
     if (!path.starts_with('/') || path.find('\0') != std::string_view::npos) {
       fail_argument(ErrorCode::bad_argument, "uri", printable(uri), "local:///absolute/path");
     }

@@ -99,6 +99,7 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
 
 PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
   PrecisionStatistics statistics;
+  // As stored: a converted or sparse tensor counts with the bytes that it takes in the file.
   const auto add = [&](const model::StoredTensor& stored) {
     statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
   };

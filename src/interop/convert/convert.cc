@@ -118,6 +118,7 @@ void export_thalia(const std::filesystem::path& input, const std::filesystem::pa
     std::iota(all.begin(), all.end(), 0u);
     interop::copy_thalia(reader, all, output, options, result);
   }
+  // The input of a delta is the whole chain, not the resolved file.
   if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
 }
 

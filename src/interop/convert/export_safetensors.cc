@@ -27,6 +27,7 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
     SafetensorsOrigin origin =
         origin_from_json(reader.metadata_json(), options.read.limits.max_json_depth);
     precision.note_in(origin.metadata);
+    // note_in() writes this member anew, so it is not lost.
     if (!options.precision.keeps_all()) std::erase(origin.other_keys, kPrecisionPolicyKey);
     if (!origin.other_keys.empty()) {
       result.losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));

@@ -24,6 +24,7 @@
 namespace thalia::interop {
 namespace {
 
+// Both formats hold dense tensors only; a quantized one is restored on the way.
 void check_tensor(FileFormat to, std::string_view region, const TensorView& view) {
   const auto refuse = [&](std::string_view field, std::string_view value) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
@@ -88,6 +89,7 @@ void add_connections(const Reader& reader, FileFormat to, PrecisionRun& precisio
     names.push_back(fmt::format("{}->{}", connection.source, connection.target));
     const auto add_matrix = [&](std::string_view matrix, TensorView& view) {
       const DType dtype = precision.choose(connection, matrix, spec_of(view));
+      // Connections have no region: their names are made here and never get a prefix.
       add(out, to, "", fmt::format("{}.{}", names.back(), matrix), dtype, std::move(view));
     };
     add_matrix("weights", connection.weights);
@@ -99,6 +101,7 @@ void add_connections(const Reader& reader, FileFormat to, PrecisionRun& precisio
   }
 }
 
+// An empty config holds nothing to lose.
 bool is_empty_object(std::string_view text, unsigned max_depth) {
   bool empty = true;
   json::walk_object(text, max_depth, [&](std::string_view, json::Value&) { empty = false; });

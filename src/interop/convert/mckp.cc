@@ -96,6 +96,7 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
   result.output_bytes = writer.commit().file_bytes;
 }
 
+// safetensors has texts as metadata and no count of steps; everything else is listed as lost.
 void list_to_safetensors(const TensorList& list, const path& output, const ConvertOptions& options,
                          ConvertResult& result) {
   PrecisionRun precision(options.precision, result);
@@ -128,6 +129,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     const FlatExport out =
         plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
     MckpWriteOptions write = mckp_options(options);
+    // 0 is how a .thalia file says nothing of steps; mckp has null for that.
     if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
     const std::string_view metadata = reader.metadata_json();
     write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),

@@ -100,6 +100,7 @@ std::vector<Taken> plan_regions(const std::vector<Reader>& inputs, const ReadLim
   for (const auto& [name, found] : holders.all()) {
     plan.push_back(choose(conflicts, fmt::format("region '{}'", printable(name)), found,
                           [&](const Taken& a, const Taken& b) {
+                            // Compares contents; places in the files do not count.
                             return !model::diff_regions(inputs[a.input].region(a.number),
                                                         inputs[b.input].region(b.number), limits);
                           }));
@@ -107,6 +108,7 @@ std::vector<Taken> plan_regions(const std::vector<Reader>& inputs, const ReadLim
   return plan;
 }
 
+// A connection is known by the pair of its regions.
 std::vector<Taken> plan_connections(const std::vector<Reader>& inputs, MergeConflicts& conflicts) {
   Holders<std::pair<std::string, std::string>> holders;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -26,6 +26,7 @@ namespace {
 
 using std::filesystem::path;
 
+// Frames are asked for by the target's name.
 V01Wrapper wrapper_of_name(const path& target) {
   const path extension = target.extension();
   if (extension == ".zst") return V01Wrapper::zstd;
@@ -44,6 +45,7 @@ void write_original(const path& target, const V01Document& document, const Migra
                                    .work = options.save.work});
 }
 
+// 1.0 to 1.0 is a copy, which resolves deltas and drops dead bytes.
 void same_major(const path& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
   if (wrapper_of_name(target) != V01Wrapper::none) {
@@ -76,6 +78,7 @@ void check_asked_for(const path& source, const FormatVersion& from, const Format
   }
 }
 
+// A delta of the original gets an error of its own: it has the magic of no full file.
 FormatVersion version_of(const path& source) {
   if (const auto version = read_format_version(source)) return *version;
   if (is_v01_delta(source)) {

@@ -46,6 +46,7 @@ DType PrecisionRun::choose(std::string_view path, const TensorSpec& spec) {
 }
 
 DType PrecisionRun::choose(const RegionView& region, const TensorSpec& spec) {
+  // Without a policy the path does not matter, and is not made for each of many tensors.
   if (keeps_all_) return choose(spec.name, spec);
   return choose(
       fmt::format("regions.{}.{}.{}", region.name(), component_of_role(spec.role), spec.name),
@@ -67,6 +68,7 @@ void PrecisionRun::convert(const TensorSpec& spec, ByteSpan payload, DType to,
   }
   const format::SparseParts from_parts = sparse_parts(spec, spec.dtype);
   const format::SparseParts to_parts = sparse_parts(spec, to);
+  // Indices are copied as they are; only the values behind them are converted.
   const std::uint64_t indices_end = from_parts.indices.offset + from_parts.indices.length;
   if (indices_end != 0) sink(payload.first(indices_end));
   // Values begin at a multiple of their width, so the gap behind the indices depends on the dtype.

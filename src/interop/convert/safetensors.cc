@@ -77,6 +77,7 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
   RegionIds regions;
   std::vector<Streamed> streamed;
   for (const SafetensorsTensor& tensor : file.tensors()) {
+    // Checked here for a message that names the input.
     if (tensor.name.size() > format::kMaxNameLength) {
       throw UnsupportedError(ErrorCode::unsupported_feature, "the name is too long for .thalia",
                              {.path = input.string(),

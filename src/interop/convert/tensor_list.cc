@@ -14,6 +14,7 @@
 namespace thalia::interop {
 namespace {
 
+// mst and safetensors have texts under names; a list has a JSON object for all formats.
 std::string object_of(const SafetensorsMetadata& metadata) {
   std::string text;
   JsonWriter json(text);
@@ -71,6 +72,7 @@ TensorList list_safetensors(const std::filesystem::path& path, const ConvertOpti
                   .file_bytes = file.file_bytes()};
   list.read = [file](std::size_t i) {
     const SafetensorsTensor& tensor = file.tensors()[i];
+    // The tensor borrows from the file, so it keeps a handle of its own.
     const auto owner = std::make_shared<const SafetensorsFile>(file);
     return Tensor::adopt({.dtype = tensor.dtype, .shape = tensor.shape}, tensor.bytes, owner);
   };

@@ -108,6 +108,7 @@ std::uint64_t MckpFile::file_bytes() const noexcept {
 Tensor MckpFile::read(std::string_view name) const {
   const MckpTensor& tensor = impl_->tensor(name);
   if (tensor.method.delta) {
+    // A header with a delta always names a previous file; parsing saw to that.
     throw MissingBaseError(header().previous->key, {.path = impl_->name,
                                                     .field = "previous_key",
                                                     .tensor = printable(name),
@@ -137,6 +138,8 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
 void MckpFile::verify() const {
   in_file(impl_->name, [&] {
     interop::check_mckp_checksum(impl_->stored.bytes, impl_->parsed);
+    // The sum of the whole file covers the payloads too; this tells which one is damaged or
+    // disagrees with the index.
     for (const MckpTensor& tensor : tensors())
       interop::mckp_payload(impl_->stored.bytes, tensor, true);
   });

@@ -15,6 +15,7 @@
 namespace thalia::interop {
 namespace {
 
+// The method word: codec, three flags, and the plane width in bits 16 to 19.
 constexpr std::uint32_t kCodecMask = 0xff;
 constexpr std::uint32_t kDelta = 1 << 8;
 constexpr std::uint32_t kGrouped = 1 << 9;
@@ -110,6 +111,7 @@ std::optional<DType> mckp_dtype_from_name(std::string_view name) {
 }
 
 unsigned mckp_code_bits(unsigned bits) noexcept {
+  // Other widths would put a code across two bytes.
   return bits == 1 || bits == 2 || bits == 4 ? bits : 8;
 }
 

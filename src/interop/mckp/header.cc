@@ -190,12 +190,14 @@ MckpTensor read_mckp_tensor(json::Value& value) {
     if (quant) tensor.quantization = checked_quant(*quant, tensor.dtype);
   } catch (Error& error) {
     error.add_section("header");
+    // All members were read, so the name is known.
     error.add_tensor(printable(tensor.name));
     throw;
   }
   return tensor;
 }
 
+// Key and hash come together, exactly where a tensor needs the file that they name.
 void check_previous(const std::optional<Digest256>& hash, const std::optional<std::string>& key,
                     ParsedMckpHeader& parsed) {
   if (hash.has_value() != key.has_value())
@@ -209,6 +211,7 @@ void check_previous(const std::optional<Digest256>& hash, const std::optional<st
                 "a key where a tensor is a delta, and nowhere else");
 }
 
+// Names are unique, and the sum of sizes does not wrap, so limits can be checked against it.
 void check_tensors(const ParsedMckpHeader& parsed) {
   std::unordered_set<std::string_view> names;
   std::uint64_t total = 0;
@@ -266,6 +269,7 @@ ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limi
       members.once(key);
       require_kind(value, json::Kind::array, key);
       value.for_each_element([&](json::Value& element) {
+        // Before the tensor is read: the limit bounds memory.
         if (parsed.tensors.size() == limits.max_tensors)
           fail_limit("header", "max_tensors", parsed.tensors.size() + 1, limits.max_tensors);
         parsed.tensors.push_back(read_mckp_tensor(element));

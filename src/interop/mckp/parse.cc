@@ -97,6 +97,7 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
     step = decoder->decode(stored, std::as_writable_bytes(std::span(text)).subspan(before));
     stored = stored.subspan(step.consumed);
     text.resize(before + step.written);
+    // Two limits: the length that a header may have, and the memory that reading it may take.
     if (text.size() > limit) fail_limit("header", "max_json_bytes", text.size(), limit);
     if (text.size() > most)
       fail_limit("header", "max_allocation_bytes", text.size() * kMemoryPerByteOfText,
@@ -105,6 +106,7 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
     if (!step.frame_ended && step.consumed == 0 && step.written == 0)
       throw CompressionError("zstd", "the header's frame ends too early", {.section = "header"});
   } while (!step.frame_ended);
+  // Bytes that nothing reads could hide a second header.
   if (!stored.empty()) {
     throw CompressionError("zstd", "bytes follow the header's frame",
                            {.section = "header",
@@ -200,6 +202,7 @@ ParsedMckp parse_mckp(ByteSpan file, const ReadLimits& limits) {
 ByteSpan mckp_payload(ByteSpan file, const MckpTensor& tensor, bool check) {
   const std::string expected = mckp_block_header_bytes(tensor);
   const ByteSpan stored = file.subspan(tensor.offset, expected.size());
+  // A block repeats what the header says of it. Comparing whole finds any difference at once.
   if (!std::ranges::equal(stored, as_byte_span(expected))) {
     throw FormatError(
         ErrorCode::inconsistent, "the block's header is not what the index says",

@@ -38,6 +38,7 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& lim
 // Undoes compressing and grouping. For a delta, `raw` holds the base on entry.
 void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw) {
   if (width == 0 && !delta) return codec::zstd_decode(frame, raw, false);
+  // Grouped bytes cannot be put in order in place, and a difference needs the base beside it.
   std::vector<std::byte> coded(raw.size());
   codec::zstd_decode(frame, coded, false);
   interop::scatter_planes(coded, width, 0, delta, raw);
@@ -53,6 +54,7 @@ constexpr std::array kWrappers{Wrapper{MithrilWrapper::dcp, "MCPT", 8},
                                Wrapper{MithrilWrapper::deepspeed, "MDSC", 4}};
 constexpr std::byte kWrapperVersion{1};
 
+// Told by the magic alone; the version is checked when the content is wanted.
 const Wrapper* find_wrapper(ByteSpan start) noexcept {
   for (const Wrapper& wrapper : kWrappers) {
     if (start.size() >= wrapper.magic.size() &&

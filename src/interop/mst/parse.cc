@@ -17,6 +17,7 @@ namespace thalia::interop {
 namespace {
 
 constexpr std::uint32_t kVersion = 1;
+// The format nests four deep; unknown members may nest a little.
 constexpr unsigned kMstHeaderDepth = 8;
 
 struct MstPrelude {
@@ -31,6 +32,7 @@ struct DTypeName {
   std::string_view read;  ///< what the original takes, too
   DType dtype;
 };
+// Names that the original writes, and second names that it also reads.
 constexpr std::array kDTypes{
     DTypeName{"F32", "float32", DType::f32},    DTypeName{"F16", "float16", DType::f16},
     DTypeName{"BF16", "bfloat16", DType::bf16}, DTypeName{"F64", "float64", DType::f64},
@@ -193,6 +195,7 @@ ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
   if (magic != kMstMagic)
     fail_field(ErrorCode::bad_magic, "prelude", "magic", 0, printable(magic),
                "MST and a zero byte");
+  // Versions 0 and 1 have the same structure.
   if (prelude.version > kVersion) {
     throw UnsupportedError(ErrorCode::unsupported_version, {},
                            {.section = "prelude",

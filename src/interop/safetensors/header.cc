@@ -33,6 +33,7 @@ namespace {
   throw UsageError(code, std::move(message), {.field = "name", .tensor = printable(tensor.name)});
 }
 
+// By the reference's arithmetic, which refuses shapes that ours would take.
 std::uint64_t payload_bytes(const SafetensorsTensor& tensor) {
   const SafetensorsSize size = safetensors_size(tensor.dtype, tensor.shape);
   if (size.fault == SizeFault::overflow) {
@@ -87,6 +88,7 @@ std::vector<std::size_t> file_order(const std::vector<SafetensorsTensor>& tensor
   return order;
 }
 
+// Sorted pointers rather than a set: no copy of thousands of names.
 void check_names(const std::vector<SafetensorsTensor>& tensors) {
   std::vector<const SafetensorsTensor*> by_name;
   by_name.reserve(tensors.size());

@@ -96,6 +96,7 @@ Shape read_header_shape(json::Value& value, std::string_view tensor) {
   return Shape(std::span(extents.data(), rank));
 }
 
+// Stricter than the reference: each field once, all three there, and none that is unknown.
 HeaderTensor read_header_tensor(std::string_view name, json::Value& value) {
   require_header_kind(value, json::Kind::object, name, "");
   HeaderTensor tensor{.name = std::string(name)};
@@ -132,6 +133,7 @@ HeaderTensor read_header_tensor(std::string_view name, json::Value& value) {
   return tensor;
 }
 
+// A list and not a map: the order of the header is kept for writing it again.
 SafetensorsMetadata read_metadata(json::Value& value) {
   require_header_kind(value, json::Kind::object, "", kSafetensorsMetadataKey);
   SafetensorsMetadata metadata;
@@ -218,6 +220,7 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
         ErrorCode::truncated, "header", "length", 0, std::to_string(length),
         fmt::format("at most {}, what is left of the file", file.size() - kSafetensorsPrefix));
   }
+  // After the check against the file: what cannot be there is damage, not a limit.
   if (length > max_header_bytes) {
     fail_limit("header", "max_safetensors_header_bytes", length, max_header_bytes);
   }

@@ -63,6 +63,7 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
                                const std::optional<SafetensorsMetadata>& metadata,
                                Durability durability) {
+  // Before the output is created; offsets in the header follow from the shapes alone.
   for (const SafetensorsTensor& tensor : tensors) {
     const auto expected = tensor.shape.byte_length(tensor.dtype);
     if (expected == tensor.bytes.size()) continue;

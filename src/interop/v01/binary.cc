@@ -76,6 +76,7 @@ V01Extent BinaryWriter::write_tensor(const Tensor& tensor, bool sparse) {
   Impl& impl = open();
   const Tensor storable =
       interop::v01_storable(sparse ? interop::v01_sparse_by_rule(tensor) : tensor);
+  // Everything that may refuse the tensor comes before steps.run().
   const std::vector<std::byte> header = interop::v01_tensor_header(storable);
   const V01Extent extent{impl.out.size(), interop::v01_tensor_bytes(storable)};
   impl.steps.run([&] {
@@ -172,6 +173,7 @@ Tensor BinaryReader::read_tensor(std::uint64_t offset) const {
 
 Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const {
   return impl_->with_path([&] {
+    // Offset and length come from the caller, who has them from the file.
     if (!format::lies_within({offset, length}, 0, impl_->body.size())) {
       fail_field(ErrorCode::out_of_bounds, "region", "data_offset", offset,
                  fmt::format("{} and a length of {}", offset, length),

@@ -90,6 +90,7 @@ class TensorPlacer {
   const std::string& region_;
 };
 
+// The extent was checked with the header or the index.
 Value parse(ByteSpan body, format::Extent extent, const ReadLimits& limits) {
   const std::string_view text(reinterpret_cast<const char*>(body.data()) + extent.offset,
                               extent.length);
@@ -143,8 +144,10 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
   limits.max_allocation_bytes = io::allocation_limit(given_limits, file.size());
   io::check_file_bytes("file", file.size(), limits);
   const auto contents = interop::open_v01_wrapper(file, std::move(owner), limits);
+  // Before the checksum, as deltas have another one.
   if (interop::begins_as_v01_delta(contents.bytes)) refuse_delta();
   interop::require_v01_start(contents.bytes);
+  // From here on damage is excluded; what is wrong was written so.
   const interop::V01Body verified = interop::verified_v01_body(contents);
   const ByteSpan body = verified.bytes;
 

@@ -93,6 +93,7 @@ V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOp
     }
     V01DeltaInfo info;
     info.wrapper = contents.wrapper;
+    // The early magic has four bytes: the version follows where the later one has its fifth.
     info.early_header = contents.bytes[4] != std::byte{format::kDeltaMagic[4]};
     if (info.early_header) {
       take_header<format::V01EarlyDeltaHeader>(contents.bytes, info);

@@ -30,6 +30,7 @@ struct Plan {
 };
 
 Plan make_plan(const V01Document& document, bool aligned) {
+  // Better refused than written and never read.
   if (document.entries.empty()) {
     throw UnsupportedError(
         ErrorCode::unsupported_feature, "the original program reads no file without regions",
@@ -54,6 +55,7 @@ Plan make_plan(const V01Document& document, bool aligned) {
       throw;
     }
   }
+  // The order of the original: header, metadata, regions, index, checksum.
   plan.header.metadata_offset = sizeof plan.header;
   plan.header.metadata_length = plan.metadata.size();
   plan.header.region_index_offset = offset;

@@ -62,6 +62,7 @@ std::string whole_characters(std::string_view name, std::uint64_t offset, Senten
   const std::size_t fault = find_invalid_utf8(name);
   if (fault == std::string_view::npos) return std::string(name);
   const std::string_view whole = name.substr(0, fault);
+  // Only a character that the 31 bytes cut off is forgiven, no other fault.
   const bool cut = name.size() == kNameField - 1 && name.size() - fault < 4 &&
                    (static_cast<unsigned char>(name[fault]) & 0xC0) == 0xC0;
   if (!cut) {
@@ -114,6 +115,7 @@ bool begins_as_v01(ByteSpan start) noexcept {
   return start.size() >= sizeof kStart && std::memcmp(start.data(), kStart, sizeof kStart) == 0;
 }
 
+// Runs before the checksum is verified, so it follows no offset.
 void require_v01_start(ByteSpan file) {
   if (file.size() < sizeof(format::V01Header)) {
     throw FormatError(ErrorCode::truncated, "no room for the header",
@@ -167,6 +169,7 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
                 std::to_string(header.num_regions),
                 fmt::format("{}, the entries of the region index", entries));
   }
+  // After the comparison with the index, which bounds it by the file's length.
   if (header.num_regions > limits.max_regions)
     fail_limit("header", "max_regions", header.num_regions, limits.max_regions);
   if (header.region_index_length % sizeof(V01RegionEntry) != 0) {

@@ -117,6 +117,7 @@ class Writer {
     plain_object(value, path);
   }
 
+  // Also writes the tags themselves, which require_no_tag() would refuse.
   void plain_object(const Value& value, const std::string& path) {
     if (value.size() == 0) {
       out_ += "{}";
@@ -177,6 +178,7 @@ class Writer {
     }
   }
 
+  // One escape for each unit of UTF-16, as in Python.
   void unit(std::uint32_t utf16) { fmt::format_to(std::back_inserter(out_), "\\u{:04x}", utf16); }
 
   void open(char bracket) {

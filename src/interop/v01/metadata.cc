@@ -106,6 +106,7 @@ Value noted_metadata(const BrainState& brain, const Value& note) {
     const Value* value = component_of(brain, name);
     if (value != nullptr && out.find(name) == nullptr) out.add(std::string(name), *value);
   }
+  // The brain's count is the current one, whatever the note has.
   if (Value* steps = out.find("training_steps")) *steps = brain.training_steps;
   return out;
 }
@@ -169,8 +170,10 @@ Value fresh_metadata(const BrainState& brain, const V01Document& document) {
     put(name, value == nullptr ? Value::object() : *value);
   };
   std::string time = iso_time(document.header.timestamp);
+  // The original writes UTC without saying so.
   if (time.ends_with('Z')) time.pop_back();
   put("timestamp", std::move(time));
+  // The last version of the original; readers warn of others.
   put("thalia_version", "0.2.0");
   put("checkpoint_format_version", "0.1.0");
   kept("pytorch_version", "none");

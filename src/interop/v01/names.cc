@@ -36,6 +36,7 @@ std::string fitted(const std::string& name) {
 
 std::string V01Names::region(std::string_view name) {
   const std::string text(name);
+  // These names would be read back as something else.
   if (name == kStateRegion || name == kConnectivityRegion)
     refuse(text, "a 0.1 file has this name for something else");
   if (name.starts_with(kPathwayPrefix)) refuse(text, "a 0.1 file would take it for a pathway");

@@ -81,6 +81,7 @@ BrainConnection connection_from(const Value& value) {
 void take_connections(const Value& state, Connectivity& connectivity) {
   const Value* connections = state.find("connections");
   if (connections == nullptr || !connections->is_array()) fail_connectivity("connections", "array");
+  // A set, as a file may hold very many connections.
   std::set<std::pair<std::string, std::string>> pairs;
   for (const Value& value : connections->elements()) {
     BrainConnection connection = connection_from(value);
@@ -171,6 +172,7 @@ V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
   interop::V01Widener widener;
   Losses losses;
   const auto add = [&](std::string name, Value state) {
+    // A copy of the tree; the tensors in it are shared until one is widened.
     widener.widen(state, name);
     document.entries.push_back({std::move(name), std::move(state)});
   };

@@ -78,6 +78,7 @@ Tensor coo_of(const Tensor& dense, const std::vector<std::uint64_t>& elements) {
   const Shape& shape = dense.shape();
   const std::size_t nnz = elements.size();
   const std::size_t width = dtype_bits(dense.dtype()) / 8;
+  // Dimension by dimension, each with nnz indices.
   std::vector<std::uint64_t> indices(nnz * shape.rank());
   std::vector<std::byte> values(nnz * width);
   for (std::size_t i = 0; i < nnz; ++i) {
@@ -113,6 +114,7 @@ Tensor v01_storable(const Tensor& tensor) {
   return tensor.is_dense() ? tensor : v01_wide_coo(tensor);
 }
 
+// A coo tensor with wide indices is returned as it is, without a copy.
 Tensor v01_wide_coo(const Tensor& tensor) {
   if (tensor.encoding() == Encoding::coo && tensor.layout().wide_indices) return tensor;
   std::vector<std::uint64_t> indices;

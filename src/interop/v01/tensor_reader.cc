@@ -79,6 +79,7 @@ TensorLayout take_layout(Cursor& cursor) {
   for (std::uint32_t d = 0; d < header.ndim; ++d) extents[d] = cursor.take<format::le32>("shape");
   layout.shape = Shape(std::span<const std::uint64_t>(extents).first(header.ndim));
   if (encoding != V01Encoding::sparse_coo) return layout;
+  // A scalar has no coordinates.
   if (header.ndim == 0) {
     fail(ErrorCode::bad_value, "ndim", start + offsetof(format::V01TensorHeader, ndim), "0",
          "1 or more for sparse_coo");
@@ -87,6 +88,7 @@ TensorLayout take_layout(Cursor& cursor) {
   layout.wide_indices = true;
   layout.nnz = cursor.take<format::le64>("nnz");
   const auto elements = layout.shape.element_count();
+  // More entries than elements would repeat some. Where the count overflows, any nnz is less.
   if (elements && layout.nnz > *elements) {
     fail(ErrorCode::bad_value, "nnz", cursor.offset() - sizeof(format::le64),
          std::to_string(layout.nnz), fmt::format("at most {}", *elements));

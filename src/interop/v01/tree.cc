@@ -40,6 +40,7 @@ PlannedTree plan_v01_tree(const Value& tree, bool aligned, std::uint64_t& offset
       Tensor storable = v01_storable(tensor);
       const std::uint64_t bytes = v01_tensor_bytes(storable);
       const std::uint64_t padding = aligned ? padding_before(storable, offset) : 0;
+      // The bytes that _bytes counts include the tensor's header, but no padding.
       Value place = place_of(offset + padding, bytes);
       offset += padding + bytes;
       planned.tensors.push_back({padding, std::move(storable)});

@@ -43,6 +43,7 @@ Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes) {
 
 // The top bit of every element is clear, so the bytes are the same in both types.
 Tensor as_signed(const Shape& shape, ByteSpan bytes) {
+  // The most significant byte of each element.
   for (std::size_t at = 7; at < bytes.size(); at += 8) {
     if ((bytes[at] & std::byte{0x80}) != std::byte{0})
       fail_dtype(DType::u64, "elements of at most 2^63 - 1");
@@ -61,6 +62,7 @@ Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan 
 
 }  // namespace
 
+// All types are listed, so the compiler asks about a new one.
 std::optional<DType> v01_holder(DType dtype) noexcept {
   if (v01_dtype(dtype)) return dtype;
   switch (dtype) {
