@@ -22,19 +22,20 @@ struct SparseParts {
   std::uint64_t length = 0;
 };
 
-/// Of an entry whose ndim was checked.
+/// The shape of an entry whose ndim was checked.
 Shape shape_of(const TensorEntry& entry) noexcept;
-/// The same: what the directory says of the stored bytes.
+/// The layout of the stored bytes, of an entry whose ndim was checked.
 TensorLayout layout_of(const TensorEntry& entry) noexcept;
-/// Of the tensor that comes out of one that needs its base, which has its dtype and shape.
+/// The layout of the tensor that comes out of one that needs its base; dtype and shape are the same
+/// for both.
 TensorLayout layout_of(const DeltaTensor& side, DType dtype, const Shape& shape) noexcept;
 
-/// Of a csr or coo tensor. nullopt for another encoding, where a length overflows, the dtype is
-/// packed, or the rank is one that the encoding does not have.
+/// The arrays of a csr or coo tensor. nullopt for another encoding, where a length overflows, where
+/// the dtype is packed, or where the encoding does not allow the rank.
 std::optional<SparseParts> sparse_parts(const TensorLayout& layout) noexcept;
 
-/// Logical bytes of a dense, csr or coo tensor; nullopt where they overflow or the combination is
-/// none.
+/// Logical bytes of a dense, csr or coo tensor; nullopt where they overflow, or where the encoding
+/// does not allow dtype or rank.
 std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept;
 
 /// False where 4 bytes are too few for the indices of a csr or coo tensor; true of other encodings.
@@ -49,7 +50,8 @@ struct SparseDeltaParts {
   std::uint64_t length = 0;
 };
 
-/// nullopt where a length overflows, or the dtype is packed. docs/deltas.md, "sparse_delta".
+/// The arrays of a sparse_delta that lists so many elements; nullopt where a length overflows, or
+/// the dtype is packed. docs/deltas.md, "sparse_delta".
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
                                                    std::uint64_t listed) noexcept;
 
@@ -63,16 +65,17 @@ struct QuantizedParts {
   std::uint64_t length = 0;
 };
 
-/// `group_size` 0: one group; `bits` 0: each group has its own. nullopt where a length overflows,
-/// or the dtype is none of f32, f16, f64 and bf16. docs/format.md, "quantized".
+/// The arrays of a quantized tensor. `group_size` 0: one group; `bits` 0: each group has a width of
+/// its own. nullopt where a length overflows, or the dtype is none of f32, f16, f64 and bf16.
+/// docs/format.md, "quantized".
 std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, unsigned bits,
                                               std::uint32_t group_size,
                                               std::uint64_t code_length) noexcept;
 
-/// Bytes of the codes of so many elements where every code has `bits` bits, 1 to 8.
+/// Bytes of the codes of so many elements, where every code has `bits` bits, 1 to 8.
 std::uint64_t quantized_code_length(std::uint64_t elements, unsigned bits) noexcept;
 
-/// What the first byte of a payload of this many logical bytes is aligned to.
+/// The alignment of the first byte of a payload of so many logical bytes.
 std::uint64_t payload_alignment(std::uint64_t logical_length) noexcept;
 
 }  // namespace thalia::format

@@ -115,7 +115,7 @@ void validate_tail(const Header& header) {
 }
 
 // In front of the directory, in any order: an append puts new metadata behind connections that stay
-// where they are. So each is walked alone, and then held against the other.
+// where they are. So each is walked alone, and then compared with the other.
 void validate_data_sections(const Header& header) {
   const Extent metadata{header.metadata_offset, header.metadata_length};
   const Extent connectivity{header.connectivity_offset, header.connectivity_length};

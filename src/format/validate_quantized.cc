@@ -1,7 +1,8 @@
 // The side data of a quantized tensor against its entry. Its shape need not fit its payload, so
 // lengths are what ties the two together: the arrays that shape, group size and code length ask for
 // have to fill the logical bytes exactly. Where groups have widths of their own the length of the
-// codes is only held against its maximum here; QuantizedArrays adds up the widths when it has them.
+// codes is only compared with its maximum here; QuantizedArrays adds up the widths when it has
+// them.
 #include "format/validate_quantized.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace thalia::format {
 
-/// Of the skippable frame that holds a seek table.
+/// The magic number of the skippable frame that holds a seek table.
 inline constexpr std::uint8_t kSeekTableMagic[4] = {0x5E, 0x2A, 0x4D, 0x18};
 /// The last four bytes of a seek table of zstd frames, those of zstd's seekable format.
 inline constexpr std::uint8_t kZstdSeekMagic[4] = {0xB1, 0xEA, 0x92, 0x8F};

@@ -27,10 +27,11 @@ struct RecordSearch {
 /// damaged: not that a limit was passed, or that the header is whole and another version's.
 bool may_be_recovered(const Error& error, ByteSpan file);
 
-/// Looks at every multiple of 64, from the end. Of the records whose closing checksum holds the
-/// best is the one with the highest generation among those without a damaged block or, where there
-/// is none, among all. Hashes the state of no more than 64 records, those of the highest
-/// generations.
+/// Looks at every multiple of 64, from the end. Among the records whose closing checksum holds, the
+/// best is the one with the highest generation that has no damaged block or, where there is none,
+/// the one with the highest generation. Hashes the state of no more than 64 records, those of the
+/// highest generations.
+///
 /// @throws CancelledError.
 RecordSearch find_commit_record(const io::FileBytes& file, const ReadLimits& limits,
                                 unsigned threads, const std::stop_token& cancel);

@@ -5,8 +5,8 @@
 // many tensors there are. Nothing is allocated in proportion to a count in the file.
 //
 // All bytes are reached through touch() or verified(), as those of a copied file are not in memory
-// before. Two structures are handed out as they lie: chunk entries, which only ChunkReader can hold
-// against their neighbours, and side data, of which only the length is known here.
+// before. Two structures are returned as they lie: chunk entries, which ChunkReader validates
+// together with their neighbours, and side data, of which only the length is known here.
 #include "container/file/open_file.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Every chunk but the last has the raw length of the first, so the number of a chunk follows from
-// an offset, and its entry is held against the one in front of it alone: one chunk of a million is
-// read in constant time. check_entries() walks all of them, for a verifier, and so shows that they
-// leave no gaps.
+// an offset, and its entry is checked against the one in front of it alone: one chunk of a million
+// is read in constant time. check_entries() walks all of them, for a verifier, and so shows that
+// they leave no gaps.
 //
 // The CRC-32 of the stored bytes is checked before a decoder sees them, so that accidental damage
 // is reported as damage and not as whatever the decoder stumbles over. docs/format.md, "Chunks".

@@ -1,6 +1,6 @@
 // Quantized tensors of an open file: what their side data says, and their elements. The decoded
-// codes are held against the limit on allocations; the elements are the caller's memory, whose size
-// it had from dense_bytes().
+// codes are checked against the limit on allocations; the elements are the caller's memory, whose
+// size it had from dense_bytes().
 #include <vector>
 
 #include "base/fail.h"

@@ -26,8 +26,8 @@ struct WrappedSource {
 /// there is none. @throws IoError.
 std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size);
 
-/// Sums and lengths of all frames are checked: sums wrap nowhere, and no frame claims more than one
-/// of its length can hold. Immutable.
+/// Where each frame lies and what it may hold. All lengths and sums were checked: no sum overflows,
+/// and no frame claims more content than its stored bytes can hold. Immutable.
 class SeekTable {
  public:
   struct Frame {
@@ -48,7 +48,7 @@ class SeekTable {
     return {starts_[i].stored, starts_[i + 1].stored - starts_[i].stored, starts_[i].content,
             starts_[i + 1].content - starts_[i].content};
   }
-  /// Of the content of each frame, the low half of its XXH64; empty where the table has none.
+  /// The low half of the XXH64 of each frame's content; empty where the table has none.
   std::span<const std::uint32_t> checksums() const noexcept { return checksums_; }
   /// The frame that holds a byte of the content, which lies before content_bytes().
   std::size_t frame_at(std::uint64_t content_offset) const noexcept;

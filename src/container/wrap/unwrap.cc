@@ -1,6 +1,6 @@
 // Decodes one frame that is in memory as a whole, as files of version 0.1 are read. The frame may
-// lie about its size, so the first allocation is held against what its bytes can hold and against
-// the limit; without a size the room doubles, up to the limit, as bytes come.
+// lie about its size, so the first allocation is checked against what its bytes can hold and
+// against the limit; without a size the room doubles, up to the limit, as bytes come.
 #include "container/wrap/unwrap.h"
 
 #include <algorithm>
