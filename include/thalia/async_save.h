@@ -58,7 +58,7 @@ struct AsyncSaveOptions {
   /// Added to the nice value of the background threads, 0 to 19.
   int niceness = 10;
   /// Called on a background thread, or on the one that cancels, when a save has ended, well or not.
-  /// Must not call the saver. What it throws is an error of nobody's save: see wait_all().
+  /// Must not call the saver. What it throws is no save's error: wait_all() reports it.
   std::function<void(const SaveHandle&)> on_done{};
 };
 

@@ -25,8 +25,8 @@ void check_can_be_rewritten(const format::Header& header);
 DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
                             std::uint32_t number);
 
-/// The same with its stored bytes, in the mapping, to be stored elsewhere. They are verified as the
-/// file's options say; against the digests in the directory where these say nothing.
+/// The same with its stored bytes, borrowed from the mapping, to be stored elsewhere. They are
+/// verified as the file's options say; with verification off, against the digests in the directory.
 DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
                            std::uint32_t number);
 
@@ -39,8 +39,8 @@ RegionSpec region_spec(const RegionView& region);
 Draft copied_file(const detail::OpenFile& file,
                   const std::function<void(const RegionView&, DraftTensor&)>& change = {});
 
-/// The tensors of a region, and what adds them to one of a draft. To be read first, as reading may
-/// fail.
+/// The tensors of a region; add_copied() adds them to a region of a draft. Two calls, because
+/// reading may fail and must come first.
 std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region);
 void add_copied(Draft& draft, std::uint32_t region, std::vector<DraftTensor> tensors);
 

@@ -18,8 +18,8 @@
 
 namespace thalia::container {
 
-/// Externally synchronised. Every call checks its arguments first and changes nothing where it
-/// throws UsageError.
+/// Externally synchronised. Every call checks its arguments first; if it throws UsageError, nothing
+/// has changed.
 class AppendPlan {
  public:
   /// Reads the file's names. @throws FormatError, IntegrityError.

@@ -1,5 +1,5 @@
-// The saves of one AsyncSaver: who may begin, whose snapshot lies where, and the thread that writes
-// them in order.
+// The saves of one AsyncSaver: which may begin, which memory each snapshot has, and the thread that
+// writes them in order.
 #pragma once
 
 #include <chrono>

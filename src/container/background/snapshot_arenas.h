@@ -1,5 +1,5 @@
-// Memory for snapshots, kept from save to save: one that is used again faults no pages, and one
-// that was reserved has its pages before it is used.
+// Memory for snapshots, kept from save to save. Memory that was used before causes no page faults;
+// memory that was reserved has its pages before it is used.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class SnapshotArenas {
 
   /// True where acquire() stays within the bound, given what is in use.
   bool fits(std::uint64_t bytes) const noexcept { return bytes <= bound_ - in_use_; }
-  /// The smallest kept arena that holds `bytes`, which the caller is going to touch, else a new
-  /// one, for which smaller ones make room. Null for 0. fits(bytes) holds. @throws IoError.
+  /// The smallest kept arena that holds `bytes`; else a new one, for which smaller ones make room.
+  /// The caller is going to touch `bytes`. Null for 0. fits(bytes) holds. @throws IoError.
   SharedArena acquire(std::uint64_t bytes);
   void release(SharedArena arena) noexcept;
   /// Keeps `count` arenas of at least `bytes`, of which `touched` are to be there before they are

@@ -25,28 +25,30 @@ class StreamPayload {
   StreamPayload(const StreamPlan& plan, const StreamTensor& tensor, MutableByteSpan out,
                 std::shared_ptr<void> memory);
 
-  /// Where in memory the bytes [begin, end) of the file belong, if all of them are this tensor's
-  /// and stand there as they stand in the file; else an empty span.
+  /// The memory for the bytes [begin, end) of the file, if they are all this raw tensor's; else an
+  /// empty span. For chunks always empty.
   MutableByteSpan place_of(std::uint64_t begin, std::uint64_t end) const;
 
-  /// Takes what is this tensor's of a piece of the file, which is sound as far as blocks tell, and
-  /// decodes the chunks that are complete with it. A piece read to place_of() is there already.
-  /// @throws as decode_stored().
+  /// Takes this tensor's part of a piece of the file and decodes the chunks that are complete with
+  /// it. If blocks are verified, those of the piece are already, and what is wrong is noted in
+  /// doubt(). A piece that was read to place_of() is there already. @throws as decode_stored().
   void accept(std::uint64_t offset, ByteSpan piece);
 
   /// Notes that one of the tensor's units has been accepted whole. @return true for the last one.
   bool finish_unit() noexcept;
-  /// After that. @throws IntegrityError where the tensor's CRC-32 is what is verified, and differs.
+  /// After the last unit. @throws IntegrityError if the tensor is verified by its CRC-32 and that
+  /// differs.
   void check_crc();
 
-  /// Notes a block with a part of the tensor that does not have its leaf.
+  /// Notes a block whose leaf is wrong and in which a part of the tensor lies.
   void doubt(std::uint64_t block);
   std::optional<std::uint64_t> doubted_block() const;
-  /// Whether all that came has the digests of verified tables: of the tensor, or, as chunks have
-  /// them that could be decoded, of each chunk.
+  /// Whether what came has the digests of the file's verified tables: the tensor's own, or for
+  /// chunks those of each chunk, which decoding has checked.
   bool has_digests() const;
 
-  /// What is wrong with the tensor; the first that is noted stays. Null: nothing.
+  /// Notes what is wrong with the tensor; the first error stays. error() is null while there is
+  /// none.
   void fail(std::exception_ptr error);
   std::exception_ptr error() const;
 

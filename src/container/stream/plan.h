@@ -23,8 +23,8 @@ struct StreamSource {
   const format::TensorEntry* entry;
 };
 
-/// A tensor and copies of what the file's tables say of it, so that a file that shrinks later is
-/// met by reads, which can fail, and by nothing else.
+/// A tensor and copies of what the file's tables say of it. After planning only reads touch the
+/// file: if it shrinks, they fail, and nothing else happens.
 struct StreamTensor {
   TensorView view;
   std::size_t index;  ///< among those asked for

@@ -41,8 +41,8 @@ struct StreamWork {
   }
 };
 
-/// Takes units from the scheduler until there are none or the stream has ended; an error of its own
-/// ends it. When it returns, no read of it is in flight.
+/// Takes units from the scheduler until there are none or the stream has ended. An error in the
+/// worker ends the stream. When this returns, none of its reads is in flight.
 void run_stream_worker(StreamWork& work) noexcept;
 
 }  // namespace thalia::container

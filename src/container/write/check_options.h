@@ -1,4 +1,4 @@
-// Options against their bounds.
+// Save options against their limits.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@
 
 namespace thalia::container {
 
-/// Stores the payloads of a draft in file order, one behind the other. Holds a bounded number of
-/// chunks. Externally synchronised.
+/// Stores the payloads of a draft in file order, one after the other. Holds as many chunks as the
+/// options' memory allows. Externally synchronised.
 class ChunkPipeline {
  public:
   /// All are borrowed.

@@ -19,14 +19,14 @@ struct Trial {
   double bytes_per_second;  ///< raw bytes, on one thread
 };
 
-/// The trial with which a save is the fastest; nullopt where none is faster than storing by a
-/// twentieth. Compressing overlaps with writing, so a save takes as long as the slower of both.
+/// The trial with which a save is fastest; nullopt if none saves a twentieth of the time of
+/// storing. Compressing overlaps with writing, so a save takes as long as the slower of the two.
 /// @param target_speed bytes a second that reach the target.
 std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed, unsigned threads);
 
-/// Names the codec where the options do not: store, or where they ask for an automatic one that and
-/// its level, or store. Samples borrowed payloads that are not compressed yet; where the sample
-/// shrinks, measures the target with a few MiB written to the save's own file, of which nothing
+/// Sets the codec where the options name none: store, unless they ask for an automatic one and
+/// another codec is faster. Samples borrowed payloads that are not compressed yet. If the samples
+/// shrink, a few MiB are written to the save's own file to measure the target; nothing of them
 /// remains. @throws IoError.
 void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                         const std::filesystem::path& path);

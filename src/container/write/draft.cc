@@ -138,6 +138,7 @@ std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
   return add_named(region, std::move(spec), payload, false, &side);
 }
 
+// The table keeps places, not names: a state may have a million tensors.
 bool Draft::has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const {
   return region.tensor_names.contains(
       hash, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
@@ -302,6 +303,7 @@ std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec 
   return entry.delays = add_matrix(std::move(spec), payload);
 }
 
+// Counts are checked once more: what an append keeps was added without a check.
 void Draft::check_complete() const {
   check_count("regions", regions.size(), limits.max_regions);
   check_count("tensors", tensors.size(), limits.max_tensors);

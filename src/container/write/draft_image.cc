@@ -57,6 +57,7 @@ std::uint64_t DraftImage::header_offset(std::uint32_t tensor) const noexcept {
   return draft_.tensors[tensor].stored_offset - sizeof(format::TensorHeader);
 }
 
+// Called by any thread, once a tensor; each touches its own header.
 void DraftImage::complete_header(std::uint32_t tensor) {
   payload_headers_[tensor] = payload_header(draft_.tensors[tensor]);
 }

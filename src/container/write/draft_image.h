@@ -19,17 +19,17 @@
 
 namespace thalia::container {
 
-/// Of a draft whose tensors are placed; both are borrowed. Lives as long as the image it was added
-/// to. Where digests are not known yet, the image may be added before them, and its payload headers
-/// and its directory are completed before they are written.
+/// For a draft whose tensors are placed; draft and layout are borrowed. Lives as long as the image
+/// it was added to. It may be added before digests are known; then payload headers and directory
+/// are completed before their extents are written.
 class DraftImage {
  public:
   DraftImage(const Draft& draft, const Layout& layout);
   DraftImage(const DraftImage&) = delete;
   DraftImage& operator=(const DraftImage&) = delete;
 
-  /// What lies in front of the tables. @param payloads whether that are the borrowed payloads too:
-  /// else only what stands in front of each.
+  /// Adds what lies in front of the tables. @param payloads the borrowed payloads too; else only
+  /// the header in front of each.
   void add_sections(FileImage& image, bool payloads);
   /// @return its bytes, as place_tables() asks for them. @throws as build_directory().
   std::uint64_t build_directory();

@@ -19,22 +19,23 @@ namespace thalia::container {
 /// What one thread writes with: its own queue, or none where extents go through the page cache.
 using WriteQueue = std::unique_ptr<io::DirectWriter>;
 
-/// First, where payloads come one after the other, put() whole extents of them; then set_end(),
-/// and the other extents of the image with write(), by several threads, each with a queue of its
-/// own.
+/// First put() whole extents of payloads that come one after the other; then set_end(); then
+/// write() the other extents of the image, on several threads, each with a queue of its own; then
+/// finish().
 class ExtentWriter {
  public:
-  /// The image and the options are borrowed. The bytes of the image's pieces may change where their
-  /// extent is not written yet, and in the first 256 until finish(). @param expected_bytes about as
-  /// long as the file will be.
+  /// The image and the options are borrowed. The bytes of the image's pieces may change until their
+  /// extent is written; the first 256 may change until finish(). @param expected_bytes about the
+  /// length of the file.
   ExtentWriter(const FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
 
   std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
 
-  /// False where extents are too large to be gathered in memory: the blocks of the tree are.
+  /// False where extents are too large to be gathered in memory, because the blocks of the tree
+  /// are.
   bool can_put() const noexcept;
-  /// Hashes and writes one extent that is whole in `bytes`, which are free again on return.
-  /// Externally synchronised. @throws IoError.
+  /// Hashes and writes one extent, which is whole in `bytes`. The caller has `bytes` back on
+  /// return. Externally synchronised. @throws IoError.
   void put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue);
   /// Ends the first part: what write() writes is [0, end) without the extents that were put.
   /// @param block_log2 of the tree, where there is one: what the options or the size say.
@@ -57,10 +58,9 @@ class ExtentWriter {
   /// Why io() is not what was asked for.
   const std::string& io_fallback() const noexcept { return io_fallback_; }
 
-  /// When all extents are written: what the image has behind `end`, up to `length`, which is the
-  /// file's length then; then the first page, with the header; then the sync that the options ask
-  /// for, linked behind it. @return seconds of the sync, nullopt where it is still to be done.
-  /// @throws IoError.
+  /// After all extents are written. Writes what the image has from `end` to `length`, the file's
+  /// length; then the first page, with the header; then syncs as the options say, linked behind it.
+  /// @return seconds of the sync; nullopt where the caller still has to sync. @throws IoError.
   std::optional<double> finish(std::uint64_t length);
 
  private:

@@ -14,8 +14,8 @@
 
 namespace thalia::container {
 
-/// A thread follows the save in file order, as SHA-256 has to: one more pass over memory. What lies
-/// in the file already is read back.
+/// One thread follows the save in file order, because SHA-256 has to: one more pass over memory.
+/// Pieces that are in the file already are read back.
 class FileDigest {
  public:
   /// @param image,header borrowed; the header's bytes are final, whatever the image has in their

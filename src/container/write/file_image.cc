@@ -12,7 +12,8 @@
 namespace thalia::container {
 namespace {
 
-// Enough to read back with few calls, small enough for a cache.
+// What was written through the page cache is read back in parts: few calls, and small enough for a
+// cache.
 constexpr std::uint64_t kReadBackBytes = 256 * 1024;
 
 }  // namespace
@@ -88,6 +89,7 @@ void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out
   });
 }
 
+// What lies in one piece can be hashed and written directly without gathering it.
 ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
   const auto piece = first_piece(begin);
   if (piece == pieces_.end() || piece->bytes == nullptr || piece->offset > begin ||

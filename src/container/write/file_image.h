@@ -1,5 +1,5 @@
-// A file as a list of pieces in memory, with zeros between them: how a save hands out its blocks
-// to be hashed and written in one pass, by several threads, without copying.
+// A file as a list of pieces in memory with zeros between them. Several threads hash and write its
+// extents in one pass, and nothing is copied to make it.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ class FileImage {
   FileImage(int fd, std::filesystem::path path, std::uint64_t begin = 0)
       : fd_(fd), path_(std::move(path)), begin_(begin) {}
 
-  /// Runs do not overlap. `bytes` is borrowed until the image is gone.
+  /// Pieces do not overlap. `bytes` is borrowed until the image is gone.
   void add(std::uint64_t offset, ByteSpan bytes);
-  /// One behind the other.
+  /// Several, one after the other.
   void add(std::uint64_t offset, std::span<const ByteSpan> pieces);
   /// A piece that is in the file already.
   void add_written(std::uint64_t offset, std::uint64_t length);
-  /// Before the calls below, and after the last piece was added; pieces behind all others may
-  /// follow.
+  /// To be called after the last piece was added and before the calls below. Pieces behind all
+  /// others may still follow.
   void sort();
 
   /// Calls `visit` with the bytes of [begin, end) in order, zeros where no piece is; pieces in the
@@ -46,7 +46,7 @@ class FileImage {
   void write_at(std::uint64_t offset, ByteSpan bytes) const;
   /// Asks the kernel to start writing an extent back.
   void start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept;
-  /// The file ends where the image does. @throws IoError.
+  /// Sets the file's length to the image's. @throws IoError.
   void set_length(std::uint64_t length) const;
 
   int fd() const noexcept { return fd_; }

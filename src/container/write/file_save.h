@@ -13,10 +13,9 @@
 
 namespace thalia::container {
 
-/// First the draft is filled; from the first call of store() on it is settled, and its streamed
-/// payloads are written; commit() stores the borrowed ones, and all that stands around them. A
-/// reader sees the file whole or not at all. Destroyed before, it leaves nothing. Externally
-/// synchronised.
+/// First the draft is filled. The first call of store() settles it, and streamed payloads are
+/// written. commit() stores the borrowed ones and everything around them. A reader sees the whole
+/// file or none of it. Destroyed before commit(), it leaves nothing. Externally synchronised.
 class FileSave {
  public:
   /// @throws UsageError (bad_argument) for options; as io::AtomicFile; IoError (ENAMETOOLONG) where

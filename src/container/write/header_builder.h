@@ -11,8 +11,9 @@
 
 namespace thalia::container {
 
-/// What a draft and its layout tell: magic, versions, flags, totals, and where metadata and
-/// connectivity stand. generation is 1; what the functions below fill in is zero.
+/// What follows from a draft and its layout: magic, versions, flags, totals, and the places of
+/// metadata and connectivity. generation is 1. The fields that the functions below fill in are
+/// zero.
 format::Header draft_header(const Draft& draft, const Layout& layout);
 
 /// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
@@ -26,7 +27,7 @@ void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds)
 /// RFC 9562: version 4, variant 1.
 void set_random_uuid(format::Header& header);
 
-/// The last field. Any change behind it needs it anew.
+/// To be called last: any later change of the header needs a new CRC.
 void set_header_crc(format::Header& header);
 
 }  // namespace thalia::container

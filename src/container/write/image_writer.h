@@ -1,5 +1,5 @@
-// Writes a file's image in one pass over the payloads: each extent's payloads are digested, and the
-// extent is hashed and written as soon as all that its headers and tables say is known.
+// Writes a file's image in one pass over the payloads: the payloads of each extent are digested,
+// and the extent is hashed and written as soon as its headers and tables are complete.
 // docs/design.md, "One pass".
 #pragma once
 

@@ -8,8 +8,8 @@
 
 namespace thalia::container {
 
-/// The header, the texts, and all tables, in file order; without what only leads to payloads.
-/// @throws FormatError; of a side file that lacks a table also UnsupportedError.
+/// The header, the texts, and all tables, in file order; no payloads, and no headers in front of
+/// them. @throws FormatError; UnsupportedError for a side file that lacks a table.
 std::vector<format::Extent> meta_extents(const detail::OpenFile& file);
 
 }  // namespace thalia::container

@@ -36,6 +36,7 @@ ByteSpan source_bytes(const detail::OpenFile& file, const Extent& extent) {
   return file.unverified(extent.offset, extent.length);
 }
 
+// The file ends with a SHA-256 of all before it, which is made as the bytes pass.
 class HashedOutput {
  public:
   explicit HashedOutput(OutputFile& out) : out_(out) {}

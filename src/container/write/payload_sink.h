@@ -1,5 +1,5 @@
-// One payload whose bytes come in order, on its way to the file: whole extents go out at once, what
-// shares an extent with something else is kept for the file's image.
+// One payload whose bytes come in order, on its way to the file. Whole extents go out at once.
+// Bytes that share an extent with something else are kept for the file's image.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace thalia::container {
 
-/// Keeps the ends of payloads in memory, up to a bound; beyond it they go into the file through the
+/// Keeps the ends of payloads in memory, up to a limit. Beyond it they go into the file through the
 /// page cache, and are read back when their extent is hashed. Externally synchronised.
 class TailBuffer {
  public:

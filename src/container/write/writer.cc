@@ -36,6 +36,7 @@ class Writer::Impl {
     });
   }
 
+  // A save that streams begins with the first byte, not with commit().
   void write(std::uint32_t tensor, ByteSpan piece) {
     steps_.run([&] {
       if (!started_) started_.emplace();
