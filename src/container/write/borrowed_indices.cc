@@ -74,6 +74,7 @@ void check_borrowed_indices(const Draft& draft, unsigned threads) {
     if (!tensor.digested && !tensor.streamed && draft.is_sparse(i) && !tensor.pieces.empty())
       sparse.push_back(&tensor);
   }
+  // Tensor by tensor: a check of one goes through its indices in order.
   parallel_for(sparse.size(), threads, [&](std::size_t i) {
     sparse[i]->spec.wide_indices ? check_indices<std::uint64_t>(*sparse[i])
                                  : check_indices<std::uint32_t>(*sparse[i]);

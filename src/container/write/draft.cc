@@ -31,7 +31,7 @@ void check_name(const char* field, std::string_view name) {
   }
 }
 
-// What any reader with these limits accepts.
+// Texts that a reader with these limits would refuse are refused here.
 void check_json(const char* field, std::string_view text, const ReadLimits& limits) {
   if (text.size() > limits.max_json_bytes) {
     fail_argument(ErrorCode::bad_argument, field, fmt::format("{} bytes", text.size()),
@@ -144,7 +144,7 @@ bool Draft::has_tensor(const DraftRegion& region, std::string_view name, std::ui
       hash, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
 }
 
-// Of tensors.back().
+// Enters tensors.back() into its region. @return its number.
 std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
   DraftRegion& owner = regions[region];
   const auto id = static_cast<std::uint32_t>(tensors.size() - 1);

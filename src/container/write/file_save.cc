@@ -38,6 +38,7 @@ FileSave::FileSave(int fd, std::filesystem::path name, SaveOptions options, Draf
 PayloadStore& FileSave::store() {
   if (!store_) {
     draft_.check_complete();
+    // First, since it writes to the file and empties it again.
     settle_compression(options_, draft_, fd(), path());
     store_.emplace(draft_, fd(), path(), options_);
   }
@@ -47,6 +48,7 @@ PayloadStore& FileSave::store() {
 SaveResult FileSave::commit() {
   store().finish();
   SaveResult result = finalize(target_ ? &*target_ : nullptr, draft_, *store_, options_);
+  // After the file has its name: a sum without its file would be worse than a file without its sum.
   if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.durability);
   return result;
 }

@@ -1,6 +1,6 @@
 // write_metadata_file(): a copy of a file's tables and texts, which opens like the file but has no
-// payloads. Everything it takes is verified first, and the header is the one that was read at
-// opening: an append that runs meanwhile changes the header only, so the copied tables still fit.
+// payloads. Everything it takes is verified first. The header is the one that was read at opening:
+// an append that runs meanwhile changes no other old byte, so the copied tables fit it.
 // docs/format.md, "Side files".
 #include <algorithm>
 #include <cstring>
@@ -28,7 +28,8 @@ using format::Extent;
 using format::MetaExtent;
 using format::MetaHeader;
 
-// Bytes of the source, verified where the block tree covers them: behind it, it is what verifies.
+// Bytes of the source, verified where the block tree covers them. What lies behind is the tree
+// itself, with the closing checksum.
 ByteSpan source_bytes(const detail::OpenFile& file, const Extent& extent) {
   const std::uint64_t covered_end = file.header().integrity_offset;
   const std::uint64_t end = extent.offset + extent.length;
