@@ -1,3 +1,5 @@
+// What has to be known beside a figure before it can be compared with another one: build, machine,
+// file systems, load. A fact that cannot be found out is "unknown", which never stops a run.
 #include "environment.h"
 
 #include <sys/utsname.h>
@@ -32,8 +34,8 @@ std::string kernel() {
   return std::string(names.sysname) + " " + names.release + " " + names.machine;
 }
 
-// Kind and options of the file system that holds a folder: the longest mount point that is a prefix
-// of it.
+// Kind and options of the file system that holds the folder: of all mount points that are a prefix
+// of its path, the longest; of equal ones the last, which hides the others.
 std::string file_system(const std::filesystem::path& folder) {
   std::error_code error;
   const std::string wanted = std::filesystem::canonical(folder, error).string();

@@ -1,3 +1,6 @@
+// Each floor does with plain calls what the library is compared with, and nothing else. What the
+// machine does not allow (O_DIRECT, io_uring, an empty cache) is reported as skipped, never
+// replaced by something easier.
 #include "floors.h"
 
 #include <fcntl.h>
@@ -24,6 +27,8 @@ namespace {
 using measure::for_each_run;
 using measure::kPageBytes;
 
+// Bytes of one call through the page cache; after how many bytes early write-back starts; and bytes
+// and number of calls in flight past the page cache, as in measure::write_raw().
 constexpr std::size_t kCallBytes = 1 << 20;
 constexpr std::size_t kEarlyBytes = 8 << 20;
 constexpr std::size_t kDirectBytes = 4 << 20;
@@ -43,7 +48,7 @@ Skipped no_direct(const std::filesystem::path& path) {
   return Skipped(path.string() + ": the file system has no O_DIRECT");
 }
 
-// Says it as a comparison that the machine cannot run where that is why `run` fails.
+// Runs `run`; a failure that means "no O_DIRECT here" becomes a skipped comparison.
 template <typename Run>
 void skipping_denied(const std::filesystem::path& path, Run run) {
   try {
@@ -61,6 +66,7 @@ io::UniqueFd open_direct(const std::filesystem::path& path, int flags) {
   return fd;
 }
 
+// A short transfer counts as a failure: files and disks here complete their calls.
 void write_at(int fd, std::size_t offset, ByteSpan bytes, const std::filesystem::path& path) {
   errno = 0;
   if (::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != std::ssize(bytes))
@@ -73,7 +79,7 @@ void read_at(int fd, std::size_t offset, MutableByteSpan out, const std::filesys
     fail("pread", path);
 }
 
-// The compiler must believe that somebody looks.
+// Makes the compiler believe that somebody reads the value, so that it cannot leave out the work.
 template <typename T>
 void keep(const T& value) {
   asm volatile("" : : "r,m"(value) : "memory");
@@ -146,6 +152,8 @@ void read_file_ring(const std::filesystem::path& path, MutableByteSpan out) {
   const io::UniqueFd fd = open_direct(path, O_RDONLY);
   auto ring = io::Uring::create(kDirectCalls);
   if (!ring) throw Skipped("io_uring is denied here");
+  // Keeps the ring full until everything is submitted. A call's tag is the length that it must
+  // return.
   for (std::size_t begin = 0; begin < out.size() || ring->in_flight() > 0;) {
     while (begin < out.size() && ring->in_flight() < kDirectCalls) {
       const std::size_t length = std::min(kDirectBytes, out.size() - begin);

@@ -73,6 +73,7 @@ void add_warm(const Settings& settings, PairedSuite& suite) {
     suite.add("warm, " + name, [=] {
       const auto file = std::make_shared<File>(settings.disk, settings.bytes());
       auto [ours, floor] = sides(*file);
+      // The sides borrow the file, so one of them holds it.
       return Comparison{.ours = {ours.name, [file, run = ours.run] { run(); }},
                         .floor = floor,
                         .bytes = settings.bytes()};

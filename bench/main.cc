@@ -1,4 +1,5 @@
 // The main function of every benchmark program: environment, Google Benchmarks, paired comparisons.
+// The environment is printed first, so that no figure stands without it.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

@@ -1,3 +1,6 @@
+// Runs ours and the floor by turns and takes the ratio of each pair of neighbours, not of the
+// averages: a machine that slows down for a while slows down both sides of a pair. paired.h says
+// why.
 #include "paired.h"
 
 #include <sys/resource.h>
@@ -19,7 +22,8 @@ namespace {
 using measure::Spread;
 using measure::spread_of;
 
-// A sample shorter than this is repeated, where nothing has to be prepared between two runs.
+// A sample of less than 20 ms is repeated until it is as long, so that the clock and a single
+// interrupt do not count, unless something has to be prepared between two runs.
 constexpr double kShortestSample = 0.02;
 
 struct Sample {
@@ -83,6 +87,7 @@ Outcome measure(const Settings& settings, std::string name, const Comparison& co
   const auto runs_of = [&](const Side& side) -> std::uint64_t {
     const double once = sample(side, 1).seconds;  // warms up, too
     if (comparison.prepare || settings.smoke || once >= kShortestSample) return 1;
+    // The first run was the slow one: it is the second that tells how many runs fill a sample.
     const double again = std::max(sample(side, 1).seconds, 1e-8);
     return static_cast<std::uint64_t>(std::ceil(kShortestSample / again));
   };
@@ -90,7 +95,7 @@ Outcome measure(const Settings& settings, std::string name, const Comparison& co
   const std::uint64_t floor_runs = runs_of(comparison.floor);
   for (unsigned i = 0; i < settings.pairs; ++i) {
     Pair pair{};
-    // Each goes first half of the time: who comes second finds other caches.
+    // Each side goes first half of the time, as the second one finds other caches.
     if (i % 2 == 0) pair.ours = sample(comparison.ours, ours_runs);
     pair.floor = sample(comparison.floor, floor_runs);
     if (i % 2 == 1) pair.ours = sample(comparison.ours, ours_runs);

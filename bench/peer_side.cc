@@ -1,18 +1,24 @@
-// This library's side of a comparison with a peer: reads commands from standard input, one a line,
-// and answers each with a number, the seconds it took unless said otherwise. bench/peers.py runs
-// it.
+// This library's side of a comparison with a peer. It reads commands from standard input, one a
+// line, and answers each with a line: a number, which is the time taken in seconds unless said
+// otherwise, or "error: " and why. bench/peers.py runs it. A process of its own keeps what one side
+// leaves in memory away from the other.
 //
-//   make DTYPE COUNT BYTES SAFETENSORS [THALIA]   COUNT tensors of BYTES bytes of f32 or bf16
-//   state SAFETENSORS      holds copies of these tensors from now on
-//   forget                 holds nothing any more
-//   save PATH SYNC IO      the state; SYNC none or full, IO automatic, buffered or direct
-//   background PATH        a durable save beside the training; seconds until that goes on
-//   memory PATH            saves the state durably; bytes of memory that this took at most
-//   copy                   copies the state into memory that was written to before
-//   load PATH HOW VERIFY   HOW views, copy, stream, copy_in_place or stream_in_place; VERIFY off or
-//   on open PATH TENSOR RUNS  opens, finds, touches; seconds of one run cold PATH takes the file
-//   out of the page cache settle FOLDER          waits until the disk has nothing left to do touch
-//   FOLDER BYTES     leaves that much free memory as the page cache uses it, touched lately
+//   make DTYPE COUNT BYTES SAFETENSORS [THALIA]
+//                      writes COUNT tensors of BYTES bytes of f32 or bf16
+//   state SAFETENSORS  holds copies of these tensors from now on
+//   forget             holds nothing any more
+//   save PATH SYNC IO  saves the state; SYNC none or full, IO automatic, buffered or direct
+//   background PATH    saves durably in the background; seconds until the training can go on
+//   memory PATH        saves durably; the most bytes of memory that this took
+//   copy               copies the state into memory that was written to before
+//   load PATH HOW VERIFY
+//                      HOW views, copy, stream, copy_in_place or stream_in_place; VERIFY off or on
+//   open PATH TENSOR RUNS
+//                      opens the file, finds the tensor and touches it; seconds of one run
+//   cold PATH          takes the file out of the page cache
+//   settle FOLDER      waits until the disk has nothing left to do
+//   touch FOLDER BYTES
+//                      leaves that much free memory as the page cache uses it, touched lately
 #include <exception>
 #include <fstream>
 #include <iostream>

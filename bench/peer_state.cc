@@ -1,3 +1,5 @@
+// Memory is allocated and touched before the clock starts, except where a trainer would allocate
+// while it loads: then page faults are part of the time, for peers as well.
 #include "peer_state.h"
 
 #include <sys/mman.h>
@@ -78,6 +80,7 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
     const RegionView region = reader.region("model");
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
       target_.push_back(TensorMemory::pages(region.tensor(i).logical_bytes()));
+      // Writing to it once is what makes it memory that is used again.
       std::ranges::fill(target_.back().bytes(), std::byte{0});
     }
   }

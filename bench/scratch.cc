@@ -11,6 +11,7 @@ namespace thalia::bench {
 ScratchFolder::ScratchFolder(const std::filesystem::path& parent) try : measure
   ::ScratchFolder(parent) {}
 catch (const IoError& error) {
+  // A folder that cannot be written to skips the comparison and not the whole program.
   throw Skipped(error.what());
 }
 

@@ -1,3 +1,5 @@
+// Takes the options of its own out of the arguments and leaves the others to Google Benchmark,
+// which refuses what it does not know.
 #include "settings.h"
 
 #include <charconv>

@@ -24,7 +24,7 @@ struct File {
     measure::settle(settings.disk);
   }
 
-  // Tensors one behind the other from `shift` on.
+  // The tensors go to the target one after the other, from `shift` on.
   Side stream(const char* name, Verification verification, IoMode io, std::size_t shift = 0) const {
     return {name, [=, this] {
               const Reader reader = Reader::open(path, {.verification = verification});
@@ -38,7 +38,7 @@ struct File {
               }
             }};
   }
-  // Each tensor in the stream's own memory, dropped at once.
+  // Each tensor goes to the stream's own memory and is dropped at once.
   Side arena(const char* name) const {
     return {name, [this] {
               const Reader reader = Reader::open(path);
@@ -59,7 +59,7 @@ struct File {
               }
             }};
   }
-  // The file's own bytes, compressed or not.
+  // Reads the bytes of the file itself, compressed or not.
   Side disk() const {
     const std::uint64_t bytes = std::filesystem::file_size(path) / kPage * kPage;
     return {"O_DIRECT io_uring, 16 at a time",

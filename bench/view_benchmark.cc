@@ -16,8 +16,9 @@
 #include "thalia/reader.h"
 
 namespace {
+// The global operator new is replaced below to count allocations of the whole program.
 std::atomic<std::uint64_t> allocations{0};
-}
+}  // namespace
 
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);

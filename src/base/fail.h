@@ -13,7 +13,8 @@
 
 namespace thalia {
 
-/// A field of an on-disk structure broke its bound.
+/// A field of a structure on disk has a value that it must not have; `bound` says what was
+/// expected.
 [[noreturn]] inline void fail_field(ErrorCode code, std::string_view section,
                                     std::string_view field, std::uint64_t offset, std::string value,
                                     std::string bound, std::string message = {}) {
@@ -25,7 +26,7 @@ namespace thalia {
                      .bound = std::move(bound)});
 }
 
-/// A limit of ReadLimits or of an option was passed.
+/// A file needs more than a limit of ReadLimits or of an option allows.
 [[noreturn]] inline void fail_limit(std::string_view section, std::string_view limit,
                                     std::uint64_t value, std::uint64_t bound) {
   throw FormatError(ErrorCode::limit_exceeded,
@@ -35,7 +36,7 @@ namespace thalia {
                      .bound = std::to_string(bound)});
 }
 
-/// The caller's mistake with one argument or option.
+/// The caller has made a mistake with one argument or option.
 [[noreturn]] inline void fail_argument(ErrorCode code, std::string_view field, std::string value,
                                        std::string bound, std::string message = {}) {
   throw UsageError(
@@ -43,7 +44,7 @@ namespace thalia {
       {.field = std::string(field), .value = std::move(value), .bound = std::move(bound)});
 }
 
-/// An option against what it may be, its least and its greatest value among them.
+/// Throws unless the option's value lies between `least` and `greatest`, both included.
 inline void check_option(std::string_view name, std::uint64_t value, std::uint64_t least,
                          std::uint64_t greatest) {
   if (value >= least && value <= greatest) return;
@@ -51,7 +52,7 @@ inline void check_option(std::string_view name, std::uint64_t value, std::uint64
                 fmt::format("{} to {}", least, greatest));
 }
 
-/// Throws CancelledError once a stop was requested. For the places where long work may end.
+/// Throws CancelledError once a stop was requested. Long work calls it where it may end.
 inline void stop_if_cancelled(const std::stop_token& cancel) {
   if (cancel.stop_requested()) throw CancelledError(ErrorCode::cancelled, "cancelled on request");
 }

@@ -9,7 +9,7 @@
 
 namespace thalia {
 
-/// Exactly `digits` lower-case digits, at most 16.
+/// Reads exactly `digits` lower-case digits, at most 16; nullopt for any other text.
 inline std::optional<std::uint64_t> parse_hex(std::string_view text, std::size_t digits) {
   if (text.size() != digits) return std::nullopt;
   std::uint64_t number = 0;

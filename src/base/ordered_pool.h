@@ -16,8 +16,8 @@
 namespace thalia {
 
 /// A ring of jobs. One thread fills next(), calls submit(), and takes front() in the same order;
-/// the pool's threads do `work` on jobs in between. With one thread the work is done in front().
-/// Externally synchronised.
+/// the pool's threads do `work` on jobs in between. With one thread the work is done in front(), so
+/// call front() once for each job. Externally synchronised.
 template <typename Job>
 class OrderedPool {
  public:
@@ -40,7 +40,8 @@ class OrderedPool {
   bool full() const noexcept { return submitted_ - taken_ == slots_.size(); }
   bool empty() const noexcept { return submitted_ == taken_; }
 
-  /// The job to fill and submit next: one that was used before, as it was left. Not where full().
+  /// The job to fill and submit next. It may have been used before, and is as it was left. Do not
+  /// call it when full().
   Job& next() noexcept { return slots_[submitted_ % slots_.size()].job; }
   void submit() {
     {
@@ -55,8 +56,8 @@ class OrderedPool {
     if (threads_.size() < std::min<std::size_t>(most_threads_, submitted_ - taken_)) start_thread();
   }
 
-  /// The oldest job that was submitted, done; free again with pop(). Not where empty(). Throws what
-  /// its work threw.
+  /// The oldest job that was submitted, done; pop() frees it. Do not call it when empty(). Throws
+  /// what its work threw.
   Job& front() {
     Slot& slot = slots_[taken_ % slots_.size()];
     if (threads_.empty()) {
@@ -70,7 +71,7 @@ class OrderedPool {
   }
   void pop() noexcept { ++taken_; }
 
-  /// That were started.
+  /// The number of threads that were started.
   std::size_t threads() const noexcept { return threads_.size(); }
 
  private:

@@ -7,9 +7,9 @@
 
 namespace thalia {
 
-/// What becomes of the wish for threads that an option holds, wherever threads are started: as many
-/// as asked for, or one a core for 0; at least 1, no more than there are jobs, and no more than
-/// kMostThreads or, on a machine that has more, cores.
+/// How many threads to start for an option that asks for `threads`: that many, or one a core for 0;
+/// at least 1; no more than there are jobs; and at most kMostThreads, or the number of cores where
+/// that is more. Used wherever threads are started.
 unsigned resolve_threads(unsigned threads, std::uint64_t jobs = UINT64_MAX) noexcept;
 inline constexpr unsigned kMostThreads = 256;
 

@@ -1,4 +1,5 @@
-// Sums of squares of numbers of any size: those of f64 reach beyond what an f64 can say of them.
+// Sums of squares of numbers of any size: the squares of f64 numbers may be too large or too small
+// for an f64.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 
 namespace thalia {
 
-/// sum × 4^scale.
+/// Stands for sum × 4^scale.
 struct SquareSum {
   double sum = 0;
   int scale = 0;
@@ -20,7 +21,7 @@ struct SquareSum {
     sum = std::ldexp(sum, 2 * (scale - top)) + std::ldexp(other.sum, 2 * (other.scale - top));
     scale = top;
   }
-  /// The root of the mean of so many squares, at most the greatest f64; 0 of none.
+  /// The root of the mean of `count` squares, at most the greatest f64; 0 if count is 0.
   double root_mean(std::uint64_t count) const noexcept {
     if (count == 0) return 0;
     return std::min(std::ldexp(std::sqrt(sum / static_cast<double>(count)), scale),
@@ -34,9 +35,9 @@ inline double root_of_ratio(const SquareSum& a, const SquareSum& b) noexcept {
   return std::min(root, std::numeric_limits<double>::max());
 }
 
-/// The sum of the squares of some numbers, of which `largest` is the largest absolute value and
-/// `plain` the sum as it comes. Where that is too large or too small to be right,
-/// `squares_of(factor)` has to tell the sum of the squares of the numbers × factor.
+/// The sum of the squares of some numbers. `largest` is their largest absolute value, `plain` the
+/// sum as computed in f64. Where that overflowed or lost too much, `squares_of(factor)` is called
+/// for the sum of the squares of the numbers × factor.
 template <typename SquaresOf>
 SquareSum square_sum(double largest, double plain, const SquaresOf& squares_of) {
   // Sums of 2^64 of these stay finite, and what is lost below them does not count.

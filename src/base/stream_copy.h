@@ -1,4 +1,4 @@
-// A copy of much memory that nobody reads soon: its stores go past the caches.
+// Copies of large memory that nobody reads soon: the stores bypass the caches.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,14 @@
 
 namespace thalia {
 
-/// memcpy of `from` to `to`, without reading the target's lines first where the processor can store
-/// past its caches: on one core as fast as a memcpy of hundreds of MB at once, and 1.6 times as
-/// fast as one of a few, which is what several threads would use. They do not overlap. Others read
-/// `to` after settle_stream_copies().
+/// A memcpy of `from` to `to` that does not read the target's cache lines first, where the
+/// processor can store past its caches. On one core it is as fast as a memcpy of hundreds of MB at
+/// once, and 1.6 times as fast as a memcpy of a few MB, which is what each of several threads would
+/// use. The two must not overlap. Other threads may read `to` after settle_stream_copies().
 void stream_copy(ByteSpan from, std::byte* to) noexcept;
 
-/// Puts the calling thread's copies before whatever it stores afterwards. Once for many.
+/// Orders the calling thread's copies before whatever it stores afterwards. One call is enough for
+/// many copies.
 void settle_stream_copies() noexcept;
 
 }  // namespace thalia

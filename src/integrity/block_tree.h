@@ -17,8 +17,8 @@ std::uint64_t leaf_length(LeafAlgorithm algorithm) noexcept;
 /// Number of blocks in [0, integrity_offset).
 std::uint64_t block_count(std::uint64_t integrity_offset, unsigned block_log2) noexcept;
 
-/// Digests one block that comes in pieces. For block 0 the caller passes 256 zero bytes in place of
-/// the header.
+/// Computes the digest of one block that comes in parts. For block 0 the caller passes 256 zero
+/// bytes in place of the header.
 class LeafHasher {
  public:
   explicit LeafHasher(LeafAlgorithm algorithm);
@@ -40,16 +40,16 @@ class LeafHasher {
 void hash_block(ByteSpan file, std::uint64_t block, const format::Header& header,
                 MutableByteSpan out);
 
-/// True where `bytes`, all of block `block`, have the leaf `leaf`. Of the header as hash_block().
+/// Whether `bytes`, all of block `block`, have the digest `leaf`. Uses the fields of the header
+/// that hash_block() does.
 bool bytes_match(ByteSpan bytes, std::uint64_t block, const format::Header& header, ByteSpan leaf);
 
-/// True where block `block` of `file` (at least integrity_offset bytes) has the leaf that `leaves`
-/// says.
+/// Whether block `block` of `file`, which has at least integrity_offset bytes, has its digest in
+/// `leaves`.
 bool block_matches(ByteSpan file, std::uint64_t block, const format::Header& header,
                    ByteSpan leaves);
 
-/// The same of a block that lies somewhere by itself: `bytes` are all it has before
-/// integrity_offset.
+/// The same for a block that is in memory alone: `bytes` are all its bytes before integrity_offset.
 bool leaf_matches(ByteSpan bytes, std::uint64_t block, const format::Header& header,
                   ByteSpan leaves);
 

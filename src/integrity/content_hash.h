@@ -50,18 +50,18 @@ struct ContentDigest {
   Digest128 hash;
 };
 
-/// The same of one piece.
+/// The same for one piece.
 struct PieceDigest {
   std::uint32_t crc32 = 0;
   std::uint32_t length = 0;
   Digest128 hash;
 };
 
-/// One piece after the other, each in parts.
+/// Computes the digests of pieces one after the other, each of which may come in parts.
 class PieceHasher {
  public:
   void update(ByteSpan part) noexcept;
-  /// The digest of what came since the last one.
+  /// The digest of what came since the last call.
   PieceDigest finish() noexcept;
 
  private:
@@ -70,7 +70,7 @@ class PieceHasher {
   Xxh3 hasher_;
 };
 
-/// Of the sequence that the pieces make up. All but the last are 1 MiB long.
+/// The digest of the sequence that the pieces make up. All but the last are 1 MiB long.
 ContentDigest join_pieces(std::span<const PieceDigest> pieces);
 
 /// The same for a span, on up to `threads` threads (0: one a core).

@@ -11,19 +11,20 @@
 
 namespace thalia::json {
 
-/// Writes the value as it stands: keys in their order, repeated ones too, numbers token by token,
-/// strings with the escapes of JsonWriter, no white space.
+/// Writes the value as it stands: keys in their order, repeated ones too; numbers token by token;
+/// strings with the escapes of JsonWriter; no white space.
 void copy_value(Value& value, JsonWriter& out);
 std::string copied(Value& value);
 
-/// The same for comparing: members sorted by key, of those with one key the last. Equal for texts
-/// that differ in white space, escapes and order of keys alone; 1 and 1.0 differ.
+/// A form for comparing: members are sorted by key, and of several with one key only the last is
+/// kept. Equal for texts that differ only in white space, escapes and the order of keys; 1 and 1.0
+/// differ.
 std::string canonical(Value& value);
 /// Of an object's text. @throws FormatError as walk_object().
 std::string canonical_object(std::string_view text, unsigned max_depth);
 
-/// Keys and values, as copied() gives them, of an object in its order; of members with one key the
-/// last, as in Python.
+/// Keys and values, as copied() gives them, of an object in its order. Of several members with one
+/// key the last value counts, as in Python.
 using Members = std::vector<std::pair<std::string, std::string>>;
 /// @throws FormatError as walk_object().
 Members members_of(std::string_view text, unsigned max_depth);

@@ -5,8 +5,8 @@
 
 namespace thalia::json {
 
-/// The double nearest to a number that is_number() holds for, or Infinity or -Infinity; beyond the
-/// range of a double an infinity or zero, as readers of doubles have it.
+/// The double nearest to a number for which is_number() holds, or to Infinity or -Infinity. Beyond
+/// the range of a double it is an infinity or zero, as readers of doubles have it.
 double to_double(std::string_view token) noexcept;
 
 }  // namespace thalia::json

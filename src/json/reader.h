@@ -10,7 +10,7 @@
 
 namespace thalia::json {
 
-/// Deeper than this no text is read, whatever the caller's limit: the walk is recursive.
+/// No text is read deeper than this, whatever the caller's limit, because the walk is recursive.
 inline constexpr unsigned kDepthCeiling = 1024;
 
 enum class Dialect {
@@ -39,7 +39,7 @@ using ElementVisitor = std::function<void(Value& value)>;
 
 /// One value while a text is walked, in the order of the text. A value can be taken once, as the
 /// kind that it is: string(), for_each_member() and for_each_element() throw FormatError (bad_json)
-/// for a value of another. What a visitor leaves untaken is checked all the same.
+/// for other kinds. What a visitor does not take is checked all the same.
 class Value {
  public:
   Value(const Value&) = delete;
@@ -48,8 +48,8 @@ class Value {
   Kind kind() const noexcept { return kind_; }
   /// The token of a number, boolean or null as it stands in the text, else empty.
   std::string_view token() const noexcept { return token_; }
-  /// nullopt of another kind, and where the number is negative, has a fraction or an exponent, or
-  /// passes 2^64 - 1.
+  /// nullopt for other kinds, and for numbers that are negative, have a fraction or an exponent, or
+  /// exceed 2^64 - 1.
   std::optional<std::uint64_t> unsigned_integer() const noexcept;
   /// Of a string, decoded. Valid until the walk returns.
   std::string_view string();

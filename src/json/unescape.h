@@ -8,8 +8,8 @@
 
 namespace thalia::json {
 
-/// What stands between the quotes of a string, decoded; lone surrogates as the three bytes that
-/// UTF-8 would give them. nullopt where an escape is none.
+/// Decodes what stands between the quotes of a string. Lone surrogates become the three bytes that
+/// UTF-8 would give them. nullopt for an escape that does not exist.
 std::optional<std::string> unescape_wtf8(std::string_view escaped);
 
 }  // namespace thalia::json

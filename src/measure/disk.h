@@ -37,12 +37,14 @@ void write_raw(const std::filesystem::path& path, ByteSpan bytes, bool direct,
 void read_raw(const std::filesystem::path& path, MutableByteSpan out, bool direct,
               const std::stop_token& stop = {});
 
-/// Puts the file on the disk and its pages out of the page cache. Nothing may have it mapped.
-/// @return how many pages stay, as those of a file system in memory do. @throws IoError
+/// Writes the file to the disk and drops its pages from the page cache. Nothing may have it mapped.
+/// @return how many pages stay, as those of a file system in memory do.
+/// @throws IoError
 std::size_t drop_from_cache(const std::filesystem::path& path);
-/// Leaves that much free memory as the page cache of this folder's file system uses it, touched a
-/// moment ago. A virtual machine gives free pages back to its host, and copying into those is ten
-/// times as slow: who runs second, in the pages that the first one has left, would seem the faster.
+/// Leaves `bytes` of free memory as the page cache of this folder's file system uses it, touched a
+/// moment ago. A virtual machine gives free pages back to its host, and copying into such pages is
+/// ten times as slow: without this, whoever runs second, in the pages that the first has left,
+/// would seem faster.
 /// @throws IoError
 void touch_free_memory(const std::filesystem::path& folder, std::uint64_t bytes);
 /// Waits until everything written to that file system is on the disk. @throws IoError

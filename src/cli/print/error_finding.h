@@ -1,4 +1,4 @@
-// An error as a line of verify's.
+// An error of a file as a finding of verify.
 #pragma once
 
 #include "thalia/error.h"

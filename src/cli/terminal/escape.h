@@ -11,16 +11,16 @@ namespace thalia::cli {
 std::string escape(std::string_view text);
 /// The same with backslashes doubled, so that unescape_name gets every name back.
 std::string escape_name(std::string_view name);
-/// Undoes escape_name. What is no escape stays as it is.
+/// Undoes escape_name(). Text that is not an escape stays as it is.
 std::string unescape_name(std::string_view text);
 
-/// The characters that escape() writes as \u202e and the like, written so, and nothing else
-/// changed: of a JSON text another spelling of the same strings.
+/// Writes the characters that escape() writes as \u202e and the like in the same way, and changes
+/// nothing else: of a JSON text the result is another spelling of the same strings.
 std::string escape_unsafe(std::string_view text);
 /// True where escape_unsafe(text) is another text.
 bool has_unsafe(std::string_view text) noexcept;
 
-/// For JSON, which can hold nothing but UTF-8: the text itself, or escape(text) where it is none.
+/// For JSON, which can hold nothing but UTF-8: the text itself, or escape(text) if it is not UTF-8.
 std::string as_utf8(std::string_view text);
 
 /// Columns that a terminal gives the text: wide characters count two, combining ones none.
