@@ -85,6 +85,7 @@ std::string printable(std::string_view text, std::size_t limit) {
                      static_cast<unsigned>(code), length == 1 ? 2 : 4);
     }
     if (out.size() > limit) {
+      // The character that went over the limit is taken back whole, escape and all.
       out.resize(before);
       return out + "…";
     }

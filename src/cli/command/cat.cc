@@ -112,6 +112,7 @@ Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
 void print_tensor(Output& out, const CatArguments& arguments, const Session& session) {
   const Format format = arguments.format;
   const bool binary = format == Format::npy || format == Format::raw;
+  // Asked before the file is opened: it is a mistake whatever the file holds.
   if (binary && out.is_terminal()) {
     throw UsageError(ErrorCode::bad_argument,
                      fmt::format("{} is binary and would upset the terminal, name a file with -o",

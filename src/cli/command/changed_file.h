@@ -3,10 +3,10 @@
 
 namespace thalia::cli {
 
-/// From here on a SIGBUS that a mapped file raises, shortened by another process or on a disk that
-/// fails, ends the program with a line that names the file, and status kUnreadable. What a command
-/// was writing goes with the process where it has no name yet; where the file system has no unnamed
-/// files, a temporary stays.
+/// From here on, a SIGBUS that a mapped file raises ends the program with a line that names the
+/// file, and with status kUnreadable. It is raised where another process shortened the file, or its
+/// disk fails. A file that the command was writing disappears with the process as long as it has no
+/// name yet; where the file system has no unnamed files, a temporary file stays.
 void report_changed_files();
 
 }  // namespace thalia::cli

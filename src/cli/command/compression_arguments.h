@@ -18,7 +18,7 @@ struct CompressionArguments {
   Named named;
   int level = 0;
 
-  /// `by_default` says in the help what counts where none is named.
+  /// `by_default` is what help says about saving without --codec.
   void declare(CLI::App& app, std::span<const Codec> codecs, const std::string& by_default,
                bool with_auto = false);
   /// @throws UsageError where the codec has no such level. Where none is named, `otherwise` counts,

@@ -111,6 +111,7 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   options.compression = arguments.compression.compression(std::nullopt);
   options.work.progress = bar.callback();
   const DeltaResult result = write_delta(state_source(input), base, arguments.output, options);
+  // The bar goes before anything is printed in its line.
   bar.finish();
   print_delta(session, arguments, result);
   return kDone;

@@ -262,6 +262,8 @@ int run_info(const InfoArguments& arguments, const Session& session) {
   // Checking blocks of the tree would read the payloads that share these blocks.
   read.verification = Verification::off;
   const Reader reader = Reader::open(arguments.file, read);
+  // Bytes on disk differ from reader.file_bytes() where the file is compressed as a whole, or an
+  // interrupted append has left debris behind its end.
   const std::uint64_t disk_bytes = file_bytes(arguments.file);
   if (session.common.json) {
     print_thalia_json(out, reader, disk_bytes);

@@ -1,4 +1,4 @@
-// What somebody probably meant who mistyped a word.
+// The word that somebody who mistyped one probably meant.
 #pragma once
 
 #include <span>

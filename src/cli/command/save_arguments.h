@@ -23,7 +23,7 @@ struct SaveArguments {
   ConvertOptions options(const Session& session) const;
 };
 
-/// What was done, as one line and one a loss, or as JSON.
+/// Prints what was done: a line for the file and one for each loss, or JSON.
 void print_result(const Session& session, const ConvertResult& result, const std::string& output);
 
 }  // namespace thalia::cli

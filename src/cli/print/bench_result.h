@@ -9,7 +9,7 @@
 
 namespace thalia::cli {
 
-/// One line: something done to the same bytes once a round.
+/// One kind of run: something done once a round to the same bytes.
 struct BenchRow {
   std::string name;
   std::string floor;  ///< name of the row that the machine can do at most; empty for a floor itself

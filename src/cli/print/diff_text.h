@@ -6,8 +6,8 @@
 
 namespace thalia::cli {
 
-/// A line a difference, "+", "-" or "~" in front of it; of long lists the beginning unless `all` is
-/// set, so that ten thousand changed tensors stay readable.
+/// One line for each difference, with "+", "-" or "~" in front. Of long lists only the beginning is
+/// shown unless `all` is set, so that ten thousand changed tensors stay readable.
 void print_diff(Output& out, const Diff& diff, bool all);
 
 }  // namespace thalia::cli

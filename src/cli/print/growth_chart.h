@@ -34,9 +34,10 @@ struct GrowthChart {
   std::size_t left_out = 0;  ///< regions that are smaller than those shown
 };
 
-/// The regions that `events` speak of, and those that have neurons. What a region had before its
-/// first event is told from what it has now; of a region that is no more, from what the event says.
-/// An event without a step is put where the one before it is. The chart points into `events`.
+/// A series for each region that `events` name or that has neurons. What a region had before its
+/// first event follows from what it has now; for a region that no longer exists, from what the
+/// event says. An event without a step stands at the step of the one before it. The chart points
+/// into `events`.
 GrowthChart growth_chart(std::span<const GrowthEvent> events, std::span<const RegionSize> regions,
                          std::uint64_t training_steps);
 

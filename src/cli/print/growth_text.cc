@@ -6,6 +6,7 @@
 namespace thalia::cli {
 namespace {
 
+// Events shown; the last ones, as those matter for what the network is now.
 constexpr std::size_t kShown = 20;
 
 void add_change(std::string& text, char sign, std::uint64_t number, std::string_view singular,
@@ -19,6 +20,7 @@ void add_change(std::string& text, char sign, std::uint64_t number, std::string_
 std::string growth_change(const GrowthEvent& event) {
   std::string text;
   const auto add = [&](std::int64_t number, std::string_view singular, std::string_view plural) {
+    // In unsigned numbers, so that the least of int64 has a magnitude as well.
     const auto magnitude = static_cast<std::uint64_t>(number);
     add_change(text, number < 0 ? '-' : '+', number < 0 ? ~magnitude + 1 : magnitude, singular,
                plural);

@@ -10,12 +10,13 @@
 
 namespace thalia::cli {
 
-/// "+100 neurons", "-234 synapses", of several the sum of words; the type where nothing is counted.
+/// What an event changed: "+100 neurons", or "-234 synapses", or both in one list; the event's type
+/// where it counts nothing.
 std::string growth_change(const GrowthEvent& event);
 /// "45,000"; the timestamp where there is no step, "-" where there is neither. Escaped.
 std::string growth_time(const GrowthEvent& event);
 
-/// A line an event, of many the last ones.
+/// One line for each event; of a long history only the last ones.
 void print_growth_table(Output& out, std::span<const GrowthEvent> events, std::string_view margin);
 
 }  // namespace thalia::cli

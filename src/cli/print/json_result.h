@@ -28,13 +28,13 @@ void add_list(JsonWriter& json, std::string_view key, const auto& texts) {
   json.end_array();
 }
 
-/// Of a file that was made of another.
+/// For a file that was made from another.
 void add_sizes_and_time(JsonWriter& json, const auto& result) {
   json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
   json.member("seconds", result.seconds);
 }
 
-/// Of a file that was changed in place.
+/// For a file that was changed in place.
 void add_append(JsonWriter& json, const auto& result) {
   json.member("file_bytes", result.file_bytes).member("appended_bytes", result.appended_bytes);
   json.member("dead_bytes", result.dead_bytes).member("generation", result.generation);

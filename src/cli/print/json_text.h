@@ -14,8 +14,8 @@ namespace thalia::cli {
 /// every line but the first.
 std::string pretty_json(std::string_view json, std::string_view margin = "");
 
-/// pretty_json() on an output, line by line: made safe as a whole, its line ends would be taken for
-/// control characters.
+/// pretty_json() on an output, line by line: if it were made safe as a whole, its line ends would
+/// be escaped as control characters.
 void print_pretty_json(Output& out, std::string_view json, std::string_view margin);
 /// Under the line "metadata"; "none" where the text is empty.
 void print_metadata(Output& out, std::string_view json);

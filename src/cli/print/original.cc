@@ -115,6 +115,7 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
 
 const Value& region_named(const V01Document& document, const std::filesystem::path& path,
                           const std::string& name) {
+  // The name as it was typed comes first, as it may look like an escape.
   for (const std::string& wanted : {name, unescape_name(name)}) {
     const auto found = std::ranges::find(document.entries, wanted, &V01Entry::name);
     if (found != document.entries.end()) return found->state;
@@ -157,6 +158,8 @@ void list_tensors(Output& out, const Value& state, bool as_json) {
 
 void print_original(Output& out, const std::filesystem::path& path, const ReadOptions& read,
                     bool as_json) {
+  // A delta of version 0.1 is a Python pickle, which could run code: it is never opened, and only
+  // what stands in front of it is read.
   if (is_v01_delta(path, read)) return print_delta(out, path, read, as_json);
   const V01File file = read_v01(path, read);
   const V01Document& document = file.document;

@@ -11,9 +11,9 @@
 
 namespace thalia::cli {
 
-/// Draws to standard error, in one line that it wipes in the end; nothing in the first second, and
-/// nothing at all unless both standard error and standard output are terminals. Externally
-/// synchronised.
+/// Draws to standard error, in one line that is wiped at the end. It draws nothing in the first
+/// second, and nothing at all unless both standard error and standard output are terminals.
+/// Externally synchronised.
 class ProgressBar {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +29,7 @@ class ProgressBar {
   void update(std::uint64_t done, std::uint64_t total);
   /// Wipes the bar, before something else is printed.
   void finish();
-  /// For the options of the library; must not be called after this bar is gone. Empty where nothing
+  /// For the options of the library; must not be called once this bar is gone. Empty where nothing
   /// would be drawn.
   Progress callback();
 

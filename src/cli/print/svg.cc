@@ -38,6 +38,7 @@ std::string svg_number(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
+  // Rounding a small negative number leaves its sign.
   return text == "-0" ? "0" : text;
 }
 

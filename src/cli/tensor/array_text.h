@@ -15,8 +15,8 @@ inline constexpr std::uint64_t kSummaryThreshold = 1000;
 /// with the innermost dimension on one line.
 void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all);
 
-/// A sparse tensor's entries, "(row, column)  value", one a line. Coordinates count from the
-/// tensor's start, sliced or not. Without `all`, of more than kSummaryThreshold entries only the
+/// A sparse tensor's entries, "(row, column) value", one on each line. Coordinates count from the
+/// tensor's start, also in a slice. Without `all`, of more than kSummaryThreshold entries only the
 /// first and the last twenty are shown.
 void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all);
 

@@ -112,6 +112,7 @@ PackedFile describe_mst(const std::filesystem::path& path, const ReadOptions& re
   for (const auto& [key, value] : file.metadata()) json.member(key, value);
   json.end_object();
   for (const MstTensor& tensor : file.tensors()) {
+    // The program that writes .mst groups the bytes of these types only.
     const bool floats =
         tensor.dtype == DType::f32 || tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
     packed.tensors.push_back({.name = tensor.name,
@@ -238,6 +239,7 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       file.verify();
+      // The content hash is that of the restored tensors, so a delta needs the files before it.
       MckpChain::open(path, mckp_options(chain)).verify_content();
       report.bytes_checked = file.file_bytes();
     }

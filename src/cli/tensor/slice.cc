@@ -55,6 +55,7 @@ std::uint64_t position(std::string_view text, unsigned dimension, std::uint64_t 
   if (too_long || value > (negative ? extent : last)) {
     refuse(text, fmt::format("-{} to {}", extent, last), fmt::format("dimension {}", dimension));
   }
+  // -0 is the first position, not the end.
   return negative && value != 0 ? extent - value : value;
 }
 

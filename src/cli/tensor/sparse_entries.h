@@ -21,8 +21,8 @@ class SparseEntries {
 
   /// Called with an entry's coordinates and the position of its value; returns whether to go on.
   using Visit = std::function<bool(std::span<const std::uint64_t>, std::uint64_t)>;
-  /// Visits the entries inside the ranges, one a dimension, in row-major order. Looks only at those
-  /// between the first and the last coordinate.
+  /// Visits the entries inside the ranges, one range for each dimension, in row-major order. It
+  /// looks only at entries between the first and the last coordinate.
   void visit(std::span<const SliceRange> ranges, const Visit& visit) const;
 
   /// The values, one an entry, of the tensor's dtype.

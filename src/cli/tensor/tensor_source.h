@@ -30,7 +30,7 @@ struct TensorSource {
   std::shared_ptr<const SparseEntries> entries;
 };
 
-/// `name`: "region/tensor", or the tensor's own name where only one has it; as it is or as ls
+/// `name` is "region/tensor", or the tensor's own name where only one has it; as it is, or as ls
 /// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.
 TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options);

@@ -12,10 +12,10 @@
 
 namespace thalia::cli {
 
-/// Writes to a file descriptor that it does not own. A reader that goes away (`| head`) is no
-/// error: from then on everything is dropped, and closed() tells a command that it may stop. While
-/// it waits for a reader, a signal ends the process: what is printed needs no tidying up.
-/// Externally synchronised.
+/// Writes to a file descriptor that it does not own. A reader that goes away (`| head`) is not an
+/// error: from then on everything is dropped, and closed() tells a command that it may stop. A
+/// signal that comes while a write waits for the reader ends the process, since nothing has to be
+/// tidied up then. Externally synchronised.
 class Output {
  public:
   /// Takes what is printed, in large pieces.
@@ -26,8 +26,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// Text or JSON in whole characters: those that would move the cursor or reorder a line on a
-  /// terminal go out as \u0085, whoever wrote them, so that no command can forget to.
+  /// Text or JSON in whole characters. Characters that would move the cursor or reorder a line on a
+  /// terminal are written as \u0085 and the like, whoever wrote them, so that no command can forget
+  /// to do it.
   /// @throws IoError naming the output where it cannot take the bytes (a full disk); what the sink
   /// throws.
   void write(std::string_view text);

@@ -13,9 +13,9 @@ namespace thalia::cli {
 /// Declares -o,--output, with `value` as what help shows in its place.
 CLI::Option* add_output(CLI::App& app, const char* value, std::string& path);
 
-/// Runs print(out) with an output that appears at the path whole, when print is done, and leaves
-/// nothing behind otherwise; so it may even replace the file that is being read. Where something
-/// stands at the path that is no regular file (/dev/null, a pipe), that is written to.
+/// Runs print(out) with an output that appears at the path as a whole when print is done, and
+/// leaves nothing behind otherwise; so it may even replace the file that is being read. If
+/// something other than a regular file stands at the path (/dev/null, a pipe), that is written to.
 /// @throws IoError naming the path; CancelledError.
 void print_into(const std::filesystem::path& path, const Session& session,
                 const std::function<void(Output& out)>& print);

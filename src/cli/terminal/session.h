@@ -26,8 +26,7 @@ enum Takes : unsigned {
   kJson = 16,
 };
 
-/// Options that many commands share. declare(Command) adds them, Session::options() puts them in
-/// force.
+/// Options that many commands share. declare(Command) adds them; Session::options() applies them.
 struct CommonArguments {
   bool safe = false;
   std::vector<std::string> search;
@@ -39,7 +38,7 @@ struct CommonArguments {
   void declare(CLI::App& app, unsigned takes);
 };
 
-/// Options of the library that lead to a stop token, by themselves or in a part of theirs.
+/// Options of the library that have a stop token, directly or in one of their members.
 template <typename Options>
 concept Stoppable = requires(Options options) {
   options.work.cancel;
@@ -59,9 +58,9 @@ struct Session {
   std::stop_token stop;  ///< requested by SIGINT, SIGTERM and SIGHUP
   CommonArguments common{};
 
-  /// Options of a call of the library: its defaults, that it ends when a signal comes, and what all
-  /// commands are told alike. The only place where the program makes some, so that none
-  /// forgets a part; those that cannot be stopped do not compile.
+  /// Options for a call of the library: its defaults, the stop token, and what all commands are
+  /// told alike. The program makes options only here, so that none lacks a part; options that
+  /// cannot be stopped do not compile.
   template <Stoppable Options>
   Options options() const {
     Options made;

@@ -11,10 +11,10 @@
 namespace thalia::cli {
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP (unless they are ignored) request a stop instead of
-/// ending the process, and its destructor ends it by the one that came. A second SIGINT or SIGTERM
-/// ends it at once. It comes before every other thread of the process, which would receive the
-/// signals otherwise, and is the first thing in its scope: what is destroyed before it is tidied
-/// up.
+/// ending the process; its destructor then ends the process by the signal that came. A second
+/// SIGINT or SIGTERM ends it at once. Create it before any other thread, since that would receive
+/// the signals otherwise, and as the first object of its scope: what is destroyed before it has
+/// been tidied up.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -35,8 +35,8 @@ class StopOnSignal {
   std::optional<std::thread> listener_;  ///< none where all of them are ignored
 };
 
-/// Around a call that may wait for ever (a pipe that nobody reads) while there is nothing to tidy
-/// up: a signal that comes meanwhile ends the process at once.
+/// Surrounds a call that may wait for ever (a pipe that nobody reads) while there is nothing to
+/// tidy up: a signal that comes meanwhile ends the process at once.
 class LetSignalsEnd {
  public:
   /// @throws CancelledError where one has come already.
