@@ -31,7 +31,7 @@ std::vector<std::byte> normal(DType dtype, std::uint64_t bytes) {
   return out;
 }
 
-// All tensors of the type, one behind the other.
+// All tensors of the type, one after the other.
 std::vector<std::byte> tensors_of(const SafetensorsFile& file, DType dtype) {
   std::vector<std::byte> out;
   for (const SafetensorsTensor& tensor : file.tensors()) {

@@ -52,7 +52,7 @@ class OrderedPool {
       ++submitted_;
     }
     changed_.notify_one();
-    // A thread for each job that exists, as long as they are to be had: few jobs need few.
+    // At most one thread for each job that exists: a few jobs need only a few threads.
     if (threads_.size() < std::min<std::size_t>(most_threads_, submitted_ - taken_)) start_thread();
   }
 
@@ -85,7 +85,7 @@ class OrderedPool {
     try {
       threads_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
     } catch (const std::system_error&) {
-      // No more to be had: those that run do the work, or front() does.
+      // The system gives no more; the threads that run do the work, or front() does.
       most_threads_ = static_cast<unsigned>(threads_.size());
     }
   }

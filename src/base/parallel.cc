@@ -54,7 +54,7 @@ void parallel_for(std::size_t count, unsigned threads,
     try {
       for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
     } catch (const std::system_error&) {
-      // No more threads to be had: those that run do the work.
+      // The system gives no more threads; those that run do the work.
     }
     work();
   }

@@ -1,4 +1,4 @@
-// What runs that were repeated took.
+// Median and range of repeated runs.
 #pragma once
 
 #include <algorithm>

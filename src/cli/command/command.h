@@ -36,7 +36,7 @@ struct Command {
 
 /// All of them, in the order in which help lists them.
 std::span<const Command> commands();
-/// nullptr where there is none of that name.
+/// nullptr where no command has that name.
 const Command* find_command(std::string_view name);
 /// @throws UsageError naming the nearest command where no command has the name.
 const Command& require_command(std::string_view name);

@@ -18,7 +18,7 @@ constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none}
 constexpr std::array kLeaves{Choice<LeafAlgorithm>{"xxh3_128", LeafAlgorithm::xxh3_128},
                              Choice<LeafAlgorithm>{"sha256", LeafAlgorithm::sha256}};
 
-// What a conversion of types did; nothing where there was none.
+// Prints what a conversion of types did, or nothing if no tensor was converted.
 void print_precision(Output& out, const ConvertResult& result) {
   if (result.converted_tensors == 0) return;
   std::string shares;

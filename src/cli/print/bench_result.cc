@@ -24,7 +24,7 @@ Spread rates(const BenchReport& report, const BenchRow& row) {
   return spread_of(std::move(values));
 }
 
-// Of each round: the floor's time by the row's.
+// In each round, the floor's time divided by the row's.
 Spread ratios(const BenchReport& report, const BenchRow& row) {
   const auto floor = std::find_if(report.rows.begin(), report.rows.end(),
                                   [&](const BenchRow& other) { return other.name == row.floor; });

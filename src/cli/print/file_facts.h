@@ -56,7 +56,7 @@ std::string_view checksum_name(const FileHeader& header);
 std::string_view leaf_name(const FileHeader& header);
 /// Whether the checksum is a block tree.
 bool has_tree(const FileHeader& header);
-/// Whether the file is a delta of another.
+/// Whether the file is a delta of another file.
 bool has_base(const FileHeader& header);
 
 }  // namespace thalia::cli

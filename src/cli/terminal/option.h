@@ -26,7 +26,7 @@ inline CLI::Option* offer(CLI::Option* option, const std::string& words) {
   return option->type_name("|" + words);
 }
 
-/// What offer() was told, empty where nothing.
+/// What offer() was told; empty if it was not called.
 inline std::string offered(const CLI::Option& option) {
   const std::string name = option.get_type_name();
   return name.starts_with('|') ? name.substr(1) : "";

@@ -11,7 +11,7 @@
 
 namespace thalia::codec {
 
-/// What a chunk's entry says of its stored bytes.
+/// Codec and filter of a chunk's stored bytes, as its entry names them.
 struct ChunkForm {
   Codec codec = Codec::store;
   format::Filter filter = format::Filter::none;

@@ -16,7 +16,7 @@
 #include <immintrin.h>
 #endif
 
-/// Of VectorSet::avx2 and VectorSet::avx512.
+/// For functions of VectorSet::avx2 and VectorSet::avx512.
 #define THALIA_AVX2 __attribute__((target("avx2")))
 #define THALIA_AVX512 \
   __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))

@@ -15,8 +15,8 @@ InstructionSet fastest_instruction_set() noexcept;
 /// f32, f64, f16 and bf16.
 bool is_convertible(DType dtype) noexcept;
 
-/// How many elements `in_bytes` are. @throws UsageError (dtype_mismatch) where a type is none of
-/// the four, (size_mismatch) unless both sizes are whole elements, and as many.
+/// The number of elements in `in_bytes`. @throws UsageError (dtype_mismatch) where a type is none
+/// of the four, (size_mismatch) unless both sizes are whole elements, and the same number of them.
 std::size_t checked_count(DType from, DType to, std::size_t in_bytes, std::size_t out_bytes);
 
 /// Converts as many elements as `in` has, which is what `out` has room for; the two need no

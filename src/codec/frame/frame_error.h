@@ -1,4 +1,4 @@
-// What is wrong with a compressed frame, said alike by all codecs.
+// One form for the errors of compressed frames, whatever the codec.
 #pragma once
 
 #include <cstdint>
