@@ -9,12 +9,13 @@
 
 namespace thalia::io {
 
-/// What offset and length of a direct transfer are a multiple of, and memory where the kernel does
-/// not say that less will do: enough for every device in use.
+/// Offsets and lengths of direct transfers are multiples of this. So are addresses, unless the
+/// kernel says that less will do. It is enough for every device in use.
 inline constexpr std::size_t kDirectAlignment = 4096;
 
-/// Uninitialised bytes, aligned to kDirectAlignment; 2 MiB and more in huge pages where the system
-/// has them: they are there after fewer faults, and a device takes them in fewer segments.
+/// Uninitialised bytes, aligned to kDirectAlignment. Buffers of 2 MiB and more are in huge pages
+/// where the system has them: they take fewer page faults, and a device takes them in fewer
+/// segments.
 class AlignedBuffer {
  public:
   /// @param size a multiple of kDirectAlignment. @throws std::bad_alloc.

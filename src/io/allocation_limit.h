@@ -1,5 +1,5 @@
-// What ReadLimits::max_allocation_bytes allows: as the caller said, or what fits file and machine.
-// docs/security.md, "Limits".
+// What ReadLimits::max_allocation_bytes allows: what the caller said, or what suits the file and
+// the machine. docs/security.md, "Limits".
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ void check_allocation(std::string_view section, std::uint64_t bytes, const ReadL
 /// @throws FormatError (limit_exceeded), naming max_file_bytes, where a file of `bytes` is larger.
 void check_file_bytes(std::string_view section, std::uint64_t bytes, const ReadLimits& limits);
 
-/// JSON texts of untrusted files: `bytes` of text against max_json_bytes, and what reading it takes
-/// against the limit on allocations. @throws FormatError (limit_exceeded).
+/// For JSON texts of untrusted files: compares `bytes` of text with max_json_bytes, and the memory
+/// that reading them takes with the limit on allocations. @throws FormatError (limit_exceeded).
 void check_json_length(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
                        std::uint64_t stored_bytes);
 

@@ -9,8 +9,8 @@
 
 namespace thalia::io {
 
-/// Zero bytes that become memory as they are touched, aligned to 2 MiB. A forked child has none of
-/// them: nothing is copied for it, neither at the fork nor on the parent's next write. Move-only.
+/// Zero bytes that take memory as they are touched, aligned to 2 MiB. A forked child does not get
+/// them, so neither the fork nor the parent's next write copies anything. Move-only.
 class AnonymousMemory {
  public:
   AnonymousMemory() noexcept = default;
@@ -26,7 +26,7 @@ class AnonymousMemory {
 
   MutableByteSpan bytes() const noexcept { return bytes_; }
   std::uint64_t size() const noexcept { return bytes_.size(); }
-  /// Brings in the pages of an extent within; they keep what they hold, and what is written to them
+  /// Brings in the pages of an extent inside. They keep what they hold, and what is written to them
   /// meanwhile.
   void populate(std::uint64_t offset, std::uint64_t length) const noexcept;
 

@@ -1,6 +1,7 @@
 // The steps of a commit (docs/writing.md, "Commit"), in the order in which a crash at any point
 // leaves the old file or the whole new one: write, take over mode and owner, sync the file, give it
 // its name, sync the folder. The name is given by one linkat() or one renameat(); both are atomic.
+//
 // Everything goes through folder_fd_, so the target stays the same file if somebody changes the
 // working directory or renames the folder meanwhile. temporary_ is the one name to be removed: it
 // is set exactly as long as a file of that name exists and is ours.

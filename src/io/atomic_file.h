@@ -12,12 +12,13 @@ namespace thalia::io {
 
 struct AtomicFileOptions {
   Durability durability = Durability::full;
-  /// Write to an unnamed O_TMPFILE file first, which a kill leaves no trace of until commit(), and
-  /// in commit() only between the two calls that replace an old file; where the file system has
-  /// none, or where this is false, to a file `.NAME.PID-RANDOM.thalia-tmp` beside the target.
+  /// Write to an unnamed O_TMPFILE file first. If the process is killed before commit(), nothing of
+  /// it is left; in commit() a temporary name exists only between the two calls that replace an old
+  /// file. Where the file system has no such files, or where this is false, the file is called
+  /// `.NAME.PID-RANDOM.thalia-tmp` and lies beside the target.
   bool allow_unnamed = true;
-  /// Whoever makes a file for a caller who may stop it hands the caller's token on: every output
-  /// ends in commit(), so there none is put in place after a stop, whatever looked at it before.
+  /// commit() puts nothing in place once a stop was requested. Whoever makes a file for a caller
+  /// passes on the caller's token: every output ends in commit(), so none appears after a stop.
   std::stop_token cancel{};
 };
 

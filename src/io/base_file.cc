@@ -2,6 +2,7 @@
 // (base_places), each candidate is opened without effects on anything but a regular file
 // (open_base), and the policy of the caller says which folder it has to lie in. Whether a candidate
 // is the base that is meant is decided elsewhere, by its identity.
+//
 // A place that does not fit is no error here but a reason: another place may still fit, and the
 // caller says at the end why none did. Only a lack of descriptors or memory is thrown, because then
 // the next place would not fare better.

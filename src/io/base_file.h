@@ -1,5 +1,5 @@
-// How a checkpoint names the file that it was taken against, and how that is found: the only place
-// where what a file says becomes a path that is opened. docs/deltas.md, "Resolving".
+// How a checkpoint names the file that it was taken against, and how that file is found. Only here
+// does a text from a file become a path that is opened. docs/deltas.md, "Resolving".
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@
 
 namespace thalia::io {
 
-/// What a file at `target` says to name `base`: the path from its folder, links followed. Neither
-/// need be there. @throws IoError.
+/// The name by which a file at `target` refers to `base`: the path from the target's folder, links
+/// followed. Neither file needs to exist. @throws IoError.
 std::string base_name(const std::filesystem::path& base, const std::filesystem::path& target);
 
-/// Where the base that the file at `from` calls `named` may be, likely places first, none twice:
-/// at its path from the file's folder, and under its file name there and in the folders of
+/// Where the base may be that the file at `from` calls `named`. Likely places come first, none
+/// comes twice: that path from the file's folder, then its file name there and in the folders of
 /// `search`.
 std::vector<std::filesystem::path> base_places(const std::filesystem::path& from,
                                                std::string_view named,
@@ -30,9 +30,9 @@ struct BaseFile {
   std::string reason{};                    ///< why it has none; empty where nothing is there
 };
 
-/// The regular file at a place that base_places() gave. What it is has still to be found out, and
-/// nothing may be told of it before. @throws IoError where the process or the machine is out of
-/// something.
+/// The regular file at a place that base_places() gave. Whether it is the base is not known yet,
+/// and until then nothing may be told about it. @throws IoError where the process or the machine is
+/// out of something.
 BaseFile open_base(const std::filesystem::path& place, Access access, const BasePolicy& policy);
 
 }  // namespace thalia::io

@@ -2,6 +2,7 @@
 // written once, under the lock of its group, and never again; a set bit in filled_, stored with
 // release after the bytes, says that the piece may be read by any thread without a lock. So spans
 // that were handed out stay valid and constant until the object goes.
+//
 // The price against a mapping is one copy. In return, a file that shrinks or a disk that fails is
 // an error from pread() and not a SIGBUS. docs/security.md compares the two.
 #include "io/copied_file.h"

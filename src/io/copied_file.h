@@ -1,5 +1,5 @@
-// A regular file's bytes in memory of our own, read piece by piece on their first touch: what the
-// file becomes later, and what its disk refuses, is an error and never a signal.
+// A regular file's bytes in memory of our own, read piece by piece on their first touch. What
+// becomes of the file later, and what its disk refuses, is an error and never a signal.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace thalia::io {
 
-/// Bytes read at least, and counted as resident: small enough for a look-up, large enough that the
-/// call costs less than the copy.
+/// Bytes that are read at once and counted as resident: few enough for a look-up, and enough that
+/// the call costs less than the copy.
 inline constexpr std::uint64_t kCopiedPiece = 64 << 10;
 
 /// Reserves address space for the whole file; only pieces that were touched cost memory. Internally

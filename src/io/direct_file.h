@@ -13,8 +13,8 @@ enum class DirectAccess { read, write };
 /// system has none.
 UniqueFd open_direct(int fd, DirectAccess access);
 
-/// What the addresses of direct transfers have to be a multiple of, as the kernel says for this
-/// file (statx, Linux 6.1); where it does not, kDirectAlignment.
+/// Addresses of direct transfers have to be multiples of this, as the kernel says for this file
+/// (statx, Linux 6.1); kDirectAlignment where it does not say.
 std::size_t direct_memory_alignment(int direct_fd) noexcept;
 
 /// True for tmpfs and ramfs, where "direct" only adds a copy.

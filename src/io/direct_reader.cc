@@ -3,6 +3,7 @@
 // number. Reads never fail where they end: the result waits in its slot until oldest() looks at it,
 // so an error is thrown for the read that the caller is at, and reads behind it may still fill
 // their memory.
+//
 // The destructor's order matters: ring_ and pool_ are the last members, so they go first and wait
 // for reads into memory_.
 #include "io/direct_reader.h"

@@ -32,7 +32,7 @@ class DirectReader {
   enum class Source { disk, page_cache };
 
   /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
-  /// kDirectAlignment. @return null where io_uring is asked for and not to be had.
+  /// kDirectAlignment. @return null where io_uring is asked for and the system has none.
   static std::unique_ptr<DirectReader> create(const ReadFile& file, ReadMethod way, unsigned depth,
                                               std::size_t buffer_bytes);
   /// Waits for what is in flight: no memory is written to afterwards.

@@ -18,8 +18,8 @@ namespace thalia::io {
 class DirectWriter {
  public:
   /// @param direct_fd of open_direct(), @param fd the file's ordinary descriptor, for what a
-  /// direct write leaves over; both borrowed. @return null where io_uring, or the memory for its
-  /// buffers, is not to be had.
+  /// direct write leaves over; both borrowed. @return null where the system has no io_uring, or no
+  /// memory for its buffers.
   static std::unique_ptr<DirectWriter> create(int direct_fd, int fd, std::filesystem::path path,
                                               unsigned depth, std::size_t buffer_bytes);
   /// Waits for what is in flight; errors of it are lost, so call drain() first.

@@ -22,13 +22,13 @@ enum class Backing {
 
 enum class Advice { will_need, dont_need, sequential, random };
 
-/// As long as the file was when it was opened. Any number of threads.
+/// As long as the file was when it was opened. Any number of threads may use it.
 class FileBytes {
  public:
   /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
   static std::shared_ptr<const FileBytes> open(const std::filesystem::path& path, Access access);
-  /// The same, touched from end to end: of a copied file all of it is in memory then.
-  /// @throws as touch(); CancelledError.
+  /// The same, touched from end to end, so that all of a copied file is in memory. @throws as
+  /// touch(); CancelledError.
   static std::shared_ptr<const FileBytes> open_whole(const std::filesystem::path& path,
                                                      Access access, const std::stop_token& cancel);
   virtual ~FileBytes() = default;
@@ -37,17 +37,18 @@ class FileBytes {
 
   Access access() const noexcept { return access_; }
   const std::filesystem::path& path() const noexcept { return path_; }
-  /// Open for reading: the file that was opened, whatever its path names by now; of another backing
-  /// than a file, memory that holds what was settled.
+  /// Open for reading: the file that was opened, whatever its path names by now. With another
+  /// backing than a file, memory that holds what was settled.
   int fd() const noexcept { return fd_.get(); }
   virtual Backing backing() const noexcept { return Backing::file; }
 
-  /// The whole file; empty where it is. Of a copied file only extents that were touched hold its
-  /// bytes, which then change no more.
+  /// The whole file; empty if the file is. In a copied file only extents that were touched hold its
+  /// bytes, and these do not change any more.
   ByteSpan bytes() const noexcept { return bytes_; }
-  /// Where bytes() begin in the open file, for whoever reads through fd(). Not 0 only of a window.
+  /// Where bytes() begin in the open file, for whoever reads through fd(). 0 unless this is a
+  /// window.
   std::uint64_t begin() const noexcept { return begin_; }
-  /// What stands in front of a window; it has been touched. Empty for a whole file.
+  /// The bytes in front of a window, which have been touched. Empty for a whole file.
   ByteSpan before() const noexcept { return {bytes_.data() - begin_, begin_}; }
   /// Makes an extent, which lies in the file, readable. Does nothing to a mapped file.
   /// @throws IoError; FormatError (truncated) where the file has become shorter.
@@ -67,14 +68,14 @@ class FileBytes {
     if (backing() != Backing::file) touch(offset, length);
   }
 
-  /// Brings an extent into memory, and its pages into the page tables, before it returns; of a
-  /// kernel before 5.14 only into the page cache, and after. @throws IoError, with EFAULT where a
-  /// touch of a mapped file would raise SIGBUS; FormatError (truncated), of a copied file.
+  /// Brings an extent into memory, and its pages into the page tables, before it returns. A kernel
+  /// before 5.14 brings it only into the page cache, perhaps later. @throws IoError, with EFAULT
+  /// where a touch of a mapped file would raise SIGBUS; FormatError (truncated), for a copied file.
   virtual void populate(std::uint64_t offset, std::uint64_t length) const = 0;
-  /// Best effort, for the pages that the extent touches; for dont_need only pages wholly inside it,
-  /// and only of a mapped file: of a copied one they are the only copy.
+  /// Best effort, for the pages that the extent touches. dont_need takes only pages wholly inside
+  /// it, and only in a mapped file: in a copied one they are the only copy.
   virtual void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept = 0;
-  /// Bytes that this object has in memory, in whole pages or, of a copied file, pieces.
+  /// Bytes of this object that are in memory, in whole pages or, for a copied file, pieces.
   virtual std::uint64_t resident_bytes() const = 0;
 
  protected:

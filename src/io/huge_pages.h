@@ -1,4 +1,4 @@
-// Memory that is there after fewer page faults.
+// Huge pages for large memory, which then takes fewer page faults.
 #pragma once
 
 #include <cstddef>

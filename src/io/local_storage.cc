@@ -1,6 +1,7 @@
 // Objects as files below a folder. A put is a commit (docs/writing.md, "Commit"), so a reader of a
 // key sees the old object or the whole new one, and no locks are needed between threads or
 // processes: each call resolves its key anew and keeps no state.
+//
 // No key leads out of the folder. check_storage_key() refuses `..` and hidden names; inside()
 // refuses what links would do. The check and the use are two steps: who can change links in the
 // folder while a call runs is trusted.

@@ -24,7 +24,7 @@ class MappedFile final : public FileBytes {
   void populate(std::uint64_t offset, std::uint64_t length) const override;
   void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept override;
   /// Bytes of this mapping that are in the process's page tables (Rss in /proc/self/smaps); 0 where
-  /// that is not to be had.
+  /// the system does not tell.
   std::uint64_t resident_bytes() const override;
 
  private:

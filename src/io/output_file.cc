@@ -2,6 +2,7 @@
 // what comes behind them; whoever reads or changes earlier bytes flushes first. All calls go
 // through `steps`: once one has thrown, the temporary is removed and commit() refuses, so a file
 // with a hole is never put in place.
+//
 // Impl stays at one address when the OutputFile is moved, because `steps` holds a pointer to it.
 #include "thalia/output_file.h"
 

@@ -1,4 +1,4 @@
-// What of a file is in the page cache already, without reading it.
+// Tells whether parts of a file are in the page cache, without reading them.
 #pragma once
 
 #include <cstdint>

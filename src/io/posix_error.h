@@ -14,9 +14,9 @@ namespace thalia::io {
                               std::optional<std::uint64_t> offset = std::nullopt,
                               int errno_value = errno);
 
-/// True where errno is the verdict of the disk or the file on a transfer or a sync. Anything else,
-/// a cancelled or interrupted one above all, says that it was not done: the ordinary way does it,
-/// or says why not.
+/// True where errno says that the disk or the file refused a transfer or a sync. Any other value,
+/// above all of a cancelled or interrupted one, says that it was not done: the ordinary way then
+/// does it, or says why not.
 constexpr bool is_final(int errno_value) noexcept {
   switch (errno_value) {
     case EIO:

@@ -1,4 +1,4 @@
-// Reads by threads that wait for them: the queue of a disk kept busy without io_uring.
+// Reads by threads that wait for them. They keep the queue of a disk busy without io_uring.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@ namespace thalia::io {
 /// Externally synchronised: used by one thread. Destroyed with reads in flight, it waits for them.
 class ReadPool {
  public:
-  /// As many threads as reads may be in flight, or as many as are to be had. @throws IoError where
-  /// that is none.
+  /// Starts as many threads as reads may be in flight, or as many as the system allows. @throws
+  /// IoError where it allows none.
   explicit ReadPool(unsigned threads);
   ~ReadPool();
   ReadPool(const ReadPool&) = delete;

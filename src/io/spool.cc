@@ -2,6 +2,7 @@
 // are in memory. The file is started by the first append that would exceed the limit, and appends
 // go to it from then on, even after a truncate() made room: so each byte has one place, which
 // follows from its position.
+//
 // Callers append everything first and take it once, from front to back. A full chunk is freed as
 // soon as it was taken, so the memory shrinks while the result grows elsewhere.
 #include "io/spool.h"

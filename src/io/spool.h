@@ -1,5 +1,5 @@
-// Bytes that are written once and read back once before long: in memory as long as they are few,
-// then in a temporary file.
+// Bytes that are written once and read back once soon after: in memory while they are few, and in a
+// temporary file beyond.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class Spool {
   std::uint64_t size() const noexcept { return size_; }
   /// Not after take(). @throws IoError.
   void append(ByteSpan bytes);
-  /// Forgets what is behind byte `size`, which is not more than there is. Not after take().
+  /// Forgets what is behind byte `size`; there are at least that many bytes. Not after take().
   void truncate(std::uint64_t size);
-  /// Hands on the next bytes from the first one on, in pieces, and lets go of them: they are there.
-  /// @throws IoError; what the sink throws.
+  /// Hands on the next `length` bytes in pieces, beginning with the first, and frees them. At least
+  /// that many are left. @throws IoError; what the sink throws.
   void take(std::uint64_t length, const ByteSink& sink);
 
  private:
@@ -34,7 +34,7 @@ class Spool {
   std::filesystem::path folder_;
   std::uint64_t size_ = 0;
   std::uint64_t taken_ = 0;
-  /// Of one length each, so that nothing moves as they become more.
+  /// All of one length, so that nothing moves when one is added.
   std::vector<AnonymousMemory> chunks_;
   std::uint64_t file_begin_ = 0;  ///< bytes in memory, where there is a file
   UniqueFd file_;                 ///< without a name

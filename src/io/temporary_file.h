@@ -1,5 +1,5 @@
-// Files that are gone when their work is done, and the names of those that need one. The only place
-// that makes such a name.
+// Files that are gone when their work is done, and names for those that need one. Such names are
+// made only here.
 #pragma once
 
 #include <cerrno>

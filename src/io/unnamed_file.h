@@ -8,8 +8,8 @@
 
 namespace thalia::io {
 
-/// Open for reading and writing, on the file system of `folder`, of the temporary folder where that
-/// is empty; in memory where there is none, or no such file can be made there. @throws IoError
+/// Open for reading and writing, on the file system of `folder`, or of the temporary folder if that
+/// is empty. In memory if there is no such folder, or it cannot have such a file. @throws IoError
 /// where the process or the machine is out of something.
 UniqueFd create_unnamed_file(const std::filesystem::path& folder);
 

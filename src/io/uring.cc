@@ -2,6 +2,7 @@
 // kernel may write to memory of the callers, so the destructor waits. The kernel gets each
 // operation at once: nothing is left in the submission queue between two calls, unless a submission
 // failed. Then broken_ keeps its error and nothing is submitted any more.
+//
 // A ring that cannot be made, or that breaks, is never an error for the user. The callers then read
 // and write in the ordinary way.
 #include "io/uring.h"

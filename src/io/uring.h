@@ -46,7 +46,7 @@ class Uring {
     std::uint64_t tag;
     std::int32_t result;  ///< bytes read or written, 0 of a sync, or -errno
   };
-  /// Waits for one operation to end, whatever the kernel says to the waiting. At least one is in
+  /// Waits for one operation to end, even where the kernel refuses to wait. At least one is in
   /// flight. Operations of any kind may end cancelled, interrupted or short, without a reason in
   /// the file or the disk: the caller finishes them the ordinary way.
   Completion wait();

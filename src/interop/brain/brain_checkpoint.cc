@@ -3,6 +3,7 @@
 // a frame around the whole file comes on top where the target's name asks for one. What is decided
 // here is only which of these parts a file or a name needs. docs/states.md describes what a brain
 // is in a file.
+//
 // No function keeps state between calls. The options that save() and save_async() share are checked
 // by the same code in packing.cc.
 #include "thalia/brain_checkpoint.h"

@@ -7,8 +7,8 @@
 
 namespace thalia::interop {
 
-/// True of a file of version 0.1, inside a frame too; false of all else, and of what is none.
-/// @throws IoError; FormatError where a frame is broken.
+/// True for a file of version 0.1, also inside a frame; false for everything else, checkpoint or
+/// not. @throws IoError; FormatError where a frame is broken.
 bool is_v01(const std::filesystem::path& path);
 
 /// All regions are read at once. @throws as read_v01(); UsageError (not_found).

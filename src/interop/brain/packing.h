@@ -10,8 +10,8 @@
 
 namespace thalia::interop {
 
-/// Of the frames that go around the whole file, for its name; nullopt: none do. @throws UsageError
-/// (bad_argument) where the name and the options contradict each other.
+/// The codec of the frames that the target's name asks for around the whole file; nullopt for none.
+/// @throws UsageError (bad_argument) where the name and the options contradict each other.
 std::optional<Codec> wrapper_for(const std::filesystem::path& target, const SaveOptions& options);
 
 /// The brain as a file holds it, with the metadata of the specification's schema. @throws as
@@ -19,7 +19,8 @@ std::optional<Codec> wrapper_for(const std::filesystem::path& target, const Save
 model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
                                 bool check_shapes = true);
 
-/// BrainCheckpoint::save(). What another format held is not refused for its shapes.
+/// BrainCheckpoint::save(). Without `check_shapes`, what another format held is not refused for its
+/// shapes.
 BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path& target,
                            const BrainSaveOptions& options, bool check_shapes);
 

@@ -1,4 +1,4 @@
-// Payloads of an open file, one in memory at a time at most.
+// Payloads of an open file, at most one in memory at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace thalia::interop {
 
-/// The logical bytes of a tensor, of a quantized one its elements: in the mapping where they lie
+/// The logical bytes of a tensor, or the elements of a quantized one: in the mapping where they lie
 /// there raw, else decompressed into `scratch`. @throws FormatError (limit_exceeded) before more
 /// than the limit is allocated.
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits);
 
-/// Hands on the same in order: of a large compressed dense tensor in pieces of whole elements, some
-/// MiB a thread, else at once. @throws as fetch_payload().
+/// Hands on the same bytes in order: those of a large compressed dense tensor in pieces of whole
+/// elements, some MiB for each thread, all others at once. @throws as fetch_payload().
 void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                    const ReadOptions& options, const PieceSink& visit);
 

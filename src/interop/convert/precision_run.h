@@ -27,8 +27,8 @@ class PrecisionRun {
   DType choose(const RegionView& region, const TensorSpec& spec);
   DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
 
-  /// Hands on the payload of `spec` with its elements, or the values of its sparse arrays, as `to`,
-  /// a piece at a time, of which one is in memory. A dense payload may come in pieces itself.
+  /// Hands on the payload of `spec` with its elements, or the values of its sparse arrays, as `to`.
+  /// It comes in pieces, one of which is in memory. A dense payload may itself be given in pieces.
   void convert(const TensorSpec& spec, ByteSpan payload, DType to, const PieceSink& sink);
 
   /// A metadata object with the policy in it; unchanged where the policy keeps all tensors. Keys

@@ -21,7 +21,7 @@ struct TensorList {
   std::uint64_t file_bytes = 0;
 };
 
-/// Of a safetensors, mckp or mst file, which stays open with it.
+/// For a safetensors, mckp or mst file, which stays open as long as the list lives.
 TensorList open_tensor_list(const std::filesystem::path& path, FileFormat format,
                             const ConvertOptions& options);
 

@@ -14,8 +14,8 @@
 
 namespace thalia::interop {
 
-/// Everything is copied between set_metadata() and finish(), regions before connections. What views
-/// are copied from has to stay open until finish() returns. Externally synchronised.
+/// Everything is copied between set_metadata() and finish(), regions before connections. The files
+/// that views come from have to stay open until finish() returns. Externally synchronised.
 class ThaliaCopy {
  public:
   ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result);

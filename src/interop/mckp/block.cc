@@ -2,6 +2,7 @@
 // form, except the last, and depends on no other piece: threads may take them in any order and
 // write into one tensor. The coded form is what goes into the codec: the tensor itself, its grouped
 // bytes, its difference to a base, or its packed codes.
+//
 // MckpBlock trusts no length. Its constructor cuts the payload up and checks that the pieces fill
 // the coded form exactly, so decode() only meets errors within a piece.
 #include "interop/mckp/block.h"

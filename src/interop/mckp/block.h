@@ -15,22 +15,22 @@ struct RawRange {
   std::uint64_t length = 0;
 };
 
-/// The bytes of a tensor that `length` bytes of its coded form from `begin` on are made of; where
-/// it is byte-grouped, as many others.
+/// The bytes of a tensor that make up `length` bytes of its coded form from `begin` on. In a
+/// byte-grouped tensor these are other bytes, but as many.
 RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length);
 
-/// Whether the length of a piece, a u32, stands before it.
+/// Whether a u32 with its length stands before each piece.
 bool mckp_has_piece_lengths(Codec codec) noexcept;
 
-/// Replaces `out` by a piece, without its length: the stored form of bytes [begin, end) of a
-/// tensor's coded form, which are at most kMckpPiece: begin is a multiple of it, end one or the
-/// whole length.
+/// Replaces `out` by one piece, without its length: the stored form of bytes [begin, end) of a
+/// tensor's coded form. begin is a multiple of kMckpPiece; end is the next multiple, or the whole
+/// length if that is less.
 /// @param base empty unless the method is a delta.
 void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
                        std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out);
 
 /// Its constructor finds everything that can be wrong with the lengths in a payload, so that memory
-/// for the tensor is asked for after.
+/// for the tensor is asked for only afterwards.
 class MckpBlock {
  public:
   /// Both borrowed. @throws FormatError (bad_compression, inconsistent, limit_exceeded).

@@ -1,6 +1,7 @@
 // A checkpoint and those that its deltas were taken against, newest first: files_[i + 1] is the one
 // that files_[i] names, and has the content hash that files_[i] expects. The oldest names none. All
 // are open before the first tensor is read, so a chain that was opened does not miss a file later.
+//
 // Names of previous files come from the files and are not trusted: they must be legal keys, may not
 // repeat, and at most 1,024 files make a chain. What is found under a name and does not fit is
 // never described. Else a crafted delta could be used to probe files.

@@ -2,6 +2,7 @@
 // one. Impl is shared by all copies of a compressor and by calls that run in the background. The
 // configuration and the storage never change, the two caches have their own locks, and no other
 // state exists: so any number of threads may call.
+//
 // A cache is never trusted for content. Kept tensors serve as the base of a delta only if their
 // content hash is that of the file which is in the storage now, whoever replaced it meanwhile.
 #include "thalia/checkpoint_compressor.h"

@@ -1,4 +1,4 @@
-// The content hash of a checkpoint: SHA-256 over what its tensors are, however they are stored.
+// The content hash of a checkpoint: SHA-256 over its tensors, however they are stored.
 // docs/mckp.md, "Content hash".
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace thalia::interop {
 
-/// Of xxh3_128: 16 bytes and zeros, which are not part of it.
+/// The 16 bytes of an xxh3_128 digest, and zeros that are not part of it.
 Digest256 tensor_digest(const Digest128& xxh3) noexcept;
-/// Of a tensor's bytes.
+/// The digest of a tensor's bytes.
 /// @param threads for xxh3_128; 0: one a core.
 Digest256 tensor_digest(LeafAlgorithm algorithm, ByteSpan bytes, unsigned threads);
 
@@ -22,10 +22,10 @@ Digest256 tensor_digest(LeafAlgorithm algorithm, ByteSpan bytes, unsigned thread
 class ContentHashList {
  public:
   explicit ContentHashList(LeafAlgorithm algorithm) : algorithm_(algorithm) {}
-  /// @param digest as tensor_digest(), of the tensor's bytes, of which there are `size`.
+  /// @param digest what tensor_digest() gives for the tensor's bytes. @param size their number.
   void add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
            const Digest256& digest);
-  /// Of all that were added, in any order.
+  /// The hash of all tensors that were added, in any order.
   Digest256 finish() const;
 
  private:

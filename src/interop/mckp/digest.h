@@ -11,12 +11,12 @@
 
 namespace thalia::interop {
 
-/// Of the bytes that a tensor will be restored to, as tensor_digest().
+/// The digest of the bytes that a tensor will be restored to, as tensor_digest().
 ///
-/// XXH3-128 is taken of pieces, so each thread does those of what it compresses. SHA-256 takes
-/// bytes in their order, so one thread at a time can be at it: each thread that has compressed a
-/// piece does a part of it, or goes on where another one is at it. So nobody waits, and no thread
-/// is bound to one tensor.
+/// XXH3-128 is computed over pieces, so each thread hashes what it compresses. SHA-256 takes bytes
+/// in order, so one thread at a time can work on it: a thread that has compressed a piece hashes a
+/// part, or goes on with the next piece if another thread is at it. So nobody waits, and no thread
+/// is tied to one tensor.
 class MckpDigest {
  public:
   /// `tensor` and `raw`, its bytes, are the same in each call.

@@ -44,7 +44,8 @@ static_assert(sizeof(MckpBlockSizes) == kMckpBlockSizes);
 
 inline constexpr std::uint64_t kMckpMaxHeader = 256 << 20;  ///< of the JSON text, in bytes
 inline constexpr std::uint32_t kMckpMaxName = 65535;
-/// Of the pieces that payloads of all codecs but store and zstd consist of, before compressing.
+/// Bytes of each piece of a payload but the last, before compressing. The format asks for such
+/// pieces in all codecs but store and zstd.
 inline constexpr std::uint64_t kMckpPiece = 4 << 20;
 inline constexpr unsigned kMckpMaxChain = 1024;
 
@@ -53,7 +54,7 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept;
 /// contradict each other or the dtype.
 MckpMethod unpack_method(std::uint32_t bits, DType dtype);
 
-/// Bytes of an element that byte grouping cuts up: 2, 4, 8 for f16, bf16, f32 and f64, else 0.
+/// Bytes of an element whose bytes can be grouped: 2, 4 or 8 for f16, bf16, f32 and f64, else 0.
 unsigned mckp_plane_width(DType dtype) noexcept;
 bool mckp_can_quantize(DType dtype) noexcept;
 
@@ -61,7 +62,7 @@ bool mckp_can_quantize(DType dtype) noexcept;
 std::string mckp_dtype_name(DType dtype);
 std::optional<DType> mckp_dtype_from_name(std::string_view name);
 
-/// Bytes of a payload before its codec: the tensor's, or those of its codes.
+/// Bytes of a payload before its codec: those of the tensor, or of its codes.
 std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept;
 std::uint64_t mckp_codes_length(std::uint64_t count, unsigned bits) noexcept;
 /// Bits that a code takes: 1, 2, 4, or 8 for all other widths.

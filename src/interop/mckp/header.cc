@@ -2,6 +2,7 @@
 // tells. Known members must be of their type, may stand there once, and the needed ones must be
 // there; unknown ones are passed over, as later writers may add some. Whether the blocks
 // fit the file is checked in parse.cc.
+//
 // Members come in any order, so values that depend on each other (parameters on the dtype) are kept
 // as they stand and checked at the end.
 #include "interop/mckp/header.h"

@@ -23,7 +23,7 @@ struct MckpWork {
   MckpDigest digest;
 };
 
-/// That the options ask for, or that is usual.
+/// The codec that the options ask for, or the usual one.
 inline Codec codec_of(const MckpWriteOptions& options) {
   return options.compression.codec.value_or(Codec::plane_entropy);
 }

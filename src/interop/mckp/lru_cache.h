@@ -1,4 +1,4 @@
-// Values by key, of which those that were not used for longest go when there is no more room.
+// Values by key. When there is no more room, the values that were used longest ago go first.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class LruCache {
     return found->second->value;
   }
 
-  /// Replaces what is there under that key; what costs more than all the room is not kept.
+  /// Replaces the value of that key. A value that costs more than all the room is not kept.
   void put(std::string_view key, Value value, std::uint64_t cost) {
     const std::lock_guard lock(mutex_);
     remove(std::string(key));

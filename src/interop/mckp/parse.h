@@ -18,8 +18,8 @@ struct ParsedMckp {
 /// Reads prelude, header and footer. @throws as MckpFile::open(), without the path.
 ParsedMckp parse_mckp(ByteSpan file, const ReadLimits& limits);
 
-/// The payload of a tensor of `file`, after a look at its block's header and, where asked for, its
-/// checksum. @throws FormatError (inconsistent), IntegrityError.
+/// The payload of a tensor of `file`, after comparing its block's header and, if `check` asks for
+/// it, the checksum. @throws FormatError (inconsistent), IntegrityError.
 ByteSpan mckp_payload(ByteSpan file, const MckpTensor& tensor, bool check);
 
 /// @throws IntegrityError where the file's checksum is wrong.

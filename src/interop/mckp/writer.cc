@@ -1,6 +1,7 @@
 // Compresses tensors on several threads and puts their blocks together in order. A file begins with
 // a header that tells the length of all blocks, so blocks are kept until commit(): in a spool, or
 // in the caller's vector, where they are shifted at the end to make room.
+//
 // The calling thread plans tensors, hands out pieces as jobs and collects results in the order in
 // which the jobs were submitted. Everything but MckpJob::run() happens on it and needs no lock.
 // `block_begin` and `checksum` belong to the block that is being collected. Any call that throws

@@ -21,7 +21,7 @@ struct ParsedMst {
 /// @throws as MstFile::open(), without the path.
 ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits);
 
-/// Bytes of an element that the original cuts up: 2, 4, or 0 for those that it leaves.
+/// Bytes of an element whose bytes the original groups: 2 or 4, and 0 for types that it leaves.
 unsigned mst_plane_width(DType dtype) noexcept;
 
 }  // namespace thalia::interop

@@ -12,9 +12,9 @@
 
 namespace thalia::interop {
 
-/// Of a header; the reference's bound for reading and writing.
+/// Bytes of a header at most, for reading and writing, as in the reference.
 inline constexpr std::uint64_t kSafetensorsHeaderLimit = 100'000'000;
-/// The header's length stands in front of it.
+/// Bytes of the header's length, which stands in front of it.
 inline constexpr std::uint64_t kSafetensorsPrefix = 8;
 inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
 

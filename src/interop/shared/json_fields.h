@@ -45,7 +45,7 @@ inline std::string read_text(json::Value& value, std::string_view field) {
   return std::string(value.string());
 }
 
-/// Of up to 8 extents. @throws UnsupportedError for more.
+/// A shape of up to 8 extents. @throws UnsupportedError for more.
 Shape read_shape(json::Value& value);
 
 /// The members of one object that a format knows; those it does not know are passed over.

@@ -1,6 +1,7 @@
 // Files of version 0.1 piece by piece. The header comes first and is known last, so the writer
 // leaves 256 bytes for it and fills them in finalize(). The checksum covers the header too, and is
 // therefore computed in a second pass over the file.
+//
 // Steps sees to it that a writer whose call failed never puts a file in place. A call that fails
 // before it writes, such as one for a tensor that 0.1 cannot hold, does not end the writer.
 #include "interop/v01/binary.h"

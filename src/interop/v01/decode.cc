@@ -1,6 +1,7 @@
 // Reads whole 0.1 files (thalia/v01.h). The checksum is verified before anything is believed, then
 // the header, the index, and each region's text; its tags are replaced by the tensors that they
 // point to. Tensors share the memory of the file where they can.
+//
 // Files of the original contain oddities that cost no data: they become warnings. What makes data
 // doubtful is an error.
 #include <fmt/format.h>

@@ -13,7 +13,7 @@
 
 namespace thalia::interop {
 
-/// Of the checksum behind the body.
+/// Bytes of the checksum behind the body.
 inline constexpr std::size_t kV01TrailerBytes = 32;
 
 using Sentences = std::vector<std::string>;
@@ -25,7 +25,7 @@ V01Header from_disk(const format::V01Header& disk) noexcept;
 /// True where the magic is that of a full file, and the major version 0.
 bool begins_as_v01(ByteSpan start) noexcept;
 
-/// What can be said before the checksum is known to hold. @throws FormatError (truncated,
+/// Checks what can be checked before the checksum is known to hold. @throws FormatError (truncated,
 /// bad_magic); UnsupportedError (unsupported_version).
 void require_v01_start(ByteSpan file);
 
@@ -37,7 +37,7 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
 std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header& header,
                                           Sentences& warnings);
 
-/// @throws UnsupportedError (unsupported_feature) where a name cannot stand in an index.
+/// @throws UnsupportedError (unsupported_feature) where an index cannot have the name.
 format::V01RegionEntry make_v01_index_entry(const std::string& name, V01Extent json);
 
 }  // namespace thalia::interop

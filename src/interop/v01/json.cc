@@ -1,6 +1,7 @@
 // Writes JSON exactly as Python's json.dumps(value, indent=2) does, so that a file that was read
 // and written again is the same byte for byte: two spaces, ASCII only, escapes in lower-case
 // hexadecimal, characters beyond U+FFFF as two surrogates. Numbers are copied as they were written.
+//
 // Python strings may hold lone surrogates, which UTF-8 does not have. They are kept in the three
 // bytes that UTF-8 would give them, and written as one escape.
 #include "interop/v01/json.h"

@@ -1,4 +1,4 @@
-// JSON as Python's json.dumps(value, indent=2) writes it, which is how the original program does.
+// JSON as Python's json.dumps(value, indent=2) writes it, which the original program uses.
 // docs/v01.md, "JSON of version 0.1".
 #pragma once
 
@@ -19,7 +19,7 @@ using TensorTag = std::function<Value(const Tensor& tensor, const std::string& p
 std::string v01_member_path(const std::string& path, std::string_view name);
 std::string v01_element_path(const std::string& path, std::size_t i);
 
-/// Of a number that is an integer from 0 to 2^64 - 1; nullopt of all other values.
+/// The value of a number that is an integer from 0 to 2^64 - 1; nullopt for all other values.
 std::optional<std::uint64_t> v01_unsigned(const Value& value) noexcept;
 
 /// Tensors are asked for depth first, in the order of members. @throws UsageError (bad_argument)

@@ -22,7 +22,7 @@ void take_v01_metadata(const V01Document& document, BrainState& brain);
 /// The metadata of a document whose header and entries are there.
 Value make_v01_metadata(const BrainState& brain, const V01Document& document);
 
-/// The header's timestamp that the note has.
+/// The header's timestamp as the note has it.
 std::optional<std::uint64_t> noted_v01_timestamp(const BrainState& brain) noexcept;
 
 }  // namespace thalia::interop

@@ -13,8 +13,8 @@ inline constexpr std::string_view kPathwayPrefix = "pathway:";
 inline constexpr std::string_view kStateRegion = "brain:state";
 inline constexpr std::string_view kConnectivityRegion = "brain:connectivity";
 
-/// Gives entries their names, each once: names of up to 31 bytes as they are; of longer ones as
-/// many whole characters as fit, '~', and 8 hex digits of their SHA-256.
+/// Gives entries their names, each once. Names of up to 31 bytes stay. Longer ones become as many
+/// whole characters as fit, '~', and 8 hex digits of their SHA-256.
 class V01Names {
  public:
   /// Of a region, or with the prefix of a pathway. @throws UnsupportedError (unsupported_feature)

@@ -21,8 +21,8 @@ std::optional<format::V01DType> v01_dtype(DType dtype) noexcept;
 /// The element types that 0.1 files have, for messages.
 std::string v01_dtype_list();
 
-/// The same elements in a layout that a 0.1 file has: dense, or coo with wide indices.
-/// @throws UnsupportedError (unsupported_feature) for an element type or an extent that it has not;
+/// The same elements in a layout that a 0.1 file has: dense, or coo with wide indices. @throws
+/// UnsupportedError (unsupported_feature) for an element type or an extent that 0.1 lacks;
 /// FormatError on a bad index.
 Tensor v01_storable(const Tensor& tensor);
 /// The stored elements of a csr or coo tensor of any type as coo with wide indices. @throws
@@ -34,7 +34,7 @@ std::vector<std::byte> v01_tensor_header(const Tensor& storable);
 std::uint64_t v01_tensor_bytes(const Tensor& storable);
 
 /// Coordinates where more than 100 elements are more than 90 % zeros, as the original program
-/// chooses: NaN is none, -0.0 is one, and loses its sign. Sparse tensors as they are.
+/// chooses. NaN is no zero; -0.0 is one, and loses its sign. Sparse tensors stay as they are.
 Tensor v01_sparse_by_rule(const Tensor& tensor);
 
 }  // namespace thalia::interop

@@ -10,9 +10,9 @@
 
 namespace thalia::interop {
 
-/// Reads the tensors of one body. Tensors at one offset are one tensor. What has to be copied, for
-/// its address or for want of an owner, may not be more than the body: tensors that overlap each
-/// other on purpose would take any amount of memory.
+/// Reads the tensors of one body. Tensors at one offset are one tensor. Bytes that have to be
+/// copied, because of their address or because they have no owner, may be at most as many as the
+/// body has: tensors that overlap on purpose would otherwise take any amount of memory.
 class V01TensorReader {
  public:
   struct Found {

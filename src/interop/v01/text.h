@@ -7,8 +7,8 @@
 
 namespace thalia::interop {
 
-/// Puts U+FFFD in the place of each lone surrogate, in names and texts, metadata included. Names of
-/// one object that become equal get a number behind. @return how many there were.
+/// Puts U+FFFD in the place of each lone surrogate, in names and texts, also of the metadata. Names
+/// of one object that become equal get a number. @return how many surrogates there were.
 std::uint64_t replace_lone_surrogates(V01Document& document);
 
 }  // namespace thalia::interop

@@ -1,5 +1,5 @@
-// One tree of values and tensors as it stands in a 0.1 file: its tensors, then its JSON text, in
-// which each tensor's place is told.
+// One tree of values and tensors as it stands in a 0.1 file: its tensors, then its JSON text, which
+// tells their places.
 #pragma once
 
 #include <cstdint>
