@@ -44,9 +44,9 @@ StateSource state_of(const model::StoredBrain& brain) {
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
   const SaveOptions& save = options.brain.save;
   Compression compression = save.compression;
-  // Codec and level are those of the frames, which add nothing to chunks that are compressed.
-  // Differences that no codec has been at would not be stored as such, so that the delta compresses
-  // as it does by itself.
+  // The codec and level that were asked for are for the frames around the delta. The delta itself
+  // compresses with its own default: a difference takes less room, and is stored as one, only once
+  // it was compressed.
   if (is_wrapped) compression = {.chunk_bytes = save.compression.chunk_bytes};
   return {.threshold = options.threshold,
           .low_rank = options.low_rank,

@@ -33,7 +33,7 @@ void keep_only(RegionSet& set, std::string_view prefix, const Names& wanted) {
   set = std::move(kept);
 }
 
-// Connections whose ends were left out go too.
+// A connection goes with either of its ends, and is reported.
 void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLoadReport& report) {
   const Names wanted(names.begin(), names.end());
   for (const std::string& name : names) {
@@ -99,6 +99,7 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
     for (const std::string& warning : file.warnings) options.on_warning(warning);
   }
   BrainState brain = from_v01(file.document);
+  // A lazy load leaves no region out; these are all in memory anyway.
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) {
     restore(brain, {.options = {.limits = options.read.limits, .work = options.read.work},

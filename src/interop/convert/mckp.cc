@@ -72,6 +72,7 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
   std::vector<Declared> declared;
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const SafetensorsTensor& tensor = list.tensors[i];
+    // mckp and mst files may name a tensor "".
     if (tensor.name.empty()) {
       throw UnsupportedError(ErrorCode::unsupported_feature,
                              "a tensor without a name, which .thalia has not",

@@ -50,6 +50,7 @@ std::string make_mckp_header(const MckpHeader& header, const std::vector<MckpTen
     json.null();
   }
   std::optional<Digest256> previous;
+  // Key and hash are null together: a reader refuses one without the other.
   if (header.previous) previous = header.previous->content_hash;
   write_digest(json, "previous_checkpoint_hash", previous);
   json.key("previous_key");

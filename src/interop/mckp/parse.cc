@@ -117,6 +117,7 @@ std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
   return text;
 }
 
+// What the prelude says of all blocks together.
 std::uint32_t flags_of(const std::vector<MckpTensor>& tensors) {
   std::uint32_t flags = 0;
   for (const MckpTensor& tensor : tensors) {

@@ -209,6 +209,7 @@ ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
     fail_field(ErrorCode::truncated, "prelude", "header_length", 8,
                std::to_string(prelude.header_length), std::to_string(room));
   }
+  // The text is not compressed, so its length is known before anything is allocated.
   if (prelude.header_length > limits.max_json_bytes)
     fail_limit("prelude", "max_json_bytes", prelude.header_length, limits.max_json_bytes);
   const ByteSpan text = file.subspan(sizeof(prelude), prelude.header_length);

@@ -61,6 +61,7 @@ void check_tensor(const SafetensorsTensor& tensor) {
   }
 }
 
+// JSON has no other strings than UTF-8, and of a repeated key a reader keeps only one.
 void check_metadata(const SafetensorsMetadata& metadata) {
   std::vector<std::string_view> keys;
   for (const auto& [key, text] : metadata) {

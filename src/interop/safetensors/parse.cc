@@ -117,6 +117,7 @@ HeaderTensor read_header_tensor(std::string_view name, json::Value& value) {
       once(has_offsets, field);
       std::array<std::uint64_t, 2> offsets{};
       const std::size_t count = read_integers(member, name, field, offsets);
+      // read_integers() keeps no more than two, but counts all.
       if (count != 2) {
         fail_tensor(ErrorCode::bad_value, name, field, fmt::format("{} numbers", count), "2");
       }
@@ -226,6 +227,7 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kSafetensorsPrefix,
                               length);
+  // The reference takes white space here; the description of the format does not.
   if (!text.starts_with('{')) {
     throw FormatError(
         ErrorCode::bad_value, "the header does not start with '{'",

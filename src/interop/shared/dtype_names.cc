@@ -34,6 +34,7 @@ constexpr std::array kTable = std::to_array<SafetensorsDType>({
 
 constexpr unsigned kAbsent = ~0u;
 
+// The table read the other way round, made by the compiler.
 constexpr std::array<unsigned, kDTypeCount> kRanks = [] {
   std::array<unsigned, kDTypeCount> ranks{};
   ranks.fill(kAbsent);

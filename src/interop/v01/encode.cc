@@ -96,6 +96,7 @@ std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
 }  // namespace
 
 std::vector<std::byte> encode_v01(const V01Document& document, const V01WriteOptions& options) {
+  // Before the body is made, which may take long.
   interop::check_v01_level(options);
   return interop::wrap_v01_body(body_bytes(make_plan(document, options.aligned)), options);
 }

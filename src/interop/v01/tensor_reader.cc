@@ -124,6 +124,7 @@ void check_truth_values(ByteSpan values, std::uint64_t offset) {
 const V01TensorReader::Found& V01TensorReader::at(std::uint64_t offset) {
   const auto known = found_.find(offset);
   if (known != found_.end()) return known->second;
+  // Tags may name as many offsets as a text has room for.
   if (found_.size() >= max_tensors_)
     fail_limit("region", "max_tensors", found_.size() + 1, max_tensors_);
   return found_.emplace(offset, read(offset)).first->second;
