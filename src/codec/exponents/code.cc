@@ -3,7 +3,7 @@
 #include "codec/exponents/code.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cassert>
 
 namespace thalia::codec {
 
@@ -12,9 +12,15 @@ ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits
   ByteCounts of_symbol{};
   for (unsigned byte = 0; byte < counts.size(); ++byte)
     of_symbol[byte & code.symbol_mask()] += counts[byte];
-  std::array<std::uint8_t, 256> order;
-  std::iota(order.begin(), order.end(), std::uint8_t{0});
-  std::partial_sort(order.begin(), order.begin() + code.symbols.size(), order.end(),
+  assert(symbol_bits >= ExponentCode::kMaxCodeBits);
+  // Only what can be a symbol, and there are at least as many as codes, so that no two codes stand
+  // for the same one: with two, an encoder could take either, or mix them.
+  std::array<std::uint8_t, 256> order{};
+  std::size_t count = 0;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if ((byte & code.symbol_mask()) == byte) order[count++] = static_cast<std::uint8_t>(byte);
+  }
+  std::partial_sort(order.begin(), order.begin() + code.symbols.size(), order.begin() + count,
                     [&](std::uint8_t a, std::uint8_t b) {
                       return of_symbol[a] != of_symbol[b] ? of_symbol[a] > of_symbol[b] : a < b;
                     });
@@ -30,7 +36,7 @@ ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits
     best = code.code_bits;
   }
   code.code_bits = best;
-  for (unsigned i = 0; i < code.escape(); ++i) code.symbols[i] = order[i] & code.symbol_mask();
+  for (unsigned i = 0; i < code.escape(); ++i) code.symbols[i] = order[i];
   return code;
 }
 

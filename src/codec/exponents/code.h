@@ -30,7 +30,8 @@ struct ExponentCode {
   }
 };
 
-/// The code in which bytes with these counts take the fewest bits. It depends on the counts alone.
+/// The code in which bytes with these counts take the fewest bits, no two codes for one symbol. It
+/// depends on the counts alone. @param symbol_bits 4 to 8.
 ExponentCode choose_exponent_code(const ByteCounts& counts, unsigned symbol_bits);
 
 }  // namespace thalia::codec

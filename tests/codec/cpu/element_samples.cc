@@ -67,6 +67,18 @@ Bytes special_floats(ElementLayout layout, std::size_t count) {
   return out;
 }
 
+// Half zeros, half numbers from 1 to 2: fewer exponents than there are codes for them.
+Bytes zeros_and_ones(ElementLayout layout, std::size_t count) {
+  std::vector<double> numbers;
+  for (const std::byte byte : random_bytes(count)) {
+    const int noise = std::to_integer<int>(byte);
+    numbers.push_back(noise % 2 == 0 ? 0 : 1 + noise / 260.0);
+  }
+  Bytes out(count * layout.element_bytes);
+  codec::convert_elements(DType::f64, float_type(layout), as_byte_span(numbers), out);
+  return out;
+}
+
 }  // namespace
 
 Bytes normal_elements(ElementLayout layout, std::size_t count, std::uint64_t seed) {
@@ -109,8 +121,10 @@ std::vector<ElementSample> element_samples(ElementLayout layout) {
   for (std::size_t i = 0; i < some.size(); ++i)
     if (i % width == width - 1) some[i] &= std::byte{0x81};
   out.push_back({"noise in some planes", std::move(some)});
-  if (layout.content == Content::floats && width > 1)
+  if (layout.content == Content::floats && width > 1) {
     out.push_back({"special floats", special_floats(layout, 10000)});
+    out.push_back({"zeros and ones", zeros_and_ones(layout, 20000)});
+  }
   return out;
 }
 
