@@ -61,13 +61,16 @@ void FileDigest::hash(std::uint64_t begin, std::uint64_t end) {
   image_.for_each(begin, end, [&](ByteSpan piece) { hasher_.update(piece); });
 }
 
-Digest256 FileDigest::finish(std::uint64_t length) {
+void FileDigest::finish_extents() {
   if (thread_.joinable()) {
     thread_.join();
   } else {
     follow();
   }
   if (error_) std::rethrow_exception(error_);
+}
+
+Digest256 FileDigest::finish(std::uint64_t length) {
   hash(end_, length);
   return hasher_.finish();
 }

@@ -28,7 +28,10 @@ class FileDigest {
 
   /// The image's bytes of that extent are final. Any thread, once an extent.
   void extent_is_final(std::uint64_t extent) noexcept;
-  /// When all extents are final, and the image has what is behind them up to `length`.
+  /// When all extents are final: waits for the thread, and the image may change again.
+  /// @throws IoError.
+  void finish_extents();
+  /// After that, with the image complete: what lies behind the extents, up to `length`.
   /// @throws IoError.
   Digest256 finish(std::uint64_t length);
 

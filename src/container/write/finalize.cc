@@ -58,6 +58,7 @@ class Finalizer {
       image_.for_each(sizeof header_, header_.integrity_offset, visit);
     });
     // Behind all other pieces, so the image stays sorted.
+    if (digest_) digest_->finish_extents();  // its thread reads the image, which grows now
     image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
     std::optional<Digest256> sha256;
