@@ -78,7 +78,7 @@ Trial measure(Codec codec, int level, std::span<const Sample> samples) {
 // Bytes a second that become durable, by the way that the save will take.
 double target_speed(const SaveOptions& options, std::uint64_t total,
                     std::span<const Sample> samples, int fd, const std::filesystem::path& path) {
-  const FileImage image(fd, path);
+  FileImage image(fd, path);
   ExtentWriter extents(image, total, options);
   WriteQueue queue = extents.make_queue(1);
   std::vector<std::byte> bytes;

@@ -36,7 +36,7 @@ constexpr std::uint64_t kPage = io::kDirectAlignment;
 
 }  // namespace
 
-ExtentWriter::ExtentWriter(const FileImage& image, std::uint64_t expected_bytes,
+ExtentWriter::ExtentWriter(FileImage& image, std::uint64_t expected_bytes,
                            const SaveOptions& options)
     : image_(image),
       expected_bytes_(expected_bytes),
@@ -126,6 +126,9 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
   const std::uint64_t extent = begin / extent_bytes_;
   if (put_.size() <= extent) put_.resize(extent + 1);
   put_[extent] = true;
+  // Whoever asks the image for these bytes, as the checksum of the whole file does, reads them
+  // back.
+  image_.add_written(begin, bytes.size());
   for (Tree& tree : trees_) {
     const std::uint64_t leaves = (begin + extent_bytes_) / tree.block_bytes * leaf_bytes_;
     if (is_possible(tree, begin + extent_bytes_) && tree.leaves.size() < leaves)

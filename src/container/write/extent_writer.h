@@ -27,7 +27,7 @@ class ExtentWriter {
   /// The image and the options are borrowed. The bytes of the image's pieces may change until their
   /// extent is written; the first 256 may change until finish(). @param expected_bytes about the
   /// length of the file.
-  ExtentWriter(const FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
+  ExtentWriter(FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
 
   std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
 
@@ -83,7 +83,7 @@ class ExtentWriter {
   bool is_possible(const Tree& tree, std::uint64_t end) const noexcept;
   MutableByteSpan leaf(Tree& tree, std::uint64_t offset) const;
 
-  const FileImage& image_;
+  FileImage& image_;
   const std::uint64_t expected_bytes_;
   const SaveOptions& options_;
   std::vector<Tree> trees_;  ///< of all sizes that the file may come to; one from set_end() on

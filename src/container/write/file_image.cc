@@ -30,7 +30,13 @@ void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
 }
 
 void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
-  if (length != 0) pieces_.push_back({offset, length, nullptr});
+  if (length == 0) return;
+  if (!pieces_.empty() && pieces_.back().bytes == nullptr &&
+      pieces_.back().offset + pieces_.back().length == offset) {
+    pieces_.back().length += length;
+  } else {
+    pieces_.push_back({offset, length, nullptr});
+  }
 }
 
 void FileImage::sort() {

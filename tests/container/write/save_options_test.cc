@@ -253,6 +253,41 @@ BOOST_AUTO_TEST_CASE(sha256_of_the_file_stands_beside_it) {
   }
 }
 
+// Payloads of more than an extent go out before the file is complete.
+BOOST_AUTO_TEST_CASE(checksums_of_the_whole_file_cover_what_went_out_early) {
+  const TemporaryFolder folder;
+  const SampleTensor large[] = {dense_tensor("a", DType::u8, {4 << 20}), ramp_tensor("b", 9 << 20),
+                                dense_tensor("c", DType::u8, {3 << 20})};
+  for (const Codec codec : {Codec::store, Codec::zstd, Codec::plane_entropy}) {
+    for (const bool streamed : {false, true}) {
+      for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
+        for (const ChecksumType checksum :
+             {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32}) {
+          SaveOptions options = steady_options();
+          options.compression.codec = codec;
+          options.io = io;
+          options.checksum = checksum;
+          options.sha256 = true;
+          Writer writer(folder / "f", options);
+          const RegionId region = writer.add_region({.name = "r"});
+          std::vector<TensorId> ids;
+          for (const SampleTensor& tensor : large) {
+            ids.push_back(streamed ? writer.add_tensor(region, tensor.spec)
+                                   : writer.add_tensor(region, tensor.spec, tensor.payload));
+          }
+          for (std::size_t i = 0; streamed && i < ids.size(); ++i)
+            writer.write(ids[i], large[i].payload);
+          const SaveResult result = writer.commit();
+          const Digest256 expected = integrity::sha256(bytes_of(read_file(folder / "f")));
+          BOOST_TEST(bool(*result.sha256 == expected));
+          const VerifyReport found = verify(folder / "f");
+          BOOST_TEST(found.ok(), codec_name(codec) << " streamed " << streamed);
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(sha256_file_escapes_names_as_sha256sum_does) {
   const TemporaryFolder folder;
   SaveOptions options = steady_options();
