@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
 #include "base/utf8.h"
+#include "model/brain/free_places.h"
 #include "model/brain/stored_region.h"
 #include "model/value/tree_json.h"
 #include "model/value/value_json.h"
@@ -36,6 +36,12 @@ constexpr std::uint64_t kTreeVersion = 1;
 class Loading {
  public:
   Loading(const RegionView& view, const LoadContext& context) : view_(view), context_(context) {}
+
+  Value tree_alone() {
+    with_tensors_ = false;
+    read_texts();
+    return std::move(region_.state);
+  }
 
   BrainRegion run() {
     region_.n_neurons = view_.n_neurons();
@@ -61,8 +67,7 @@ class Loading {
     if (!view_.metadata_json().empty())
       metadata = parse_json_object(view_.metadata_json(), context_.options.limits);
     const Value* tree = metadata.find(kTreeMember);
-    has_tree_ = tree != nullptr;
-    if (has_tree_) {
+    if (tree != nullptr) {
       read_state(*tree);
       // What is left is the application's own.
       metadata.erase(kTreeMember);
@@ -94,6 +99,7 @@ class Loading {
 
   std::optional<Value> resolve(std::string_view type, const Value& object) {
     if (type == "config") return config_.is_object() ? config_ : Value::object();
+    if (!with_tensors_ && (type == "tensor" || type == "scalar")) return Value();
     if (type == "tensor") return load_tensor(named(object), object, context_);
     if (type == "scalar") return scalar(named(object));
     return std::nullopt;
@@ -123,52 +129,20 @@ class Loading {
   }
 
   void add_unnamed_tensors() {
-    FreeNames names;
+    FreePlaces places(region_.state);
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       if (named_.contains(view.name())) continue;
       Tensor tensor = load_tensor(view, {}, context_);
-      Value& component = component_for(view.role());
-      // Names are unique in a region: only a tree can have used one already.
-      component.add(
-          has_tree_ ? names.take(component, view.role(), view.name()) : std::string(view.name()),
-          std::move(tensor));
+      FreePlaces::Place place = places.take(view.role(), view.name());
+      region_.component(place.component).make().add(std::move(place.name), std::move(tensor));
     }
   }
-
-  // A component that is no object has no place for members; "~2" and so on behind its name then.
-  Value& component_for(Role role) {
-    const std::string_view wanted = component_of_role(role);
-    std::string name(wanted);
-    const auto is_taken = [&] {
-      const Value* known = region_.find(name);
-      return known != nullptr && !known->is_object();
-    };
-    for (int n = 2; is_taken(); ++n) name = fmt::format("{}~{}", wanted, n);
-    return region_.component(name).make();
-  }
-
-  // Names that the members of a component do not have yet. Each component is looked through once.
-  class FreeNames {
-   public:
-    std::string take(const Value& component, Role role, std::string_view wanted) {
-      const auto [place, is_new] = taken_.try_emplace(role);
-      if (is_new)
-        for (const auto& [name, member] : component.members()) place->second.insert(name);
-      std::string name(wanted);
-      for (int n = 2; !place->second.insert(name).second; ++n)
-        name = fmt::format("{}~{}", wanted, n);
-      return name;
-    }
-
-   private:
-    std::map<Role, std::unordered_set<std::string>> taken_;
-  };
 
   const RegionView& view_;
   const LoadContext& context_;
   BrainRegion region_;
-  bool has_tree_ = false;
+  bool with_tensors_ = true;
   Value config_ = Value::object();
   std::unordered_set<std::string_view> named_;  ///< names lie in the file
 };
@@ -177,6 +151,11 @@ class Loading {
 
 BrainRegion load_region(const RegionView& view, const LoadContext& context) {
   return Loading(view, context).run();
+}
+
+Value load_tree(const RegionView& view, const ReadLimits& limits) {
+  const LoadContext context{.options = {.limits = limits}};
+  return Loading(view, context).tree_alone();
 }
 
 }  // namespace thalia::model

@@ -33,4 +33,8 @@ StoredRegion store_region(std::string name, const BrainRegion& region, const std
 /// docs/states.md.
 BrainRegion load_region(const RegionView& view, const LoadContext& context);
 
+/// The state as the region's texts alone have it: without the tensors that no tree names, and with
+/// null in the place of those that it does. @throws as load_region().
+Value load_tree(const RegionView& view, const ReadLimits& limits);
+
 }  // namespace thalia::model

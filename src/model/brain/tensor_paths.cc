@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "thalia/brain_region.h"
+#include "model/brain/free_places.h"
+#include "model/brain/stored_region.h"
 
 namespace thalia::model {
 namespace {
@@ -62,24 +63,28 @@ class Walk {
     }
   }
 
-  void others(const Value& state) {
+  void others(const Value& state, const ReadLimits& limits) {
     // An index for each component, so that many unnamed tensors do not take quadratic time.
     std::unordered_map<const Value*, std::unordered_map<std::string_view, const Value*>> members;
+    std::optional<Value> tree;
+    std::optional<FreePlaces> places;
     for (std::uint32_t i = 0; i < region_.tensor_count(); ++i) {
       const TensorView view = region_.tensor(i);
       if (named_.contains(view.name())) continue;
-      const std::string_view component = component_of_role(view.role());
-      const Value* found = state.find(component);
+      // `state` has these tensors already: their places are free in the tree alone.
+      if (!places) places.emplace(tree.emplace(load_tree(region_, limits)));
+      const FreePlaces::Place place = places->take(view.role(), view.name());
+      const Value* found = state.find(place.component);
       if (found != nullptr && found->is_object()) {
         const auto [known, is_new] = members.try_emplace(found);
         if (is_new)
           for (const auto& [name, value] : found->members()) known->second.emplace(name, &value);
-        const auto member = known->second.find(view.name());
+        const auto member = known->second.find(place.name);
         found = member == known->second.end() ? nullptr : member->second;
       } else {
         found = nullptr;
       }
-      path_.assign(component).append(".").append(view.name());
+      path_.assign(place.component).append(".").append(place.name);
       visit_({view.name(), path_, found}, view);
     }
   }
@@ -100,12 +105,12 @@ class Walk {
 }  // namespace
 
 void for_each_placed(const RegionView& region, const Value& region_metadata, const Value& state,
-                     const Visit& visit) {
+                     const Visit& visit, const ReadLimits& limits) {
   Walk walk(region, visit);
   const Value* tree = region_metadata.find("thalia_state");
   const Value* components = tree == nullptr ? nullptr : tree->find("components");
   if (components != nullptr) walk.tree(*components, &state);
-  walk.others(state);
+  walk.others(state, limits);
 }
 
 }  // namespace thalia::model

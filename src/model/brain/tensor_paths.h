@@ -19,10 +19,12 @@ struct PlacedTensor {
 };
 
 /// Visits all tensors of a region: first those that the `thalia_state` of its metadata names, then
-/// the others, which stand under their own names in the components of their roles. In time that
-/// their number and the metadata's length bound.
+/// the others, where FreePlaces has them. In time that their number and the metadata's length
+/// bound.
 /// @param state of the region, as it was loaded, or an empty object.
+/// @throws as load_tree().
 void for_each_placed(const RegionView& region, const Value& region_metadata, const Value& state,
-                     const std::function<void(const PlacedTensor&, const TensorView&)>& visit);
+                     const std::function<void(const PlacedTensor&, const TensorView&)>& visit,
+                     const ReadLimits& limits);
 
 }  // namespace thalia::model

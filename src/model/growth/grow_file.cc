@@ -128,10 +128,12 @@ class GrowingFile {
     BrainRegion region{.n_neurons = view.n_neurons(), .metadata = metadata_of(view)};
     const model::RegionAxes axes(view.name(), region);
     bool found = false;
-    model::for_each_placed(view, region.metadata, Value::object(),
-                           [&](const model::PlacedTensor& placed, const TensorView& tensor) {
-                             found = found || axes.source(placed.path, tensor.shape(), name_).any();
-                           });
+    model::for_each_placed(
+        view, region.metadata, Value::object(),
+        [&](const model::PlacedTensor& placed, const TensorView& tensor) {
+          found = found || axes.source(placed.path, tensor.shape(), name_).any();
+        },
+        options_.limits);
     return found;
   }
 
@@ -149,10 +151,12 @@ class GrowingFile {
     });
     // Looked up by name, since the tree has an order of its own.
     std::unordered_map<std::string_view, const Value*> grown;
-    model::for_each_placed(view_, metadata_of(view_), region_.state,
-                           [&](const model::PlacedTensor& placed, const TensorView&) {
-                             grown.emplace(placed.name, placed.found);
-                           });
+    model::for_each_placed(
+        view_, metadata_of(view_), region_.state,
+        [&](const model::PlacedTensor& placed, const TensorView&) {
+          grown.emplace(placed.name, placed.found);
+        },
+        options_.limits);
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       const Value* found = grown.at(view.name());

@@ -178,6 +178,56 @@ BOOST_AUTO_TEST_CASE(a_region_without_connections_leaves_that_section_alone) {
   BOOST_TEST(EditableFile(read_file(file.path)).layout().connectivity_offset == before);
 }
 
+BOOST_AUTO_TEST_CASE(tensors_that_no_tree_names_keep_their_own_elements) {
+  for (const char* components :
+       {R"({"weights":{"w":{"_type":"tensor","_name":"a"}}})",
+        R"({"weights":[{"_type":"tensor","_name":"a"}]})",
+        R"({"weights":{"_type":"config"},"a":{"_type":"tensor","_name":"a"}})"}) {
+    BOOST_TEST_CONTEXT(components) {
+      const TemporaryFolder folder;
+      const auto path = folder / "f.thalia";
+      Writer writer(path, steady_options());
+      const RegionId region = writer.add_region(
+          {.name = "r",
+           .config_json = R"({"w":1})",
+           .metadata_json =
+               std::string(R"({"thalia_state":{"version":1,"components":)") + components + "}}",
+           .n_neurons = 3});
+      const Tensor a = counting(DType::f32, {3, 2});
+      const Tensor w = counting(DType::f32, {3, 2}, 100);
+      writer.add_tensor(region, {.name = "a", .shape = a.shape()}, a.bytes());
+      writer.add_tensor(region, {.name = "w", .shape = w.shape()}, w.bytes());
+      writer.commit();
+      BrainState in_memory = model::read_brain(Reader::open(path), {});
+      grow_output(in_memory, "r", 2);
+      grow_file(path, "r", 2, {}, kSteady);
+      const RegionView grown = Reader::open(path).region("r");
+      BOOST_TEST(keeps_corner(Tensor::from(grown.at("a")), a));
+      BOOST_TEST(keeps_corner(Tensor::from(grown.at("w")), w));
+      check_same_state(model::read_brain(Reader::open(path), {}), in_memory);
+    }
+  }
+}
+
+// A region that listens by a tensor that no tree names, under the path that it is loaded under.
+BOOST_AUTO_TEST_CASE(targets_are_named_by_the_paths_that_their_tensors_have) {
+  const TemporaryFolder folder;
+  const auto path = folder / "f.thalia";
+  Writer writer(path, steady_options());
+  writer.add_region({.name = "source", .n_neurons = 3});
+  const RegionId target = writer.add_region(
+      {.name = "target",
+       .metadata_json = R"({"axes":{"weights.w~2":["neurons","source:source"]},)"
+                        R"("thalia_state":{"version":1,"components":{"weights":{"w":1}}}})",
+       .n_neurons = 2});
+  const Tensor w = counting(DType::f32, {2, 3});
+  writer.add_tensor(target, {.name = "w", .shape = w.shape()}, w.bytes());
+  writer.commit();
+  const GrowFileResult result = grow_file(path, "source", 1, {}, kSteady);
+  BOOST_TEST(result.growth.targets_left == std::vector<std::string>{"target"},
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_compressed_is_compressed_again) {
   for (const Codec codec : {Codec::zstd, Codec::lz4}) {
     BrainState state;
