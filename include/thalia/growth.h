@@ -36,7 +36,7 @@ struct GrowthOptions {
   std::uint64_t seed = 0;
   /// Of a region with several populations (axes "neurons:NAME") the one that grows.
   std::string population{};
-  /// Goes before what the region's metadata says in "axes".
+  /// Of the region that grows; goes before what its metadata says in "axes".
   TensorAxes axes{};
   /// grow_output: other regions and pathways with an axis "source:REGION" grow it too; of a
   /// region's own such axis say "neurons".

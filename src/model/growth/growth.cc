@@ -44,8 +44,10 @@ void grow_targets(BrainEdit& edit, const RegionSet& set, std::string_view prefix
                   std::string_view source, std::uint32_t n_new, const GrowthOptions& options,
                   GrowthResult& result) {
   GrowthOptions of_target = options;
-  // The population belongs to the region that grows, not to those that listen to it.
+  // These belong to the region that grows, not to those that listen to it, which may have tensors
+  // of the same paths.
   of_target.population.clear();
+  of_target.axes.clear();
   for (const std::string& name : set.names()) {
     const std::string full = std::string(prefix) + name;
     if (full == source) continue;

@@ -197,6 +197,18 @@ BOOST_AUTO_TEST_CASE(targets_grow_with_their_source_where_asked) {
   BOOST_TEST(target.n_inputs == 66);
 }
 
+// cortex has a tensor of the path by which the pathway listens to it.
+BOOST_AUTO_TEST_CASE(axes_of_the_region_that_grows_are_not_those_of_its_targets) {
+  BrainState brain = test::brain();
+  brain.regions.at("cortex").weights()["cortex"] = counting(DType::f32, {6, 6});
+  GrowthOptions options = with_axes("weights.cortex", {"neurons", "fixed"});
+  options.grow_targets = true;
+  grow_output(brain, "cortex", 2, options);
+  BOOST_TEST((tensor_at(brain.regions.at("cortex"), "weights.cortex").shape() == Shape{8, 6}));
+  BOOST_TEST((tensor_at(brain.pathways.at("cortex_to_striatum"), "weights.cortex").shape() ==
+              Shape{20, 8}));
+}
+
 BOOST_AUTO_TEST_CASE(pathways_grow_under_their_prefix) {
   BrainState brain = test::brain();
   grow_output(brain, "pathway:cortex_to_striatum", 16);
