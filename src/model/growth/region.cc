@@ -152,6 +152,18 @@ ElementFill delay_fill(const Tensor& delays, ElementFill weights) {
   };
 }
 
+// The fill of a matrix for one that lies the other way round and has the given shape.
+ElementFill transposed(ElementFill fill, const Shape& shape) {
+  if (!fill) return fill;
+  return [fill = std::move(fill), rows = shape[0], columns = shape[1]](std::uint64_t first,
+                                                                       std::span<double> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint64_t element = first + i;
+      fill(element % columns * rows + element / columns, values.subspan(i, 1));
+    }
+  };
+}
+
 }  // namespace
 
 std::uint64_t synapse_count(const Tensor& weights) noexcept {
@@ -292,7 +304,10 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
     const Orientation of_delays =
         orientation_of(connection, "delays", *connection.delays, old_ends);
     const Shape delay_shape = shape_between(of_delays, new_ends);
-    grown_one.delays = grown(*connection.delays, delay_shape, delay_fill(*connection.delays, fill));
+    const bool lies_alike = of_delays.source == of_weights.source;
+    grown_one.delays =
+        grown(*connection.delays, delay_shape,
+              delay_fill(*connection.delays, lies_alike ? fill : transposed(fill, delay_shape)));
     result.tensors.push_back({name, "delays", connection.delays->shape(), delay_shape});
   }
   return grown_one;

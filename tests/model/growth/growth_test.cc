@@ -161,6 +161,28 @@ BOOST_AUTO_TEST_CASE(delays_with_zeros_are_those_of_connections_that_were_made) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(delays_that_lie_the_other_way_round_are_those_of_the_same_synapses) {
+  for (const bool weights_lie_usual : {false, true}) {
+    BrainState brain = test::brain();
+    BrainConnection& between = brain.connectivity.at("cortex", "striatum");
+    const Shape usual{6, 20}, other{20, 6};
+    between.weights = counting(DType::f32, weights_lie_usual ? usual : other);
+    between.delays = counting(DType::f32, weights_lie_usual ? other : usual, 0);
+    grow_output(brain, "cortex", 15, {.sparsity = 0.3});
+    std::vector<double> weights = numbers(between.weights), delays = numbers(*between.delays);
+    if (!weights_lie_usual) std::swap(weights, delays);
+    std::size_t made = 0;
+    for (std::size_t source = 6; source < 21; ++source) {
+      for (std::size_t target = 0; target < 20; ++target) {
+        const bool is_made = weights[source * 20 + target] != 0;
+        BOOST_REQUIRE(is_made == (delays[target * 21 + source] != 0));
+        made += is_made ? 1 : 0;
+      }
+    }
+    BOOST_TEST(made > 30);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(matrices_that_lie_the_other_way_round_grow_on_the_other_side) {
   BrainState brain = test::brain();
   brain.connectivity.remove("cortex", "striatum");
