@@ -73,10 +73,6 @@ bool is_recurrent(std::string_view path) {
          });
 }
 
-std::string_view component_of(std::string_view path) {
-  return path.substr(0, path.find('.'));
-}
-
 }  // namespace
 
 RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes,
@@ -164,18 +160,25 @@ RegionAxes::Neurons RegionAxes::neurons(const std::string& path, const Shape& sh
   return {.axes = by_shape(path, shape)};
 }
 
-AxisSet RegionAxes::source(const std::string& path, const Shape& shape,
-                           std::string_view source) const {
-  AxisSet found;
+// Calls visit(d, name) for each axis that counts the inputs from a source.
+template <typename Visit>
+void RegionAxes::for_each_source(const std::string& path, const Shape& shape,
+                                 const Visit& visit) const {
   if (const auto* axes = declared(path, shape)) {
     for (unsigned d = 0; d < axes->size(); ++d) {
       const std::string_view axis = (*axes)[d];
-      found.set(d, axis.starts_with(kSource) && axis.substr(kSource.size()) == source);
+      if (axis.starts_with(kSource)) visit(d, axis.substr(kSource.size()));
     }
-  } else if (shape.rank() == 2 && shape[0] == region_.n_neurons && leaf_of(path) == source &&
-             !is_recurrent(path)) {
-    found.set(1);  // one matrix a source, under its name
+  } else if (shape.rank() == 2 && shape[0] == region_.n_neurons && !is_recurrent(path)) {
+    visit(1, leaf_of(path));  // one matrix a source, under its name
   }
+}
+
+AxisSet RegionAxes::source(const std::string& path, const Shape& shape,
+                           std::string_view source) const {
+  AxisSet found;
+  for_each_source(path, shape,
+                  [&](unsigned d, std::string_view name) { found.set(d, name == source); });
   return found;
 }
 
@@ -211,14 +214,8 @@ void RegionAxes::check_declared() const {
 std::vector<std::string> RegionAxes::sources() const {
   std::set<std::string> names;
   for_each_tensor(region_.state, [&](const std::string& path, const Tensor& tensor) {
-    if (const auto* axes = declared(path, tensor.shape())) {
-      for (const std::string& axis : *axes) {
-        if (axis.starts_with(kSource)) names.insert(axis.substr(kSource.size()));
-      }
-    } else if (component_of(path) == component::kWeights && tensor.shape().rank() == 2 &&
-               tensor.shape()[0] == region_.n_neurons && !is_recurrent(path)) {
-      names.emplace(leaf_of(path));
-    }
+    for_each_source(path, tensor.shape(),
+                    [&](unsigned, std::string_view name) { names.emplace(name); });
   });
   return {names.begin(), names.end()};
 }

@@ -49,6 +49,8 @@ class RegionAxes {
   const std::vector<std::string>* declared(const std::string& path, const Shape& shape) const;
   Neurons by_declaration(const std::string& path, const Shape& shape,
                          const std::vector<std::string>& axes) const;
+  template <typename Visit>
+  void for_each_source(const std::string& path, const Shape& shape, const Visit& visit) const;
   AxisSet by_shape(const std::string& path, const Shape& shape) const;
   [[noreturn]] void refuse(ErrorCode code, const std::string& path, const Shape& shape,
                            std::string bound, std::string message) const;

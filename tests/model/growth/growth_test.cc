@@ -272,6 +272,11 @@ BOOST_AUTO_TEST_CASE(an_unknown_source_is_refused_with_those_there_are) {
                         says(ErrorCode::not_found, "'r'", "retina", "pfc, thalamus"));
   BOOST_CHECK_EXCEPTION(grow_source(brain, "nowhere", "retina", 9), UsageError,
                         says(ErrorCode::not_found, "nowhere"));
+  // Sources of any component can grow, and so are named.
+  brain.regions.at("r").learning_state()["trace"]["retina_2"] = counting(DType::f32, {6, 2});
+  BOOST_CHECK_EXCEPTION(grow_source(brain, "r", "retina", 9), UsageError,
+                        says(ErrorCode::not_found, "pfc, retina_2, thalamus"));
+  BOOST_TEST(grow_source(brain, "r", "retina_2", 3).inputs_added == 1);
 }
 
 BOOST_AUTO_TEST_CASE(populations_of_a_region_grow_on_their_own) {
