@@ -75,11 +75,13 @@ class Growing {
   Value state_;
 };
 
+// Never 0: one neuron of a region always stays, and so do the inputs from it. A count of inputs
+// that came to 0 was wrong, and would say from then on that none is kept.
 std::uint32_t changed_count(std::uint32_t count, std::int64_t change, const char* field) {
   const std::int64_t changed = std::int64_t{count} + change;
-  if (changed >= 0 && changed <= std::numeric_limits<std::uint32_t>::max())
+  if (changed > 0 && changed <= std::numeric_limits<std::uint32_t>::max())
     return static_cast<std::uint32_t>(changed);
-  fail_argument(ErrorCode::size_mismatch, field, std::to_string(changed), "0 to 4294967295");
+  fail_argument(ErrorCode::size_mismatch, field, std::to_string(changed), "1 to 4294967295");
 }
 
 // Updates members of the config that repeat a count of the region. A member that holds another

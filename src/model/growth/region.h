@@ -48,7 +48,7 @@ BrainConnection grown_connection(const BrainConnection& connection, const Ends& 
                                  GrowthResult& result);
 
 /// n_neurons, and the members of the config that repeat it. @throws UsageError (size_mismatch)
-/// where the count leaves 0 to 2^32 - 1.
+/// where the count leaves 1 to 2^32 - 1.
 void change_neurons(BrainRegion& region, std::int64_t change);
 /// As change_neurons(), for n_inputs; a count of 0 means that none is kept, and stays 0.
 void change_inputs(BrainRegion& region, std::int64_t change);

@@ -69,9 +69,12 @@ void put_back(Tensor& tensor, const Value& entry) {
   }
 }
 
+// Backwards: of an element that two entries name, the first one took what was there.
 std::uint64_t undo_synapses(model::BrainEdit& edit, const Value& tensors) {
   std::uint64_t count = 0;
-  for (const Value& entry : tensors.elements()) {
+  const auto& entries = tensors.elements();
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    const Value& entry = entries[i];
     put_back(model::tensor_in(edit, model::place_of(entry)), entry);
     count += model::indices_of(entry, "positions").size();
   }

@@ -145,6 +145,18 @@ BOOST_AUTO_TEST_CASE(undoing_keeps_what_was_learned_since) {
               floats({2, 4}, {0.75F, 0.005F, -0.001F, 0, 0.009F, -0.009F, 0.0099F, 0.0101F})));
 }
 
+BOOST_AUTO_TEST_CASE(of_a_place_that_a_log_names_twice_the_first_removal_is_undone_last) {
+  BrainState brain = weak_brain();
+  const BrainState before = brain;
+  PruneResult result = prune_synapses(brain, "r");
+  // As if the places had been pruned once more, when they held 0 already.
+  Value again = result.log.at("tensors").elements()[0];
+  again["values"] = floats({3}, {0, 0, 0});
+  result.log["tensors"].push_back(again);
+  undo_pruning(brain, result.log);
+  check_same_state(brain, before);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_pruned_around_a_change_of_task) {
   check_spared(weak_brain(), "the task is changing", {.task_is_changing = true});
   BrainState brain = weak_brain();
@@ -298,6 +310,19 @@ BOOST_AUTO_TEST_CASE(neurons_stay_where_something_speaks_against_it) {
   BrainState changed = silent_brain();
   changed.state["task_change"]["step"] = 499'999;
   spared(changed);
+}
+
+// 0 would say that inputs are not counted, and an undo could not tell what it was.
+BOOST_AUTO_TEST_CASE(a_count_of_inputs_that_would_come_to_0_is_refused) {
+  BrainState brain = silent_brain();
+  const auto removed = static_cast<std::uint32_t>(remove_neurons(brain, "r", 10).neurons_removed);
+  BOOST_TEST_REQUIRE(removed != 0u);
+  brain = silent_brain();
+  brain.regions.at("target").n_inputs = removed;
+  const BrainState before = brain;
+  BOOST_CHECK_EXCEPTION(remove_neurons(brain, "r", 10), UsageError,
+                        says(ErrorCode::size_mismatch, "n_inputs"));
+  BOOST_TEST((brain == before));
 }
 
 BOOST_AUTO_TEST_CASE(one_neuron_always_stays) {
