@@ -152,6 +152,10 @@ MutableByteSpan Tensor::mutable_bytes() {
     buffer_ = std::move(copy);
     bytes_ = buffer_->bytes();
     owner_ = nullptr;
+  } else {
+    // use_count() orders nothing. Another thread may just have read the bytes and dropped its copy:
+    // a copy that is dropped here is counted down after that one, and writing comes after both.
+    std::shared_ptr<Buffer>(buffer_).reset();
   }
   return buffer_->bytes();
 }

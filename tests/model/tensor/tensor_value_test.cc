@@ -1,6 +1,9 @@
 #include "thalia/tensor_value.h"
 
 #include <array>
+#include <atomic>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "boost_test.h"
@@ -50,6 +53,23 @@ BOOST_AUTO_TEST_CASE(copy_shares_bytes_until_one_is_changed) {
   BOOST_TEST(a.bytes().data() != b.bytes().data());
   BOOST_TEST(a.as<float>()[0] == 7);
   BOOST_TEST(b.as<float>()[0] == 1);
+}
+
+// What only a build that watches threads can see: the flag orders nothing, so mutable_bytes() has
+// to.
+BOOST_AUTO_TEST_CASE(a_write_comes_after_the_reads_of_a_copy_that_another_thread_dropped) {
+  Tensor a = three();
+  std::atomic<bool> dropped{false};
+  float read = 0;
+  std::jthread other([&, copy = std::optional(a)]() mutable {
+    read = copy->as<float>()[0];
+    copy.reset();
+    dropped.store(true, std::memory_order_relaxed);
+  });
+  while (!dropped.load(std::memory_order_relaxed)) std::this_thread::yield();
+  a.mutable_as<float>()[0] = 7;
+  other.join();
+  BOOST_TEST(read == 1);
 }
 
 BOOST_AUTO_TEST_CASE(sole_owner_changes_in_place) {
