@@ -66,7 +66,7 @@ class BaseState {
 /// Borrows the chain.
 std::unique_ptr<BaseState> file_base(const ChainReader& chain);
 
-/// Borrows the state. @param threads that digest what is held against its digest.
-std::unique_ptr<BaseState> memory_base(const SavedState& saved, unsigned threads);
+/// Borrows both. @param work whose threads hold memory against its digests, until it is cancelled.
+std::unique_ptr<BaseState> memory_base(const SavedState& saved, const Work& work);
 
 }  // namespace thalia::model

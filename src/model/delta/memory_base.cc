@@ -19,13 +19,13 @@ class MemoryTensor final : public BaseTensor {
  public:
   // The bytes now have to be those that were saved then, which the digest tells.
   MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const TensorSource& source,
-               unsigned threads)
-      : BaseTensor(tensor, crc32), source_(&source), threads_(threads) {}
+               const Work& work)
+      : BaseTensor(tensor, crc32), source_(&source), work_(&work) {}
 
   std::shared_ptr<const ByteSource> open() override {
     if (bytes_) return bytes_;
     bytes_ = open_source(*source_, size());
-    if (digest_of(*bytes_, threads_, {}).hash != digest().hash) {
+    if (digest_of(*bytes_, work_->threads, work_->cancel).hash != digest().hash) {
       fail_argument(ErrorCode::bad_argument, "base",
                     fmt::format("'{}' with other bytes", printable(source_->spec.name)),
                     "the tensors that were saved",
@@ -36,7 +36,7 @@ class MemoryTensor final : public BaseTensor {
 
  private:
   const TensorSource* source_ = nullptr;
-  unsigned threads_ = 0;
+  const Work* work_ = nullptr;
   std::shared_ptr<const ByteSource> bytes_;
 };
 
@@ -50,8 +50,8 @@ std::string text_of(const TensorKey& key) {
 
 class MemoryBase final : public BaseState {
  public:
-  MemoryBase(const SavedState& saved, unsigned threads)
-      : saved_(saved), threads_(threads), sources_(sources_of(saved.state)) {
+  MemoryBase(const SavedState& saved, const Work& work)
+      : saved_(saved), work_(work), sources_(sources_of(saved.state)) {
     // A file's generation begins at 1: 0 means that nothing was saved.
     if (saved.identity.generation == 0) {
       fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
@@ -100,20 +100,20 @@ class MemoryBase final : public BaseState {
     tensor.logical_bytes = *length;
     const TensorDigest& digest = saved_.digests[place->second];
     tensor.content_hash = digest.content_hash;
-    return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, threads_);
+    return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, work_);
   }
 
  private:
   const SavedState& saved_;
-  unsigned threads_;
+  const Work& work_;
   std::vector<DeltaSource> sources_;
   std::unordered_map<std::string, std::size_t> places_;
 };
 
 }  // namespace
 
-std::unique_ptr<BaseState> memory_base(const SavedState& saved, unsigned threads) {
-  return std::make_unique<MemoryBase>(saved, threads);
+std::unique_ptr<BaseState> memory_base(const SavedState& saved, const Work& work) {
+  return std::make_unique<MemoryBase>(saved, work);
 }
 
 }  // namespace thalia::model

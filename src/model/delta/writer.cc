@@ -180,7 +180,7 @@ DeltaResult write_delta(const StateSource& state, const ChainReader& base, const
 
 DeltaResult write_delta(const StateSource& state, const SavedState& base, const fs::path& target,
                         const DeltaOptions& options) {
-  return write(state, *model::memory_base(base, options.work.threads), target, options);
+  return write(state, *model::memory_base(base, options.work), target, options);
 }
 
 }  // namespace thalia

@@ -111,6 +111,29 @@ BOOST_AUTO_TEST_CASE(memory_that_was_changed_in_place_is_never_saved_as_unchange
   BOOST_TEST(list_folder(folder.path()).size() == 1u);
 }
 
+// A base of 16 pieces, of which the stop that comes with the first is the last.
+BOOST_AUTO_TEST_CASE(a_stop_ends_the_look_at_a_base_in_memory) {
+  const Folder folder;
+  SampleState before{.regions = {{"a", {{"w", {Tensor::zeros(DType::f32, {1 << 22})}}}}}};
+  SampleState now = before;
+  now.regions["a"]["w"].tensor.mutable_as<float>()[0] = 1;
+  SavedState base = saved(before, folder.base, save_full(before, folder.base));
+  std::stop_source stop;
+  unsigned reads = 0;
+  TensorSource& source = base.state.regions[0].tensors[0];
+  source.open = [&]() -> PartReader {
+    return [&](std::uint64_t, MutableByteSpan out) {
+      ++reads;
+      stop.request_stop();
+      std::ranges::fill(out, std::byte{0});
+    };
+  };
+  DeltaOptions options = kSteady;
+  options.work = {.threads = 1, .cancel = stop.get_token()};
+  BOOST_CHECK_THROW(write_delta(state_source(now), base, folder.delta, options), CancelledError);
+  BOOST_TEST(reads == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(results_tell_what_the_file_s_header_and_directory_do) {
   const Folder folder;
   const SaveResult full = save_full(state(0), folder.base);
