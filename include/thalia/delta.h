@@ -158,8 +158,9 @@ struct DeltaOptions {
   /// stored. The distance is to what the base's chain reconstructs, so it stays below the threshold
   /// however long a chain becomes.
   double threshold = 0;
-  /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Of such a
-  /// matrix two copies, and its change, are in memory. The state's metadata tells of the loss.
+  /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
+  /// matrix, its base, its result and its change in f32 are in memory whole, beside
+  /// work.memory_bytes. The state's metadata tells of the loss.
   std::optional<LowRankOptions> low_rank{};
   /// By itself plane_entropy, or with a level zstd. Differences of weights that all moved a little
   /// are what plane_entropy is good at, both in size and in speed; it leaves what repeats to zstd.

@@ -74,18 +74,27 @@ Distortions product_errors(Vector left, Vector right) {
 }
 
 // now - base in f32, as the decomposition takes it; nullopt where a number is not finite there.
+// Numbers become f64 a piece at a time: of the whole they would take more than all else here.
 std::optional<std::vector<float>> difference(DType dtype, ByteSpan base, ByteSpan now) {
-  const std::size_t count = base.size() / (dtype_bits(dtype) / 8);
-  std::vector<double> before(count), after(count);
-  codec::convert_elements(dtype, DType::f64, base, std::as_writable_bytes(std::span(before)));
-  codec::convert_elements(dtype, DType::f64, now, std::as_writable_bytes(std::span(after)));
+  const std::size_t width = dtype_bits(dtype) / 8, count = base.size() / width;
+  std::vector<double> before(std::min<std::size_t>(count, kLowRankTurn)), after(before.size());
   std::vector<float> out(count);
   double strange = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    out[i] = static_cast<float>(after[i] - before[i]);
-    // Infinity and NaN times 0 are NaN, any other number 0: one test at the end, no branch in the
-    // loop.
-    strange += static_cast<double>(out[i]) * 0;
+  for (std::size_t first = 0; first < count; first += kLowRankTurn) {
+    const std::size_t here = std::min<std::size_t>(kLowRankTurn, count - first);
+    const auto numbers = [&](ByteSpan from, std::vector<double>& to) {
+      codec::convert_elements(dtype, DType::f64, from.subspan(first * width, here * width),
+                              std::as_writable_bytes(std::span(to).first(here)));
+    };
+    numbers(base, before);
+    numbers(now, after);
+    for (std::size_t i = 0; i < here; ++i) {
+      const auto change = static_cast<float>(after[i] - before[i]);
+      out[first + i] = change;
+      // Infinity and NaN times 0 are NaN, any other number 0: one test at the end, no branch in the
+      // loop.
+      strange += static_cast<double>(change) * 0;
+    }
   }
   if (std::isnan(strange)) return std::nullopt;
   return out;
