@@ -95,8 +95,9 @@ make_python_environment() {
   cp "$wanted" "$stamp"
 }
 
-# The compiler sees ten sources of a library at once: their headers are read once.
-several_sources=(-Dunity=on -Dunity_size=10)
+# The compiler sees twenty sources of a library at once: their headers are read once, and what they
+# share is generated once.
+several_sources=(-Dunity=on -Dunity_size=20)
 
 # configure BUILD_FOLDER [MESON OPTION…]: sets up the folder, or brings it up to the options given.
 configure() {
