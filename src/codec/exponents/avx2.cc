@@ -75,7 +75,8 @@ THALIA_AVX2 std::byte* pack(const ExponentLookup& lookup, const std::byte* bytes
     std::uint64_t escaped = 0;
     for (std::size_t half = 0; half < 2; ++half) {
       const __m256i in = _mm256_and_si256(load_half(bytes + half * kHalf), all(code.symbol_mask()));
-      // Starts as the escape; the exclusive or turns that into i where symbol i is found.
+      // Starts as the escape; the exclusive or turns that into i where symbol i is found. Symbols
+      // are distinct, so that happens at most once.
       __m256i found = all(kEscape);
       for (unsigned i = 0; i < kEscape; ++i) {
         const __m256i is_here = _mm256_cmpeq_epi8(in, symbols[i]);

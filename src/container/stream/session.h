@@ -41,7 +41,6 @@ class StreamSession {
   void start_threads();
   void feed() noexcept;
   bool begin(std::size_t tensor);
-  bool place(std::size_t tensor);
   MutableByteSpan caller_memory(const StreamTensor& tensor) const;
   void cancel() noexcept;
   std::optional<std::size_t> next_number();

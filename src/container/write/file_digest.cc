@@ -1,7 +1,7 @@
 // SHA-256 cannot be cut into parts, so one thread follows the writers in file order and waits for
 // each extent's flag. The flag's release and acquire hand over the bytes. The header comes from
-// memory, since the image has zeros in its place. If no thread can be had, finish() does the pass
-// afterwards.
+// memory, since the image has zeros in its place. If no thread can be had, finish_extents() does
+// the pass afterwards.
 #include "container/write/file_digest.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ FileDigest::FileDigest(const FileImage& image, ByteSpan header, std::uint64_t en
   try {
     thread_ = std::jthread([this] { follow(); });
   } catch (const std::system_error&) {
-    // No more threads to be had: finish() does it.
+    // No more threads to be had: finish_extents() does it.
   }
 }
 
