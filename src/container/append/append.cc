@@ -61,6 +61,16 @@ class Appender::Impl {
       return plan.copy_region(std::move(spec), std::move(tensors));
     })};
   }
+  TensorId copy_tensor(RegionId region, const detail::OpenFile& from, const RegionView& source,
+                       std::uint32_t i) {
+    steps_.require_open();
+    source.tensor(i);  // refuses what is no tensor of the region
+    const std::uint32_t first = from.directory_region(source.index()).first_tensor;
+    container::DraftTensor tensor = container::tensor_to_copy(from, source.index(), first + i);
+    return {change([&](container::AppendPlan& plan) {
+      return plan.copy_tensor(region.value, std::move(tensor));
+    })};
+  }
 
   AppendResult commit() {
     const Stopwatch watch;
@@ -127,6 +137,10 @@ void Appender::remove_region(std::string_view name) {
 
 RegionId Appender::copy_region(const RegionView& region) {
   return impl_->copy(*region.file_, region);
+}
+
+TensorId Appender::copy_tensor(RegionId region, const RegionView& from, std::uint32_t i) {
+  return impl_->copy_tensor(region, *from.file_, from, i);
 }
 
 TensorId Appender::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {

@@ -40,6 +40,11 @@ class AppendPlan {
   /// name.
   std::uint32_t copy_region(RegionSpec spec, std::vector<DraftTensor> tensors);
 
+  /// A tensor of an open file for a region that is new in this append.
+  std::uint32_t copy_tensor(std::uint32_t region, DraftTensor tensor) {
+    return added_.add_copy(region, std::move(tensor));
+  }
+
   /// The whole file to be: what is kept, in place, and what is new. To be called once, last.
   /// @throws FormatError, IntegrityError, UnsupportedError; UsageError (wrong_state) for a
   /// connection without weights.

@@ -144,6 +144,18 @@ bool Draft::has_tensor(const DraftRegion& region, std::string_view name, std::ui
       hash, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
 }
 
+void Draft::check_region(std::uint32_t region) const {
+  if (region < regions.size()) return;
+  fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
+                fmt::format("one of the {} that add_region returned", regions.size()));
+}
+
+void Draft::check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const {
+  if (!has_tensor(regions[region], name, hash)) return;
+  fail_argument(ErrorCode::duplicate, "tensor name", fmt::format("'{}' twice", printable(name)),
+                "unique names in a region");
+}
+
 // Enters tensors.back() into its region. @return its number.
 std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
   DraftRegion& owner = regions[region];
@@ -151,6 +163,13 @@ std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
   owner.tensor_names.insert(hash, static_cast<std::uint32_t>(owner.tensors.size()));
   owner.tensors.push_back(id);
   return id;
+}
+
+std::uint32_t Draft::add_copy(std::uint32_t region, DraftTensor tensor) {
+  check_region(region);
+  check_count("tensors", tensors.size() + 1, limits.max_tensors);
+  check_unique(region, tensor.spec.name, NameTable::hash_of(tensor.spec.name));
+  return append_tensor(region, std::move(tensor));
 }
 
 std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
@@ -164,19 +183,13 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
 // checks.
 std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                                bool streamed, const format::QuantizedTensor* quantized) {
-  if (region >= regions.size()) {
-    fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
-                  fmt::format("one of the {} that add_region returned", regions.size()));
-  }
+  check_region(region);
   try {
     const std::uint32_t hash = NameTable::hash_of(spec.name);
     regions[region].tensor_names.prefetch(hash);
     check_name("tensor name", spec.name);
     const std::uint64_t length = check_tensor(spec, pieces, streamed, quantized);
-    if (has_tensor(regions[region], spec.name, hash)) {
-      fail_argument(ErrorCode::duplicate, "tensor name",
-                    fmt::format("'{}' twice", printable(spec.name)), "unique names in a region");
-    }
+    check_unique(region, spec.name, hash);
     DraftTensor& tensor = store(region, std::move(spec), std::move(pieces), streamed, length);
     if (quantized != nullptr) {
       tensor.quantized = std::make_unique<format::QuantizedTensor>(*quantized);

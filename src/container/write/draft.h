@@ -108,6 +108,9 @@ class Draft {
   /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
   std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
                               const format::QuantizedTensor& side, ByteSpan payload);
+  /// A tensor of a file, whose layout was checked when it was read. @throws UsageError for a region
+  /// that is not declared, and for a name that it has already.
+  std::uint32_t add_copy(std::uint32_t region, DraftTensor tensor);
   /// A tensor that needs no check, of a name that the region does not have yet.
   std::uint32_t append_tensor(std::uint32_t region, DraftTensor tensor);
   bool has_tensor(const DraftRegion& region, std::string_view name) const {
@@ -151,6 +154,8 @@ class Draft {
   DraftTensor& store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces, bool streamed,
                      std::uint64_t length);
   std::uint32_t join_region(std::uint32_t region, std::uint32_t hash);
+  void check_region(std::uint32_t region) const;
+  void check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const;
   std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
                           bool streamed, const format::QuantizedTensor* quantized);
   std::unordered_set<std::string> region_names_;

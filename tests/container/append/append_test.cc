@@ -330,6 +330,37 @@ BOOST_AUTO_TEST_CASE(a_region_of_another_file_comes_as_it_is_stored) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_tensor_of_another_file_comes_as_it_is_stored) {
+  SaveOptions options = steady_options();
+  options.compression.codec = Codec::zstd;
+  options.compression.chunk_bytes = 4096;
+  const SavedFile from(varied_sample(), options);
+  const SavedFile file(small_sample());
+  const Reader reader = Reader::open(from.path);
+  const RegionView cortex = reader.region("cortex");
+  {
+    Appender appender(file.path, steady_append());
+    const RegionId region = appender.add_region({.name = "copies"});
+    for (std::uint32_t i = 0; i < cortex.tensor_count(); ++i)
+      appender.copy_tensor(region, cortex, i);
+    BOOST_CHECK_EXCEPTION(appender.copy_tensor(region, cortex, 0), UsageError,
+                          has_code(ErrorCode::duplicate));
+    BOOST_CHECK_EXCEPTION(appender.copy_tensor({7}, cortex, 0), UsageError,
+                          has_code(ErrorCode::bad_argument));
+    BOOST_CHECK_EXCEPTION(appender.copy_tensor(region, cortex, cortex.tensor_count()), UsageError,
+                          has_code(ErrorCode::not_found));
+    appender.commit();
+  }
+  BOOST_TEST(verify(file.path).ok());
+  const RegionView copies = Reader::open(file.path).region("copies");
+  BOOST_REQUIRE(copies.tensor_count() == cortex.tensor_count());
+  for (std::uint32_t i = 0; i < cortex.tensor_count(); ++i) {
+    BOOST_TEST(copies.tensor(i).name() == cortex.tensor(i).name());
+    BOOST_TEST(copies.tensor(i).stored_bytes() == cortex.tensor(i).stored_bytes());
+    BOOST_TEST(bool(copies.tensor(i).content_hash() == cortex.tensor(i).content_hash()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_damaged_region_of_another_file_is_refused) {
   for (const Verification mode : {Verification::off, Verification::on_first_touch}) {
     const SavedFile from(varied_sample());
