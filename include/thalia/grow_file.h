@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalia/append.h"
 #include "thalia/growth.h"
@@ -17,13 +19,17 @@ namespace thalia {
 struct GrowFileResult {
   GrowthResult growth;
   AppendResult append;  ///< all zero where nothing was done
+  /// Names of tensors that were quantized and have grown: they are dense now.
+  std::vector<std::string> restored;
 };
 
 /// grow_output() of a region of a file, which is read, grown and appended with the connections that
 /// touch it; the growth history in the metadata gets an event. Works on any file of version 1, a
-/// tensor that no state names having the path COMPONENT.NAME. Tensors keep element type and
-/// encoding; where the region's are compressed, the new ones are too, unless the options name a
-/// codec. A crash leaves the old state or the new one. GrowthOptions::grow_targets is refused.
+/// tensor that no state names having the path that it is loaded under: COMPONENT.NAME, as a rule.
+/// Tensors that do not grow are taken over as they are stored. Those that do keep element type and
+/// encoding, but for quantized ones, which become dense; where the region's are compressed, they
+/// are too, unless the options name a codec. A crash leaves the old state or the new one.
+/// GrowthOptions::grow_targets is refused.
 /// @throws as Appender and grow_output().
 GrowFileResult grow_file(const std::filesystem::path& path, std::string_view region,
                          std::uint32_t n_new, const GrowthOptions& growth = {},

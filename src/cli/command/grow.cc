@@ -90,6 +90,7 @@ void print_json(Output& out, const GrowArguments& arguments, const GrowFileResul
     }
     json.end_array();
     add_list(json, "targets_left", growth.targets_left);
+    add_list(json, "restored", result.restored);
     add_append(json, result.append);
   });
 }
@@ -115,6 +116,8 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
     out.print("  {}: its inputs from {} are as many as before\n", escape(target),
               escape(arguments.region));
   }
+  for (const std::string& name : result.restored)
+    out.print("  {}: was quantized, dense now\n", escape_name(name));
 }
 
 int run_grow(const GrowArguments& arguments, const Session& session) {

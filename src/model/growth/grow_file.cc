@@ -93,7 +93,7 @@ class GrowingFile {
   GrowFileResult finish(GrowthResult growth, std::string_view source) {
     GrowFileResult result{.growth = std::move(growth)};
     if (!result.growth.nothing_done.empty()) return result;
-    replace_region();
+    replace_region(result.restored);
     appender_.set_metadata(
         append_growth_event(reader_.metadata_json(),
                             model::growth_event(reader_.header().training_steps, name_, source,
@@ -138,8 +138,8 @@ class GrowingFile {
   }
 
   // Writes the region anew. Its texts stay byte for byte, but for counts in the config; its tensors
-  // keep their names, roles and order, whether they have grown or not.
-  void replace_region() {
+  // keep their names, roles and order. Those that have not grown are taken over as they are stored.
+  void replace_region(std::vector<std::string>& restored) {
     const RegionId id = appender_.replace_region({
         .name = name_,
         .config_json = config_json(),
@@ -161,9 +161,14 @@ class GrowingFile {
       const TensorView view = view_.tensor(i);
       const Value* found = grown.at(view.name());
       // A scalar is a number in the state and a tensor in the file; it does not grow.
-      const bool is_grown = found != nullptr && found->is_tensor();
-      add_tensor(id, std::string(view.name()), view.role(),
-                 is_grown ? found->as_tensor() : Tensor::from(view));
+      const bool has_grown =
+          found != nullptr && found->is_tensor() && found->as_tensor().shape() != view.shape();
+      if (!has_grown) {
+        appender_.copy_tensor(id, view_, i);
+        continue;
+      }
+      add_tensor(id, std::string(view.name()), view.role(), found->as_tensor());
+      if (view.encoding() == Encoding::quantized) restored.emplace_back(view.name());
     }
   }
 

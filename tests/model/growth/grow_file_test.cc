@@ -14,6 +14,7 @@
 #include "support/killed_at.h"
 #include "support/sample.h"
 #include "thalia/growth_history.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 
@@ -226,6 +227,31 @@ BOOST_AUTO_TEST_CASE(targets_are_named_by_the_paths_that_their_tensors_have) {
   const GrowFileResult result = grow_file(path, "source", 1, {}, kSteady);
   BOOST_TEST(result.growth.targets_left == std::vector<std::string>{"target"},
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_grow_stays_as_it_is_stored) {
+  const TemporaryFolder folder;
+  const auto dense = folder / "dense.thalia", path = folder / "quantized.thalia";
+  Writer writer(dense, steady_options());
+  const RegionId region = writer.add_region({.name = "r", .n_neurons = 3});
+  const Tensor grows = counting(DType::f32, {3, 50}), stays = counting(DType::f32, {7, 50});
+  writer.add_tensor(region, {.name = "grows", .shape = grows.shape()}, grows.bytes());
+  writer.add_tensor(region, {.name = "stays", .shape = stays.shape()}, stays.bytes());
+  writer.commit();
+  quantize_file(dense, path, {.bits = 4, .min_elements = 1}, {.save = steady_options()});
+  const Reader before = Reader::open(path);
+  const Tensor restored = Tensor::from(before.region("r").at("grows"));
+  const GrowFileResult result = grow_file(path, "r", 2, {}, kSteady);
+  BOOST_TEST(result.restored == std::vector<std::string>{"grows"},
+             boost::test_tools::per_element());
+  const Reader after = Reader::open(path);
+  const TensorView grown = after.region("r").at("grows"), kept = after.region("r").at("stays");
+  BOOST_TEST((grown.encoding() == Encoding::dense));
+  BOOST_TEST(keeps_corner(Tensor::from(grown), restored));
+  BOOST_TEST_REQUIRE((kept.encoding() == Encoding::quantized));
+  BOOST_TEST((kept.content_hash() == before.region("r").at("stays").content_hash()));
+  BOOST_TEST(kept.stored_bytes() == before.region("r").at("stays").stored_bytes());
+  BOOST_TEST(verify(path).ok());
 }
 
 BOOST_AUTO_TEST_CASE(what_was_compressed_is_compressed_again) {
