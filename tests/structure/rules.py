@@ -122,6 +122,11 @@ OPERATING_SYSTEM_PLACES = ("src/io/", "src/cli/", "src/measure/", "examples/", "
 # What one place does for all: (pattern, beginnings of the paths that may, what others do instead).
 CALLS = (
     (
+        r"\bTensor::from\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))+\)",
+        ("include/",),
+        "what a file's tensor allocates has the caller's limits: Tensor::from(view, limits)",
+    ),
+    (
         r"(?:std::filesystem|\bfs)::(?!path\b)\w+",
         ("src/io/", "src/measure/"),
         "thalia/paths.h asks the file system, and its errors are IoErrors",

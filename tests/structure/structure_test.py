@@ -143,6 +143,7 @@ class BrokenTrees(unittest.TestCase):
             ("std::once_flag once;", "src/base/once.h"),
             ('fmt::format("{:02x}", byte)', "src/base/utf8.cc"),
             ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
+            ("Tensor::from(reader.region(0).at(name))", "include/thalia/a.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),
         ):
             for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):

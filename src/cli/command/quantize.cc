@@ -47,13 +47,14 @@ Sensitivities from_safetensors(const std::string& path, const ReadOptions& read)
 }
 
 Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
-  return [reader =
-              Reader::open(path, read)](const QuantizationTarget& target) -> std::optional<Tensor> {
+  return [reader = Reader::open(path, read),
+          limits = read.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
     if (const auto region = reader.find_region(target.region)) {
-      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor);
+      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor, limits);
     }
     for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
-      if (const auto tensor = reader.region(i).find(target.name)) return Tensor::from(*tensor);
+      if (const auto tensor = reader.region(i).find(target.name))
+        return Tensor::from(*tensor, limits);
     }
     return std::nullopt;
   };

@@ -105,11 +105,12 @@ class Loading {
     return std::nullopt;
   }
 
+  // Asked of the file's tables first: what is no scalar may be of any size, and is not read.
   Value scalar(const TensorView& view) const {
-    const Tensor tensor = context_.fetch ? context_.fetch(view) : Tensor::from(view);
-    if (tensor.is_dense() && tensor.shape().rank() == 0) {
+    if (view.shape().rank() == 0 && (view.dtype() == DType::f64 || view.dtype() == DType::i64)) {
+      const Tensor tensor = load_tensor(view, {}, context_);
       if (tensor.dtype() == DType::f64) return tensor.as<double>()[0];
-      if (tensor.dtype() == DType::i64) return tensor.as<std::int64_t>()[0];
+      return tensor.as<std::int64_t>()[0];
     }
     refuse(ErrorCode::inconsistent, "_name",
            fmt::format("{}{} named '{}'", dtype_name(view.dtype()), view.shape().to_string(),

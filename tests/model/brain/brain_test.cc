@@ -370,6 +370,33 @@ BOOST_AUTO_TEST_CASE(a_tree_that_breaks_the_rules_is_refused_naming_the_region) 
                            ErrorCode::unsupported_version);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_scalar_is_not_read_as_one) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.thalia";
+  const Tensor w = floats({2}), number = Tensor::copy_of<double>({}, std::array{0.5});
+  Writer writer(path);
+  for (const auto& [region, name] : {std::pair{"bad", "w"}, {"good", "n"}}) {
+    const RegionId id = writer.add_region(
+        {.name = region,
+         .metadata_json = std::string(R"({"thalia_state":{"version":1,"components":{"a":)") +
+                          R"({"_type":"scalar","_name":")" + name + R"("}}}})"});
+    writer.add_tensor(id, {.name = "w", .shape = {2}, .role = Role::other}, w.bytes());
+    writer.add_tensor(id, {.name = "n", .dtype = DType::f64, .shape = {}}, number.bytes());
+  }
+  writer.commit();
+  const Reader reader = Reader::open(path);
+  std::vector<std::string> read;
+  const model::LoadContext context{.fetch = [&](const TensorView& view) {
+    read.emplace_back(view.name());
+    return Tensor::from(view);
+  }};
+  expect<FormatError>([&] { model::load_region(reader.region("bad"), context); },
+                      ErrorCode::inconsistent);
+  BOOST_TEST(read.empty());
+  BOOST_TEST(model::load_region(reader.region("good"), context).find("a")->as_double() == 0.5);
+  BOOST_TEST(read.size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(tensors_that_the_tree_does_not_name_are_kept) {
   const BrainState brain = load_with(R"({"thalia_state":{"version":1,"components":{}}})");
   BOOST_TEST((brain.regions.at("r").find("weights")->at("w").as_tensor() == floats({2})));
