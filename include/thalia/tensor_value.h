@@ -103,8 +103,8 @@ class Tensor {
   Tensor to_dense() const;
   Tensor to_csr() const;
   Tensor to_coo() const;
-  /// Csr of a matrix, coo of other ranks, where more than 100 elements are more than 90 % zeros and
-  /// the result is smaller; else, and of what is sparse already, the tensor itself.
+  /// Coo, or of a matrix the smaller of csr and coo, where more than 100 elements are more than 90
+  /// % zeros and the result is smaller; else, and of what is sparse already, the tensor itself.
   Tensor to_sparse_where_smaller() const;
 
   /// Same layout and same bytes.

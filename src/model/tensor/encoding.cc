@@ -247,16 +247,21 @@ Tensor Tensor::to_sparse_where_smaller() const {
   const std::uint64_t most = elements / 10 - (elements % 10 == 0 ? 1 : 0);
   const auto nnz = count_nonzero(*this, most);
   if (!nnz) return *this;
-  // csr takes less than coo as a rule, and only matrices have it.
-  const bool matrix = shape().rank() == 2;
-  const auto length = format::payload_length({.dtype = dtype(),
-                                              .shape = shape(),
-                                              .encoding = matrix ? Encoding::csr : Encoding::coo,
-                                              .nnz = *nnz,
-                                              .wide_indices = needs_wide_indices(shape(), *nnz)});
+  const bool wide = needs_wide_indices(shape(), *nnz);
+  const auto length = [&](Encoding encoding) {
+    return format::payload_length({.dtype = dtype(),
+                                   .shape = shape(),
+                                   .encoding = encoding,
+                                   .nnz = *nnz,
+                                   .wide_indices = wide})
+        .value_or(std::numeric_limits<std::uint64_t>::max());
+  };
+  // Only matrices have csr. It is the smaller one unless most rows have no element.
+  const std::uint64_t as_coo = length(Encoding::coo);
+  const bool is_csr = shape().rank() == 2 && length(Encoding::csr) <= as_coo;
   // Small elements may be shorter than an index: then dense is the smaller one even here.
-  if (!length || *length >= bytes_.size()) return *this;
-  return matrix ? csr_with(*this, *nnz) : coo_with(*this, *nnz);
+  if ((is_csr ? length(Encoding::csr) : as_coo) >= bytes_.size()) return *this;
+  return is_csr ? csr_with(*this, *nnz) : coo_with(*this, *nnz);
 }
 
 }  // namespace thalia

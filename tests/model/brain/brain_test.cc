@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_found_by_name_and_role_without_the_tree) {
   const Saved saved(sample_brain());
   const RegionView cortex = saved.open().region("cortex");
   BOOST_TEST((cortex.at("w_ff").role() == Role::weights));
-  BOOST_TEST((cortex.at("w_sparse").encoding() == Encoding::csr));
+  BOOST_TEST((cortex.at("w_sparse").encoding() == Encoding::coo));
   BOOST_TEST((cortex.at("thresholds").role() == Role::homeostatic));
   BOOST_TEST((cortex.at("membrane").role() == Role::region_state));
   BOOST_TEST((cortex.at("neuron_state.membrane").role() == Role::region_state));
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(element_types_are_restored_unless_asked_not_to) {
   const BrainState stored = saved.load({.state = {.restore = false}});
   const Value& weights = *stored.regions.at("cortex").find("weights");
   BOOST_TEST((weights.at("w_ff").as_tensor().dtype() == DType::bf16));
-  BOOST_TEST((weights.at("w_sparse").as_tensor().encoding() == Encoding::csr));
+  BOOST_TEST((weights.at("w_sparse").as_tensor().encoding() == Encoding::coo));
 }
 
 BOOST_AUTO_TEST_CASE(halves_are_restored_where_only_the_policy_tells_of_them) {

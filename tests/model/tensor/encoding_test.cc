@@ -96,11 +96,23 @@ BOOST_AUTO_TEST_CASE(sparse_is_chosen_strictly_above_90_percent_zeros_of_more_th
   };
   BOOST_TEST((choice(mostly_zeros(DType::f32, {110}, 11)) == Encoding::dense));
   BOOST_TEST((choice(mostly_zeros(DType::f32, {110}, 10)) == Encoding::coo));
-  BOOST_TEST((choice(mostly_zeros(DType::f64, {10, 11}, 10)) == Encoding::csr));
+  BOOST_TEST((choice(mostly_zeros(DType::f64, {5, 22}, 10)) == Encoding::csr));
   BOOST_TEST((choice(Tensor::zeros(DType::f32, {100})) == Encoding::dense));
   BOOST_TEST((choice(Tensor::zeros(DType::f32, {101})) == Encoding::coo));
   BOOST_TEST((choice(mostly_zeros(DType::f32, {109}, 10)) == Encoding::coo));
   BOOST_TEST((choice(mostly_zeros(DType::f32, {109}, 11)) == Encoding::dense));
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_gets_the_smaller_of_its_two_encodings) {
+  const auto choice = [](const Shape& shape, std::uint64_t nonzero) {
+    return mostly_zeros(DType::f32, shape, nonzero).to_sparse_where_smaller();
+  };
+  // 10 of 1000 rows have an element: 1001 beginnings of rows against 10 numbers of rows.
+  const Tensor tall = choice({1000, 2}, 10);
+  BOOST_TEST((tall.encoding() == Encoding::coo));
+  BOOST_TEST(tall.bytes().size() < tall.to_dense().to_csr().bytes().size());
+  BOOST_TEST((tall.to_dense() == mostly_zeros(DType::f32, {1000, 2}, 10)));
+  BOOST_TEST((choice({2, 1000}, 10).encoding() == Encoding::csr));
 }
 
 BOOST_AUTO_TEST_CASE(sparse_is_not_chosen_where_it_is_larger) {
