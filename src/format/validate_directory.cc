@@ -256,8 +256,9 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
       check.fail(AT(TensorEntry, flags), std::to_string(entry.flags), kWideIndices);
     check.equal(AT(TensorEntry, side_data_length), entry.side_data_length, 0);
   }
+  // The payload header stands in front of the payload, and inside as well.
   check.within(AT(TensorEntry, stored_offset), {entry.stored_offset, entry.stored_length},
-               owner.offset, owner.offset + owner.length);
+               owner.offset + sizeof(TensorHeader), owner.offset + owner.length);
   // By the logical length, so that compressing a tensor does not change where it may lie.
   if (entry.stored_offset % payload_alignment(entry.logical_length) != 0) {
     check.fail(AT(TensorEntry, stored_offset), std::to_string(entry.stored_offset),

@@ -226,13 +226,8 @@ class StructureCheck {
   }
 
   void check_tensor(std::uint32_t r, const format::TensorEntry& entry, std::uint64_t at) {
-    const format::Extent owner = file_.owner_extent(r);
-    format::validate_tensor_entry(entry, at, file_.directory(), owner);
+    format::validate_tensor_entry(entry, at, file_.directory(), file_.owner_extent(r));
     const std::uint64_t header_at = entry.stored_offset - sizeof(format::TensorHeader);
-    if (entry.stored_offset < owner.offset + sizeof(format::TensorHeader)) {
-      fail_field(ErrorCode::out_of_bounds, "directory", "stored_offset", at,
-                 std::to_string(entry.stored_offset), "room for a tensor header before it");
-    }
     // Covered from here on, whatever the next checks find.
     cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();

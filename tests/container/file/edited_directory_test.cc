@@ -121,6 +121,21 @@ BOOST_AUTO_TEST_CASE(broken_tensor_entries_are_refused) {
                    {"shape", [](T& t) { t.shape[7] = 1; }}}));
 }
 
+BOOST_AUTO_TEST_CASE(a_payload_whose_header_leaves_its_region_is_refused) {
+  const auto at_the_first_byte = [](const char* name, auto find) {
+    return Edit{name, "stored_offset",
+                [=](EditableFile& file) { file.tensor(name).stored_offset = find(file); }};
+  };
+  check_edits(varied_bytes(), Readers::refuse,
+              {at_the_first_byte("w_in",
+                                 [](EditableFile& file) {
+                                   return std::uint64_t{file.region_index(0).data_offset};
+                                 }),
+               at_the_first_byte("0.weights", [](EditableFile& file) {
+                 return std::uint64_t{file.header().connectivity_offset};
+               })});
+}
+
 BOOST_AUTO_TEST_CASE(broken_sparse_entries_are_refused) {
   using T = format::TensorEntry;
   const std::vector<std::pair<std::string, std::function<void(T&)>>> both = {
