@@ -1,6 +1,7 @@
 // Restores the file that frames hold. With a seek table all threads decode, and the calling thread
 // writes the contents in their order. Without one, or where frames are too large for that, one
-// thread decodes from the front in pieces of 256 KiB, whatever the frames say of their size. The
+// thread decodes from the front in pieces of 256 KiB, whatever the frames say of their size. Either
+// way the frames have to be those of the table, where there is one. The
 // target is committed as a whole at the end. Every claim of the file is checked against the limits
 // first: the table against max_allocation_bytes, its content against max_file_bytes, and without a
 // table each piece.
@@ -25,8 +26,9 @@ using container::FrameStream;
 using container::SeekTable;
 using container::WrappedSource;
 
-// Files with larger frames are decoded in order: each thread would have two of them in memory.
-constexpr std::uint64_t kLargestWhole = 64 << 20;
+// Files with larger frames are decoded in order: each thread would have two of them in memory,
+// each as it is stored and as it is decoded.
+constexpr std::uint64_t kLargestWhole = 128 << 20;
 constexpr std::size_t kPiece = 256 << 10;
 
 Codec require_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
@@ -59,11 +61,11 @@ class Decompression {
     if (table) check_size(table->content_bytes());
     OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
     std::uint64_t frames = 0;
-    if (table && table->longest_content() <= kLargestWhole) {
+    if (table && table->longest_frame() <= kLargestWhole) {
       restore_frames(*table, out);
       frames = table->size();
     } else {
-      frames = restore_in_order(out);
+      frames = restore_in_order(table ? &*table : nullptr, out);
     }
     stop_if_cancelled(options_.work.cancel);
     out.commit();
@@ -81,7 +83,7 @@ class Decompression {
   }
 
   void restore_frames(const SeekTable& table, OutputFile& out) {
-    const container::FrameMemory memory(2 * table.longest_content(), options_.work.threads);
+    const container::FrameMemory memory(table.longest_frame(), options_.work.threads);
     OrderedPool<FrameJob> pool(memory.threads, memory.jobs, [this](FrameJob& job) {
       job.content.resize(job.frame.content_length);
       container::decode_frame(*source_, job.frame, job.stored, job.content);
@@ -101,8 +103,8 @@ class Decompression {
     }
   }
 
-  std::uint64_t restore_in_order(OutputFile& out) {
-    FrameStream stream(*source_);
+  std::uint64_t restore_in_order(const SeekTable* table, OutputFile& out) {
+    FrameStream stream(*source_, table);
     std::vector<std::byte> piece(kPiece);
     while (const std::size_t length = stream.read(piece)) {
       stop_if_cancelled(options_.work.cancel);

@@ -17,8 +17,9 @@ constexpr std::size_t kFrameStart = 4;
 
 }  // namespace
 
-FrameStream::FrameStream(const WrappedSource& file)
+FrameStream::FrameStream(const WrappedSource& file, const SeekTable* table)
     : file_(file),
+      table_(table),
       decoder_(codec::FrameDecoder::create(file.codec)),
       buffer_(std::clamp<std::uint64_t>(file.size, kFrameStart, kBuffer)) {}
 
@@ -35,6 +36,7 @@ void FrameStream::refill() {
 
 void FrameStream::begin_frame() {
   frame_at_ = consumed();
+  frame_content_ = 0;
   const codec::FrameKind kind = codec::frame_kind(left_);
   const codec::FrameKind own =
       file_.codec == Codec::lz4 ? codec::FrameKind::lz4 : codec::FrameKind::zstd;
@@ -53,12 +55,40 @@ void FrameStream::begin_frame() {
                  : "");
 }
 
+void FrameStream::fail_frame_count() const {
+  fail_field(ErrorCode::bad_compression, "wrapper", "", consumed(),
+             fmt::format("{} frames up to here", frames_), std::to_string(table_->size()),
+             "not the frames that the seek table has");
+}
+
+// Each frame is where the table has it, with the lengths that the table has: as far as it was
+// decoded, or at its end.
+void FrameStream::check_with_table(bool frame_ended) const {
+  if (table_ == nullptr) return;
+  if (frames_ >= table_->size()) fail_frame_count();
+  const SeekTable::Frame expected = table_->frame(frames_);
+  const std::uint64_t stored = consumed() - frame_at_;
+  const bool fits =
+      frame_ended ? stored == expected.stored_length && frame_content_ == expected.content_length
+                  : stored <= expected.stored_length && frame_content_ <= expected.content_length;
+  if (fits && frame_at_ == expected.stored_offset) return;
+  fail_field(ErrorCode::bad_compression, "wrapper", "", frame_at_,
+             fmt::format("{} bytes with a content of {}{}", stored, frame_content_,
+                         frame_ended ? "" : " or more"),
+             fmt::format("a frame of {} bytes at {}, with a content of {}", expected.stored_length,
+                         expected.stored_offset, expected.content_length),
+             "not the frame that the seek table has");
+}
+
 std::size_t FrameStream::read(MutableByteSpan room) {
   std::size_t written = 0;
   while (written < room.size()) {
     if (left_.size() < kFrameStart) refill();
     if (!inside_) {
-      if (left_.empty()) break;
+      if (left_.empty()) {
+        if (table_ != nullptr && frames_ != table_->size()) fail_frame_count();
+        break;
+      }
       begin_frame();
     }
     codec::FrameDecoder::Step step;
@@ -70,6 +100,8 @@ std::size_t FrameStream::read(MutableByteSpan room) {
     }
     left_ = left_.subspan(step.consumed);
     written += step.written;
+    frame_content_ += step.written;
+    if (!skippable_) check_with_table(step.frame_ended);
     if (step.frame_ended) {
       inside_ = false;
       if (!skippable_) ++frames_;

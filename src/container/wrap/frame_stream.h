@@ -16,11 +16,12 @@ namespace thalia::container {
 /// Takes the memory of the decoder and a buffer, whatever the frames say. Externally synchronised.
 class FrameStream {
  public:
-  explicit FrameStream(const WrappedSource& file);
+  /// @param table of the file, which outlives this; nullptr where it has none.
+  explicit FrameStream(const WrappedSource& file, const SeekTable* table = nullptr);
 
   /// The next bytes of the content, as many as there is room for; fewer only where it ends, then 0.
   /// @throws IoError; FormatError for a broken frame, a frame that does not end, another codec's
-  /// frame and bytes that begin none.
+  /// frame, bytes that begin none, and frames that are not those of the table.
   std::size_t read(MutableByteSpan room);
   std::uint64_t consumed() const noexcept { return offset_ - left_.size(); }  ///< of the file
   std::uint64_t frames() const noexcept { return frames_; }  ///< ended, skippable ones not counted
@@ -28,13 +29,17 @@ class FrameStream {
  private:
   void refill();
   void begin_frame();
+  void check_with_table(bool frame_ended) const;
+  [[noreturn]] void fail_frame_count() const;
 
   WrappedSource file_;
+  const SeekTable* table_;
   std::unique_ptr<codec::FrameDecoder> decoder_;
   std::vector<std::byte> buffer_;
-  ByteSpan left_;               ///< of the buffer
-  std::uint64_t offset_ = 0;    ///< in the file, behind the buffer
-  std::uint64_t frame_at_ = 0;  ///< where the frame begins
+  ByteSpan left_;                    ///< of the buffer
+  std::uint64_t offset_ = 0;         ///< in the file, behind the buffer
+  std::uint64_t frame_at_ = 0;       ///< where the frame begins
+  std::uint64_t frame_content_ = 0;  ///< bytes of it that were handed out
   std::uint64_t frames_ = 0;
   bool inside_ = false;
   bool skippable_ = false;

@@ -129,7 +129,7 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
     }
     // 2^27 times 2^32 is far from wrapping.
     table.starts_.push_back({from.stored + stored, from.content + content});
-    table.longest_ = std::max(table.longest_, content);
+    table.longest_ = std::max(table.longest_, stored + content);
   }
   if (const std::uint64_t end = table.starts_.back().stored; end != table_at) {
     fail_table("stored_length", entries_at, fmt::format("{} bytes of all frames", end),

@@ -43,7 +43,8 @@ class SeekTable {
 
   std::size_t size() const noexcept { return starts_.size() - 1; }
   std::uint64_t content_bytes() const noexcept { return starts_.back().content; }
-  std::uint64_t longest_content() const noexcept { return longest_; }
+  /// What the largest frame takes in memory, stored bytes and content together.
+  std::uint64_t longest_frame() const noexcept { return longest_; }
   Frame frame(std::size_t i) const noexcept {
     return {starts_[i].stored, starts_[i + 1].stored - starts_[i].stored, starts_[i].content,
             starts_[i + 1].content - starts_[i].content};

@@ -3,6 +3,7 @@
 #include "boost_test.h"
 #include "container/wrap/check.h"
 #include "format/wrapper.h"
+#include "support/bytes.h"
 #include "support/errors.h"
 #include "thalia/wrap.h"
 
@@ -145,6 +146,56 @@ BOOST_AUTO_TEST_CASE(content_lengths_that_frames_do_not_have_are_refused) {
     more.entries.back().content_length = more.entries.back().content_length + 1;
     BOOST_TEST(!restored(more.file()).has_value());
   }
+}
+
+// So large that frames are decoded in order, in pieces, and not each as a whole.
+BOOST_AUTO_TEST_CASE(tables_of_large_frames_are_held_against_the_frames) {
+  constexpr std::uint32_t kLarge = 130 << 20;
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& file, const char* found) {
+    write_file(folder / "f", file);
+    BOOST_CHECK_EXCEPTION(decompress_checkpoint(folder / "f", folder / "back", quickly()),
+                          FormatError,
+                          says(ErrorCode::bad_compression, "wrapper", "seek table", found));
+    BOOST_TEST(!std::filesystem::exists(folder / "back"));
+  };
+  for (const Codec codec : kWrappers) {
+    CompressOptions options = small_frames();
+    options.frame_bytes = 600 << 10;
+    const TableEditor sound(wrapped(text_of(random_bytes(1000 << 10)), codec, options));
+    TableEditor longer = sound;
+    longer.entries[0].content_length = kLarge;
+    refused(longer.file(), "a content of 614400");
+    TableEditor joined = sound;
+    joined.entries[0].content_length = kLarge;
+    joined.entries[0].stored_length =
+        joined.entries[0].stored_length + joined.entries[1].stored_length;
+    joined.entries.pop_back();
+    joined.footer.frame_count = 1u;
+    refused(joined.file(), "a content of 614400");
+  }
+
+  write_file(folder / "plain", "");
+  std::filesystem::resize_file(folder / "plain", kLarge);
+  CompressOptions options = small_frames();
+  options.frame_bytes = kLarge;
+  compress_checkpoint(folder / "plain", folder / "large.zst", options);
+  decompress_checkpoint(folder / "large.zst", folder / "back", quickly());
+  BOOST_TEST(std::filesystem::file_size(folder / "back") == kLarge);
+  std::filesystem::remove(folder / "back");
+  const TableEditor sound(read_file(folder / "large.zst"));
+  TableEditor less = sound;
+  less.entries[0].content_length = kLarge - 1;
+  refused(less.file(), "a content of");
+  TableEditor more = sound;  // a frame to skip is none
+  more.bytes.insert(more.begin, "\x50\x2A\x4D\x18\0\0\0\0", 8);
+  more.begin += 8;
+  format::SeekEntry skipped;
+  skipped.stored_length = 8u;
+  skipped.content_length = 0u;
+  more.entries.push_back(skipped);
+  more.footer.frame_count = 2u;
+  refused(more.file(), "1 frames");
 }
 
 BOOST_AUTO_TEST_CASE(limits_bound_what_is_written_and_what_a_table_takes) {
