@@ -1,6 +1,7 @@
 """What may be around a checkpoint, or stand beside it: wrappers and side files."""
 
 import hashlib
+import re
 import struct
 
 import digests
@@ -18,6 +19,7 @@ SEEK_FOOTER = s.Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] mag
 SKIPPABLE = s.Layout("wrapper", "u8[4] magic", "u32 length")
 ZSTD, LZ4 = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 MOST = {ZSTD: lambda n: 131072 * (n // 4 + 1), LZ4: lambda n: 255 * n}
+TABLE_MAGIC = b"\x5e\x2a\x4d\x18"
 TABLES = {ZSTD: b"\xb1\xea\x92\x8f", LZ4: b"TLZ4"}
 
 
@@ -53,6 +55,13 @@ def decode_frames(data):
     return out
 
 
+def ends_with_table(data):
+    """Whether a skippable frame with the magic of seek tables ends where the file ends."""
+    data = bytes(data)
+    places = (m.start() for m in re.finditer(re.escape(TABLE_MAGIC), data[: len(data) - 13]))
+    return any(at + 8 + struct.unpack_from("<I", data, at + 4)[0] == len(data) for at in places)
+
+
 def read_table(data):
     """[(offset, entry, checksum or None)] of a seek table; None where there is none."""
     size = len(data)
@@ -60,13 +69,17 @@ def read_table(data):
     magic = bytes(data[:4])
     if footer.magic != TABLES[magic]:
         return None
-    footer.require("descriptor", footer.descriptor & 0x7C == 0, "bits 2 to 6 zero")
     stride = 12 if footer.descriptor & 0x80 else 8
     length = stride * footer.frame_count
     fits = 1 <= footer.frame_count <= 1 << 27 and length + 17 <= size
+    if not fits and not ends_with_table(data):
+        return None
     footer.require("frame_count", fits, "as many as fit")
     start = size - 9 - length - 8
     header = SKIPPABLE.read(data, start)
+    if header.magic != TABLE_MAGIC:
+        return None
+    footer.require("descriptor", footer.descriptor & 0x7C == 0, "bits 2 to 6 zero")
     header.require("length", header.length == length + 9, length + 9)
     table, at = [], 0
     for i in range(footer.frame_count):

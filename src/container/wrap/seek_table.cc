@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <string>
 
 #include "base/fail.h"
@@ -47,6 +48,29 @@ T read_struct(const WrappedSource& file, std::uint64_t offset) {
   return out;
 }
 
+// Whether a skippable frame with the magic of seek tables ends where the file ends, wherever it
+// begins: then a footer that does not fit is a broken table, and not the end of some other frame.
+bool ends_with_table(const WrappedSource& file) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  constexpr std::uint64_t kHeader = sizeof(SkippableHeader);
+  std::vector<std::byte> piece;
+  std::uint64_t end = file.size - sizeof(SeekFooter);  // headers that end up to here are looked at
+  while (end >= kHeader && file.size - end <= std::numeric_limits<std::uint32_t>::max()) {
+    const std::uint64_t begin = end - std::min(end, kPiece);
+    piece.resize(end - begin);
+    io::pread_all(file.fd, begin, piece, file.path);
+    for (std::uint64_t at = piece.size() - kHeader + 1; at-- > 0;) {
+      const auto& header = format::overlay<SkippableHeader>(piece, at, "wrapper");
+      if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) == 0 &&
+          header.length == file.size - (begin + at + kHeader))
+        return true;
+    }
+    if (begin == 0) break;
+    end = begin + kHeader - 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 // Looks at two frames at most: a skippable frame may stand in front of the first real one. A longer
@@ -72,37 +96,36 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
   const auto footer = read_struct<SeekFooter>(file, footer_at);
   if (std::memcmp(footer.magic, seek_magic(file.codec), sizeof footer.magic) != 0)
     return std::nullopt;
+  const std::uint64_t count = footer.frame_count;
+  const bool checksums = (footer.descriptor & format::kSeekChecksums) != 0;
+  const std::uint64_t stride = sizeof(SeekEntry) + (checksums ? kChecksumLength : 0);
+  const std::uint64_t length = count * stride;  // of 32 bits by 12
+  const bool fits = length <= footer_at - sizeof(SkippableHeader);
+  // None of these is an error of a file without a table, whose last frame ends with those four
+  // bytes by chance.
+  if (count == 0 || count > format::kMaxSeekFrames || !fits) {
+    if (!ends_with_table(file)) return std::nullopt;
+    fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
+               fits ? fmt::format("1 to {}", format::kMaxSeekFrames)
+                    : fmt::format("{} bytes in front of them", footer_at));
+  }
+  const std::uint64_t entries_at = footer_at - length;
+  const std::uint64_t table_at = entries_at - sizeof(SkippableHeader);
+  const auto header = read_struct<SkippableHeader>(file, table_at);
+  if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) != 0)
+    return std::nullopt;
   if ((footer.descriptor & kReserved) != 0) {
     fail_table("descriptor", footer_at + offsetof(SeekFooter, descriptor),
                fmt::format("{:#04x}", footer.descriptor), "bits 2 to 6 zero");
   }
-  const std::uint64_t count = footer.frame_count;
-  if (count == 0 || count > format::kMaxSeekFrames) {
-    fail_table("frame_count", footer_at, std::to_string(count),
-               fmt::format("1 to {}", format::kMaxSeekFrames));
-  }
-  const bool checksums = (footer.descriptor & format::kSeekChecksums) != 0;
-  const std::uint64_t stride = sizeof(SeekEntry) + (checksums ? kChecksumLength : 0);
-  const std::uint64_t length = count * stride;  // count is small
-  if (length > footer_at - sizeof(SkippableHeader)) {
-    fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
-               fmt::format("{} bytes in front of them", footer_at));
-  }
-  // The table as it stands, and what becomes of it: starts and checksums.
-  const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
-  io::check_allocation("wrapper", memory, limits, file.size);
-
-  const std::uint64_t entries_at = footer_at - length;
-  const std::uint64_t table_at = entries_at - sizeof(SkippableHeader);
-  const auto header = read_struct<SkippableHeader>(file, table_at);
-  // Not an error: the last frame of a file without a table may end with those four bytes by chance.
-  if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) != 0)
-    return std::nullopt;
   if (header.length != length + sizeof footer) {
     fail_table("length", table_at + offsetof(SkippableHeader, length),
                std::to_string(header.length), std::to_string(length + sizeof footer));
   }
 
+  // The table as it stands, and what becomes of it: starts and checksums.
+  const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
+  io::check_allocation("wrapper", memory, limits, file.size);
   std::vector<std::byte> bytes(length);
   io::pread_all(file.fd, entries_at, bytes, file.path);
   SeekTable table;

@@ -198,6 +198,30 @@ BOOST_AUTO_TEST_CASE(tables_of_large_frames_are_held_against_the_frames) {
   refused(more.file(), "1 frames");
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_ends_like_a_table_by_chance_is_read) {
+  Restored restored;
+  const std::string text = mixed_contents(20'000);
+  for (const Codec codec : kWrappers) {
+    const TableEditor parts(wrapped(text, codec));
+    for (const std::uint32_t count : {0u, 1u, 1000u, 1'000'000u, 0xffffffffu}) {
+      for (const unsigned descriptor : {0x00u, 0x7fu, 0x80u}) {
+        format::SeekFooter footer = parts.footer;
+        footer.frame_count = count;
+        footer.descriptor = static_cast<std::uint8_t>(descriptor);
+        // A frame to skip that is no table.
+        std::string file =
+            without_table(parts.bytes) + std::string("\x50\x2A\x4D\x18\x09\0\0\0", 8);
+        file.append(reinterpret_cast<const char*>(&footer), sizeof footer);
+        DecompressOptions options = quickly();
+        options.limits.max_allocation_bytes = 20'000;
+        BOOST_TEST((restored(file, options) == text), count << ' ' << descriptor);
+        const File f(file);
+        BOOST_TEST(!read_wrapper(f.path).value().has_seek_table);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(limits_bound_what_is_written_and_what_a_table_takes) {
   const std::string text = mixed_contents(20'000);
   const TemporaryFolder folder;
