@@ -9,6 +9,8 @@ namespace thalia::container {
 
 /// Checks the checksums in the seek table, where it has any, for every frame that decodes. Does
 /// nothing to a file that is not wrapped.
-void verify_frames(const io::FileBytes& file, const VerifyOptions& options, Findings& findings);
+/// @param contents of the frames, as the file was opened for reading.
+void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
+                   const VerifyOptions& options, Findings& findings);
 
 }  // namespace thalia::container

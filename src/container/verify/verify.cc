@@ -115,7 +115,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
         [&] { file = detail::OpenFile::over(container::contents_of(bytes, read.limits), read); });
     if (file) verify_open_file(*file, options, findings, report);
     if (file && !options.quick)
-      findings.check([&] { container::verify_frames(*bytes, options, findings); });
+      findings.check([&] { container::verify_frames(*bytes, file->mapping(), options, findings); });
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

@@ -1,8 +1,10 @@
 // Chains that are broken: bases that are gone, others, or damaged; deltas that are cut or changed.
 #include <cstring>
 
+#include "container/wrap/check.h"
 #include "format/delta.h"
 #include "format/header.h"
+#include "integrity/xxh64.h"
 #include "model/delta/check.h"
 #include "model/delta/edit.h"
 #include "support/errors.h"
@@ -231,6 +233,27 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_no_trace) {
   state.regions[0].tensors[2].load = [] { return Tensor::zeros(DType::f64, {3}); };
   BOOST_CHECK_EXCEPTION(write_delta(state, ChainReader::open(chain.base), chain.second, {}),
                         UsageError, says(ErrorCode::size_mismatch, "same"));
+}
+
+// The frames of what stands in front of the container, and those of the container.
+BOOST_AUTO_TEST_CASE(verify_holds_frames_of_a_wrapped_delta_against_their_checksums) {
+  const Chain chain;
+  const std::string plain = read_file(chain.first);
+  TableEditor table(wrapped(plain, Codec::zstd));
+  for (std::size_t at = 0; at < plain.size(); at += 4096) {
+    const std::string frame = plain.substr(at, 4096);
+    table.checksums.push_back(
+        static_cast<std::uint32_t>(integrity::xxh64(std::as_bytes(std::span(frame)))));
+  }
+  BOOST_TEST_REQUIRE(table.entries.size() > 1u);
+  BOOST_TEST(verify(File(table.file()).path).findings.empty());
+  for (std::uint32_t& checksum : table.checksums) {
+    checksum ^= 1;
+    const VerifyReport report = verify(File(table.file()).path);
+    BOOST_TEST_REQUIRE(report.findings.size() == 1u);
+    BOOST_TEST(report.findings[0].field == "checksum");
+    checksum ^= 1;
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
