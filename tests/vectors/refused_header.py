@@ -1,12 +1,16 @@
 """Headers, sections and regions that break one rule of the verifier's checklist each."""
 
+import struct
 from collections import namedtuple
+
+import elements
 
 # rule of docs/format.md, name, the valid file it is made of, the change, and the finding where the
 # rule names several. A change that returns bytes gives the file as it is, unsealed.
 Case = namedtuple("Case", "rule name base change finding", defaults=[None])
 
 ALL = (1 << 64) - 1
+BINARY = [name for name, _, _ in elements.DTYPES].index("binary")
 
 
 def edit(method, *arguments, **fields):
@@ -95,6 +99,16 @@ def unowned_side_data(e):
     e.entry("same", side_data_offset=e.tensor("moved").entry.side_data_offset)
 
 
+def synapses_past_2_64(e):
+    """2^64 - 1 elements of a bit each, of which a delta stores none; total_synapses is the sum
+    modulo 2^64."""
+    e.shape("same", ALL)
+    e.entry("same", dtype=BINARY)
+    e.payload_header("same", dtype=BINARY, shape=struct.pack("<3Q", ALL, 1, 1))
+    e.side("same", logical_length=1 << 61)
+    e.header(flags=plus(-32), total_synapses=plus(ALL - 9))
+
+
 HEADER = [
     header("H1", "magic", magic=b"THAM"),
     Case("H2", "shorter_than_a_header", "minimal", lambda e: e.sound[:255]),
@@ -152,6 +166,8 @@ HEADER = [
     header("H18", "flag_sparse_of_a_delta", "one.delta", flags=plus(-16)),
     header("H19", "total_neurons", "pieces", "header.total_neurons", total_neurons=plus(1)),
     header("H19", "total_synapses", "pieces", "header.total_synapses", total_synapses=plus(-1)),
+    Case("H19", "total_synapses_past_2_64", "small.delta", synapses_past_2_64,
+         "header.total_synapses"),
     header("H20", "base_checksum", finding="header.base_checksum", base_checksum=b"\1" + bytes(31)),
     header("H20", "base_step", finding="header.base_step", base_step=1),
     Case("H21", "container_cut_out", "small.delta", lambda e: e.sound[e.start:]),

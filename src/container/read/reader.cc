@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/file/dead_bytes.h"
@@ -92,10 +93,14 @@ std::uint32_t Reader::tensor_count() const noexcept {
 
 std::uint64_t Reader::logical_bytes() const {
   return file_->named([&] {
-    std::uint64_t sum = 0;
+    CheckedSum sum;
     for (std::uint32_t r = 0; r < file_->directory().region_count; ++r)
-      sum += file_->directory_region(r).logical_bytes;
-    return sum;
+      sum += std::uint64_t{file_->directory_region(r).logical_bytes};
+    if (const auto bytes = sum.value()) return *bytes;
+    const format::Header& header = file_->header();
+    fail_field(ErrorCode::out_of_bounds, "directory", "logical_bytes",
+               header.directory_offset + file_->directory().regions_offset, sum.to_string(),
+               "a sum of at most 2^64 - 1");
   });
 }
 

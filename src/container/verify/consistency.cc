@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/file/short_name.h"
@@ -74,8 +75,8 @@ class ConsistencyCheck {
 
   void run(const Structure& structure) {
     bool complete = true;
-    std::uint64_t neurons = 0;
-    std::uint64_t synapses = 0;
+    CheckedSum neurons;
+    CheckedSum synapses;
     for (std::uint32_t r = 0; r < facts_.size(); ++r) {
       if (!is_complete(r)) {
         complete = false;
@@ -169,7 +170,7 @@ class ConsistencyCheck {
     place.equal(AT(DirectoryRegion, stored_bytes), record.stored_bytes, facts_[r].stored_bytes);
   }
 
-  void check_header(bool complete, std::uint64_t neurons, std::uint64_t synapses) const {
+  void check_header(bool complete, const CheckedSum& neurons, const CheckedSum& synapses) const {
     const format::Header& header = file_.header();
     const Place place("header", 0);
     if (complete) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "format/payload.h"
 #include "format/tensor.h"
@@ -34,9 +35,9 @@ struct RegionFacts {
   std::array<RoleExtent, kRoleCount> roles;
   bool first_weights_csr = false;
   std::uint64_t tensors = 0;
-  std::uint64_t logical_bytes = 0;
-  std::uint64_t stored_bytes = 0;
-  std::uint64_t synapses = 0;
+  CheckedSum logical_bytes;
+  CheckedSum stored_bytes;
+  CheckedSum synapses;
 
   /// @param encoding and elements that count as stored: those of the entry, or of what a delta's
   /// tensor becomes.
@@ -69,6 +70,10 @@ class Place {
 
   void equal(const char* field, std::size_t at, std::uint64_t value, std::uint64_t expected) const {
     if (value != expected) fail(field, at, std::to_string(value), std::to_string(expected));
+  }
+  void equal(const char* field, std::size_t at, std::uint64_t value,
+             const CheckedSum& expected) const {
+    if (expected.value() != value) fail(field, at, std::to_string(value), expected.to_string());
   }
   void zero(const char* field, std::size_t at, std::span<const std::uint8_t> bytes) const {
     if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; })) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "model/value/path_names.h"
@@ -201,14 +202,15 @@ void RegionAxes::check_declared() const {
       }
     }
   });
-  std::uint64_t sum = 0;
+  CheckedSum sum;
   for (const auto& [axis, extent] : populations) sum += extent;
-  if (populations.empty() || sum == region_.n_neurons) return;
-  throw UsageError(ErrorCode::size_mismatch, "the populations are not the region's neurons",
-                   {.field = "axes",
-                    .region = printable(name_),
-                    .value = fmt::format("{} neurons in {} populations", sum, populations.size()),
-                    .bound = std::to_string(region_.n_neurons)});
+  if (populations.empty() || sum.value() == region_.n_neurons) return;
+  throw UsageError(
+      ErrorCode::size_mismatch, "the populations are not the region's neurons",
+      {.field = "axes",
+       .region = printable(name_),
+       .value = fmt::format("{} neurons in {} populations", sum.to_string(), populations.size()),
+       .bound = std::to_string(region_.n_neurons)});
 }
 
 std::vector<std::string> RegionAxes::sources() const {

@@ -3,8 +3,11 @@
 
 #include "boost_test.h"
 #include "container/file/edit_check.h"
+#include "container/read/damage_check.h"
 #include "format/directory.h"
 #include "format/tensor.h"
+#include "support/errors.h"
+#include "thalia/reader.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -134,6 +137,17 @@ BOOST_AUTO_TEST_CASE(a_payload_whose_header_leaves_its_region_is_refused) {
                at_the_first_byte("0.weights", [](EditableFile& file) {
                  return std::uint64_t{file.header().connectivity_offset};
                })});
+}
+
+BOOST_AUTO_TEST_CASE(sums_of_regions_do_not_wrap) {
+  EditableFile file(varied_bytes());
+  for (std::uint32_t r = 0; r < 2; ++r) file.directory_region(r).logical_bytes = 1ull << 63;
+  file.reseal();
+  const DamagedFile damaged(file.bytes());
+  const Reader reader = Reader::open(damaged.path(), {.verification = Verification::off});
+  BOOST_CHECK_EXCEPTION(
+      reader.logical_bytes(), FormatError,
+      says(ErrorCode::out_of_bounds, "directory", "logical_bytes", "more than 2^64 - 1"));
 }
 
 BOOST_AUTO_TEST_CASE(broken_sparse_entries_are_refused) {
