@@ -34,12 +34,13 @@ struct Finding {
 
 struct VerifyReport {
   std::vector<Finding> findings;
-  std::uint64_t suppressed = 0;  ///< findings beyond VerifyOptions::max_findings
+  std::uint64_t suppressed = 0;         ///< findings beyond VerifyOptions::max_findings
+  std::uint64_t suppressed_errors = 0;  ///< of these, those of severity error
   std::uint64_t bytes_checked = 0;
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
   double seconds = 0;
-  /// No finding of severity error, and none suppressed, as that might have been one.
+  /// No finding of severity error, and none suppressed.
   bool ok() const noexcept;
 };
 

@@ -1,7 +1,7 @@
 // Several checks may come upon one fault, so a finding that says the same of the same place is kept
 // once. Memory has an upper limit, also for a file in which everything is wrong: beyond `most`
-// findings are only counted, and then a repeated one may be counted again. Messages are made
-// printable here, as they quote names that the author of the file chose.
+// findings are only counted, and beyond kRemembered of these a repeated one may be counted again.
+// Messages are made printable here, as they quote names that the author of the file chose.
 #include "container/verify/findings.h"
 
 #include <fmt/format.h>
@@ -13,13 +13,17 @@
 namespace thalia {
 
 bool VerifyReport::ok() const noexcept {
-  // What was suppressed may have been an error.
-  return suppressed == 0 &&
+  return suppressed_errors == 0 &&
          std::none_of(findings.begin(), findings.end(),
                       [](const Finding& finding) { return finding.severity == Severity::error; });
 }
 
 namespace container {
+namespace {
+
+constexpr std::uint64_t kRemembered = 1024;
+
+}  // namespace
 
 void Findings::add(Finding finding) {
   finding.message = printable(finding.message, std::string_view::npos);
@@ -27,11 +31,12 @@ void Findings::add(Finding finding) {
                                  finding.field, finding.region, finding.tensor, finding.message);
   const std::lock_guard lock(mutex_);
   if (said_.contains(said)) return;
+  if (findings_.size() < most_ || suppressed_ < kRemembered) said_.insert(std::move(said));
   if (findings_.size() < most_) {
-    said_.insert(std::move(said));
     findings_.push_back(std::move(finding));
   } else {
     ++suppressed_;
+    if (finding.severity == Severity::error) ++suppressed_errors_;
   }
 }
 
@@ -56,6 +61,7 @@ void Findings::deliver(VerifyReport& report) {
                    [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
   report.findings = std::move(findings_);
   report.suppressed = suppressed_;
+  report.suppressed_errors = suppressed_errors_;
 }
 
 }  // namespace container

@@ -44,6 +44,7 @@ class Findings {
   std::mutex mutex_;
   std::uint64_t most_;
   std::uint64_t suppressed_ = 0;
+  std::uint64_t suppressed_errors_ = 0;
   std::vector<Finding> findings_;
   std::unordered_set<std::string> said_;  ///< of these
 };

@@ -212,8 +212,8 @@ BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOption
     for (const Finding& finding : report.findings) {
       if (finding.severity == Severity::error) validation.issues.push_back(sentence(finding));
     }
-    if (report.suppressed != 0)
-      validation.issues.push_back(fmt::format("{} more findings", report.suppressed));
+    if (report.suppressed_errors != 0)
+      validation.issues.push_back(fmt::format("{} more findings", report.suppressed_errors));
     // Warnings alone leave a file valid.
     validation.valid = report.ok();
     // Validation answers a question: a file that cannot be read at all is an answer too.

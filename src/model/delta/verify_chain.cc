@@ -15,9 +15,11 @@ namespace {
 void append(VerifyReport& report, VerifyReport other, const std::string& file, std::uint64_t most) {
   report.bytes_checked += other.bytes_checked;
   report.suppressed += other.suppressed;
+  report.suppressed_errors += other.suppressed_errors;
   for (Finding& finding : other.findings) {
     if (report.findings.size() >= most) {
       ++report.suppressed;
+      if (finding.severity == Severity::error) ++report.suppressed_errors;
       continue;
     }
     if (!file.empty()) finding.message = "of '" + printable(file) + "': " + finding.message;

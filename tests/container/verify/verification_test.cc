@@ -3,6 +3,7 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
+#include "container/verify/findings.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -248,6 +249,34 @@ BOOST_AUTO_TEST_CASE(findings_beyond_the_most_are_counted) {
   BOOST_TEST(!one.ok());
   options.max_findings = 0;
   BOOST_TEST(!verify(file.path(), options).ok());
+}
+
+BOOST_AUTO_TEST_CASE(warnings_beyond_the_most_are_no_errors) {
+  EditableFile file(saved_with(ChecksumType::block_tree));
+  file.header().minor_version = 1;
+  file.header().compatible_features = 1u << 4;
+  file.reseal();
+  const DamagedFile odd(file.bytes() + "debris");
+  for (const std::uint64_t most : {0u, 1u, 3u}) {
+    VerifyOptions options;
+    options.max_findings = most;
+    const VerifyReport report = verify(odd.path(), options);
+    BOOST_TEST(report.findings.size() == most);
+    BOOST_TEST(report.suppressed == 3 - most);
+    BOOST_TEST(report.suppressed_errors == 0u);
+    BOOST_TEST(report.ok());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_finding_beyond_the_most_is_counted_once) {
+  container::Findings findings(1);
+  for (const std::uint64_t offset : {0u, 64u, 64u, 0u, 128u, 64u})
+    findings.add({.offset = offset, .message = "m"});
+  VerifyReport report;
+  findings.deliver(report);
+  BOOST_TEST(report.findings.size() == 1u);
+  BOOST_TEST(report.suppressed == 2u);
+  BOOST_TEST(report.suppressed_errors == 2u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
