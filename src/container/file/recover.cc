@@ -5,6 +5,8 @@
 // or is the restored one; another recovery finds the same record. docs/writing.md, "Recovery".
 #include "thalia/recover.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "container/file/checked_headers.h"
 #include "container/file/commit_records.h"
@@ -21,37 +23,39 @@ namespace {
 
 // What is wrong with the header; empty where it holds. @throws the error of check_header() where
 // that is no damage: another version, or a limit.
-std::string find_fault(ByteSpan file, const ReadLimits& limits) {
+std::string find_fault(ByteSpan start, std::uint64_t size, const ReadLimits& limits) {
   try {
-    container::check_header(format::overlay<format::Header>(file, 0, "header"), file.size(),
-                            limits);
+    container::check_header(format::overlay<format::Header>(start, 0, "header"), size, limits);
     return {};
   } catch (const Error& error) {
-    if (!container::may_be_recovered(error, file)) throw;
+    if (!container::may_be_recovered(error, start)) throw;
     return error.what();
   }
 }
 
 RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
-  const auto file = io::FileBytes::open_whole(lock.path(), options.access, options.work.cancel);
-  const ByteSpan bytes = file->bytes();
-  container::require_plain(bytes, lock.path());
+  auto file = io::FileBytes::open(lock.path(), options.access);
+  const std::uint64_t size = file->bytes().size();
+  const ByteSpan start = file->touched(0, std::min<std::uint64_t>(size, sizeof(format::Header)));
+  container::require_plain(start, lock.path());
   RecoverResult result;
-  result.fault = find_fault(bytes, options.limits);
+  result.fault = find_fault(start, size, options.limits);
   format::Header header;
   if (result.fault.empty()) {
-    header = format::overlay<format::Header>(bytes, 0, "header");
+    header = format::overlay<format::Header>(start, 0, "header");
   } else {
+    // Only now all of it: of a file that is whole its ends are enough.
+    file = io::FileBytes::open_whole(lock.path(), options.access, options.work.cancel);
     const container::RecordSearch search = container::find_commit_record(
         *file, options.limits, options.work.threads, options.work.cancel);
     result.records = search.records;
     if (!search.best) {
-      throw IntegrityError(ErrorCode::checksum_mismatch,
-                           "the header does not hold, and nothing can take its place",
-                           {.section = "header",
-                            .value = result.fault + fmt::format("; {} commit records in {} bytes",
-                                                                search.records, bytes.size()),
-                            .bound = "a header, or a commit record whose closing checksum holds"});
+      throw IntegrityError(
+          ErrorCode::checksum_mismatch, "the header does not hold, and nothing can take its place",
+          {.section = "header",
+           .value =
+               result.fault + fmt::format("; {} commit records in {} bytes", search.records, size),
+           .bound = "a header, or a commit record whose closing checksum holds"});
     }
     stop_if_cancelled(options.work.cancel);
     header = search.best->header;
@@ -63,9 +67,10 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
   }
   result.generation = header.generation;
   result.file_bytes = header.file_length;
-  result.debris_bytes = bytes.size() - header.file_length;
-  result.closing_checksum =
-      format::overlay<Digest256>(bytes, header.file_length - format::kChecksumLength, "checksum");
+  result.debris_bytes = size - header.file_length;
+  result.closing_checksum = format::overlay<Digest256>(
+      file->touched(header.file_length - format::kChecksumLength, format::kChecksumLength), 0,
+      "checksum");
   return result;
 }
 

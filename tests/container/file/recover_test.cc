@@ -253,6 +253,16 @@ BOOST_AUTO_TEST_CASE(waits_for_nobody_unless_asked) {
                         [](const IoError& error) { return error.errno_value() == EWOULDBLOCK; });
 }
 
+BOOST_AUTO_TEST_CASE(of_a_file_that_is_whole_only_the_ends_are_read) {
+  const States states;
+  constexpr std::uint64_t kFar = 8 << 20;
+  std::filesystem::resize_file(states.path, 2 * kFar);
+  const Fault far{SYS_pread64, EIO, ArgumentCondition{3, ArgumentCondition::Kind::at_least, kFar}};
+  const Outcome outcome =
+      run_with_faults({far}, [&] { recover(states.path, {.access = Access::copied}); });
+  BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_call_is_reported_and_can_be_tried_again) {
   const States states;
   for (const long call : {SYS_pwrite64, SYS_fsync}) {
