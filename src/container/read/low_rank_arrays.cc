@@ -6,6 +6,7 @@
 #include "container/read/low_rank_arrays.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -17,6 +18,8 @@
 
 namespace thalia::container {
 namespace {
+
+constexpr std::size_t kPieceCodes = 4096;  // a multiple of 8: each piece begins at a byte
 
 class Reading {
  public:
@@ -89,8 +92,6 @@ class Reading {
 
   // Widths, and the bytes that they take together.
   void check_codes() const {
-    if (logical_.size() < sizeof header_ + factors_.rank)
-      fail("logical_length", logical_.size(), "room for the widths");
     std::uint64_t left = header_.code_length;
     for (std::uint64_t k = 0; k < factors_.rank; ++k) {
       if (width(k) == 0 || width(k) > codec::kMaxQuantizedBits) fail("widths", width(k), "1 to 8");
@@ -107,16 +108,21 @@ class Reading {
 
   void restore(unsigned bits, codec::UniformScale scale, ByteSpan& rest,
                std::span<double> out) const {
-    std::vector<std::uint8_t> codes(out.size());
     const std::uint64_t bytes = codec::packed_bytes(out.size(), bits);
     // Unused bits of the last byte have to be zero: equal tensors have equal bytes.
     const unsigned used = static_cast<unsigned>(out.size() % 8 * bits % 8);
     if (const auto last = std::to_integer<unsigned>(rest[bytes - 1]);
         used != 0 && last >> used != 0)
       fail("codes", last, fmt::format("{} bits in use, the others zero", used));
-    codec::unpack_codes(bits, rest.first(bytes), codes);
-    codec::dequantize(DType::f64, codes, scale, std::as_writable_bytes(out));
-    rest = rest.subspan(bytes);
+    // In pieces, so that no memory is taken but that of the numbers, which the limit counts.
+    std::array<std::uint8_t, kPieceCodes> codes;
+    while (!out.empty()) {
+      const auto piece = std::span(codes).first(std::min(codes.size(), out.size()));
+      codec::unpack_codes(bits, rest.first(codec::packed_bytes(piece.size(), bits)), piece);
+      codec::dequantize(DType::f64, piece, scale, std::as_writable_bytes(out.first(piece.size())));
+      rest = rest.subspan(codec::packed_bytes(piece.size(), bits));
+      out = out.subspan(piece.size());
+    }
   }
 
   [[noreturn]] void fail(const char* field, std::uint64_t value, std::string bound) const {

@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "boost_test.h"
+#include "codec/lossy/code_packing.h"
 #include "codec/lossy/low_rank.h"
+#include "codec/lossy/quantize.h"
 #include "container/read/low_rank_arrays.h"
 #include "format/low_rank.h"
 #include "format/tensor.h"
@@ -272,6 +274,37 @@ BOOST_AUTO_TEST_CASE(makes_of_the_documents_example_what_the_document_says) {
   codec::add_low_rank(DType::f32, container::read_low_rank(entry, payload, 1 << 20), 0,
                       std::as_writable_bytes(std::span(numbers)));
   BOOST_TEST(numbers == (std::vector<float>{1, 2.5F, 4.5F, 4, 6.5F, 10.5F}));
+}
+
+BOOST_AUTO_TEST_CASE(reads_codes_of_any_number_and_width) {
+  constexpr std::uint64_t kMany = 9'003, kFew = 5, kMemory = (kMany + kFew) * sizeof(double);
+  for (unsigned bits = 1; bits <= codec::kMaxQuantizedBits; ++bits) {
+    std::vector<std::uint8_t> codes(kMany + kFew);
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      codes[i] = static_cast<std::uint8_t>(i * 7 % (1u << bits));
+    const std::uint64_t left = codec::packed_bytes(kMany, bits);
+    format::LowRankHeader header{};
+    header.rank = 1;
+    header.lossy_generation = 1;
+    header.max_lossy_generations = 10;
+    header.code_length = left + codec::packed_bytes(kFew, bits);
+    std::vector<std::byte> payload(104 + header.code_length);
+    std::memcpy(payload.data(), &header, sizeof header);
+    payload[64] = static_cast<std::byte>(bits);
+    std::memcpy(payload.data() + 72, std::vector<double>{1, 2, 3, 0.5}.data(), 32);
+    codec::pack_codes(bits, std::span(codes).first(kMany),
+                      MutableByteSpan(payload).subspan(104, left));
+    codec::pack_codes(bits, std::span(codes).last(kFew),
+                      MutableByteSpan(payload).subspan(104 + left));
+    format::TensorEntry entry{};
+    entry.shape[0] = kMany;
+    entry.shape[1] = kFew;
+    const codec::LowRankFactors factors = container::read_low_rank(entry, payload, kMemory);
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      BOOST_TEST_REQUIRE((i < kMany ? factors.left[i] == 1 + 2 * codes[i]
+                                    : factors.right[i - kMany] == 3 + 0.5 * codes[i]));
+    BOOST_CHECK_THROW(container::read_low_rank(entry, payload, kMemory - 1), FormatError);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(refuses_payloads_that_break_a_rule) {
