@@ -7,9 +7,11 @@
 namespace thalia::io {
 
 void fill_random(MutableByteSpan out) {
-  // Up to 256 bytes come whole or not at all (getrandom(2)).
-  if (::getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size())) {
-    throw_errno("getrandom", {});
+  // Of more than 256 bytes a signal may leave some out (getrandom(2)).
+  while (!out.empty()) {
+    const auto got = retry_interrupted([&] { return ::getrandom(out.data(), out.size(), 0); });
+    if (got < 0) throw_errno("getrandom", {});
+    out = out.subspan(static_cast<std::size_t>(got));
   }
 }
 

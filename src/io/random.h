@@ -5,7 +5,7 @@
 
 namespace thalia::io {
 
-/// Fills `out`, at most 256 bytes. @throws IoError.
+/// Fills `out`. @throws IoError.
 void fill_random(MutableByteSpan out);
 
 }  // namespace thalia::io
