@@ -1,7 +1,7 @@
 // An AtomicFile with a buffer in front of it. Bytes [0, written) are in the file, `gathered` holds
 // what comes behind them; whoever reads or changes earlier bytes flushes first. All calls go
-// through `steps`: once one has thrown, the temporary is removed and commit() refuses, so a file
-// with a hole is never put in place.
+// through `steps`: once one has thrown, or found that a stop was requested, the temporary is
+// removed and commit() refuses, so a file with a hole is never put in place.
 //
 // Impl stays at one address when the OutputFile is moved, because `steps` holds a pointer to it.
 #include "thalia/output_file.h"
@@ -31,6 +31,14 @@ struct OutputFile::Impl {
         options(wanted),
         steps("the output", file.path().string(), [this] { file.discard(); }) {}
 
+  // A call of the caller's, unless a stop was requested.
+  template <typename Call>
+  void step(const Call& call) {
+    steps.run([&] {
+      stop_if_cancelled(options.cancel);
+      call();
+    });
+  }
   void flush() {
     if (!gathered.empty()) put(gathered);
     gathered.clear();
@@ -58,8 +66,7 @@ OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 
 void OutputFile::write(ByteSpan bytes) {
-  impl_->steps.run([&] {
-    stop_if_cancelled(impl_->options.cancel);
+  impl_->step([&] {
     // First what was gathered, then the piece: the order in the file is that of the calls.
     if (impl_->gathered.size() + bytes.size() > kGathered) impl_->flush();
     if (bytes.size() >= kGathered) return impl_->put(bytes);
@@ -69,14 +76,14 @@ void OutputFile::write(ByteSpan bytes) {
 
 void OutputFile::overwrite(std::uint64_t offset, ByteSpan bytes) {
   assert(offset <= size() && bytes.size() <= size() - offset);
-  impl_->steps.run([&] {
+  impl_->step([&] {
     impl_->flush();
     io::pwrite_all(impl_->file.fd(), offset, bytes, path());
   });
 }
 
 void OutputFile::read(std::uint64_t offset, MutableByteSpan out) {
-  impl_->steps.run([&] {
+  impl_->step([&] {
     impl_->flush();
     io::pread_all(impl_->file.fd(), offset, out, path());
   });

@@ -107,10 +107,16 @@ BOOST_AUTO_TEST_CASE(after_a_stop_nothing_is_put_in_place) {
   std::stop_source stop;
   OutputFile written(folder / "written", {.cancel = stop.get_token()});
   OutputFile other(folder / "other", {.cancel = stop.get_token()});
-  written.write(bytes_of("x"));
+  OutputFile changed(folder / "changed", {.cancel = stop.get_token()});
+  OutputFile seen(folder / "seen", {.cancel = stop.get_token()});
+  for (OutputFile* const out : {&written, &changed, &seen}) out->write(bytes_of("x"));
   stop.request_stop();
+  std::byte read{};
   BOOST_CHECK_THROW(written.commit(), CancelledError);
   BOOST_CHECK_THROW(other.write(bytes_of("x")), CancelledError);
+  BOOST_CHECK_THROW(changed.overwrite(0, bytes_of("y")), CancelledError);
+  BOOST_CHECK_THROW(seen.read(0, {&read, 1}), CancelledError);
+  BOOST_CHECK_THROW(seen.commit(), UsageError);
   BOOST_TEST(list_folder(folder.path()).empty());
 }
 
