@@ -71,7 +71,8 @@ class StorageBackend {
 /// A folder and what is below it: the object of key a/b is the file b in the folder a. A put writes
 /// a temporary file, syncs it, renames it and syncs the folder, and those folders that it had to
 /// make. Symbolic links that stay in the folder are followed; a key that one leads out of it is
-/// none. A key cannot be a folder of another one.
+/// none. list() does not follow them from a folder to one that it lies in, which has no end. A key
+/// cannot be a folder of another one.
 class LocalStorage final : public StorageBackend {
  public:
   /// `folder` need not be there yet: the first put makes it.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -102,14 +103,26 @@ bool is_absent(const IoError& error) {
   return error.errno_value() == ENOENT || error.errno_value() == ENOTDIR;
 }
 
-// An entry that was erased since the folder was read is no object, and no error.
-bool is_object(const std::filesystem::path& root, const std::filesystem::directory_entry& entry) {
+// Where an entry of a folder inside leads, if that is inside too: nullopt also for one that was
+// erased since the folder was read, which is no error.
+std::optional<std::filesystem::path> where_inside(const std::filesystem::path& root,
+                                                  const std::filesystem::path& real_folder,
+                                                  const std::filesystem::directory_entry& entry) {
   std::error_code gone;
-  if (!entry.is_regular_file(gone)) return false;
-  if (!entry.is_symlink(gone)) return true;
+  if (!entry.is_symlink(gone)) return real_folder / entry.path().filename();
   try {
-    return io::lies_in(io::real_path(entry.path()), root);
+    std::filesystem::path real = io::real_path(entry.path());
+    return io::lies_in(real, root) ? std::optional(std::move(real)) : std::nullopt;
   } catch (const IoError&) {
+    return std::nullopt;
+  }
+}
+
+bool is_key(std::string_view text) {
+  try {
+    check_storage_key(text);
+    return true;
+  } catch (const UsageError&) {
     return false;
   }
 }
@@ -191,18 +204,27 @@ bool LocalStorage::exists(std::string_view key) const {
 std::vector<std::string> LocalStorage::list(std::string_view prefix) const {
   return for_key("list", prefix, [&] {
     std::vector<std::string> keys;
-    std::error_code error;
-    std::filesystem::recursive_directory_iterator at(folder_, error), end;
+    std::error_code error, gone;
+    std::filesystem::recursive_directory_iterator at(
+        folder_, std::filesystem::directory_options::follow_directory_symlink, error);
+    const std::filesystem::recursive_directory_iterator end;
     if (error == std::errc::no_such_file_or_directory) return keys;
-    const std::filesystem::path root = io::real_path(folder_);
+    // The folders that the walk is in, links resolved, from the storage's on.
+    std::vector<std::filesystem::path> within{io::real_path(folder_)};
     while (!error && at != end) {
-      const bool hidden = at->path().filename().native().starts_with('.');
-      // No key has a hidden name: these are temporary files of puts, or nothing of ours.
-      if (hidden) at.disable_recursion_pending();
-      if (!hidden && is_object(root, *at)) {
-        std::string key = at->path().lexically_relative(folder_).string();
-        if (key.starts_with(prefix)) keys.push_back(std::move(key));
+      within.resize(static_cast<std::size_t>(at.depth()) + 1);
+      std::string key = at->path().lexically_relative(folder_).string();
+      // Hidden names are temporary files of puts, or nothing of ours.
+      const auto real =
+          is_key(key) ? where_inside(within.front(), within.back(), *at) : std::nullopt;
+      // A link may lead to a folder that it lies in. So none is entered that the walk is in.
+      if (real && at->is_directory(gone) && std::ranges::find(within, *real) == within.end()) {
+        within.push_back(*real);
+      } else {
+        at.disable_recursion_pending();
       }
+      if (real && at->is_regular_file(gone) && key.starts_with(prefix))
+        keys.push_back(std::move(key));
       at.increment(error);
     }
     if (error) fail_folder("readdir", folder_, error);

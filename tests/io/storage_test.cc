@@ -207,7 +207,35 @@ BOOST_AUTO_TEST_CASE(links_that_lead_out_of_the_folder_are_not_followed) {
   linked.put("same/a", bytes_of("new"));
   linked.put("latest", bytes_of("newer"));
   BOOST_TEST(text_of(linked.get("in/a")) == "newer");
-  BOOST_TEST(linked.list() == (Keys{"in/a", "latest"}), boost::test_tools::per_element());
+  BOOST_TEST(linked.list() == (Keys{"in/a", "latest", "same/a"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_listed_can_be_got_and_the_other_way_round) {
+  const test::TemporaryFolder folder;
+  const auto root = folder / "root", out = folder / "out";
+  LocalStorage storage(root, Durability::none);
+  storage.put("a/b/c", bytes_of("mine"));
+  storage.put("z", {});
+  std::filesystem::create_directories(out / "a");
+  test::write_file(out / "a" / "secret", "theirs");
+  // To a folder, through another link, and back to where the walk comes from, which has no end.
+  std::filesystem::create_directory_symlink("a", root / "link");
+  std::filesystem::create_directory_symlink("link/b", root / "links");
+  std::filesystem::create_directory_symlink("../..", root / "a" / "b" / "top");
+  std::filesystem::create_directory_symlink(".", root / "self");
+  // Out of the folder, at once and later, and to nowhere.
+  std::filesystem::create_directory_symlink(out, root / "out");
+  std::filesystem::create_directory_symlink("../../out/a", root / "a" / "up");
+  std::filesystem::create_directory_symlink("none", root / "dangling");
+  // A name that is too long for a key.
+  std::filesystem::path deep = root;
+  for (int i = 0; i < 5; ++i) deep /= std::string(250, 'n');
+  std::filesystem::create_directories(deep);
+  test::write_file(deep / "f", "");
+  const Keys keys = storage.list();
+  BOOST_TEST(keys == (Keys{"a/b/c", "link/b/c", "links/c", "z"}), boost::test_tools::per_element());
+  for (const std::string& key : keys) BOOST_TEST(storage.exists(key), key);
+  BOOST_TEST(storage.list("link/") == Keys{"link/b/c"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_disk_is_an_error_with_the_key_and_leaves_the_old_object) {
