@@ -13,7 +13,7 @@ std::uint64_t file_bytes(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path) noexcept;
 /// True where both paths lead to one file; false also where one of them leads nowhere.
 bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) noexcept;
-/// The path without links, "." and "..", as far as it exists. @throws IoError.
+/// The absolute path, without links, "." and ".." as far as it exists. @throws IoError.
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 /// The folder that holds, or would hold, a file of this path; "." of a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);

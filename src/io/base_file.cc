@@ -19,28 +19,20 @@
 
 #include "io/open_descriptor.h"
 #include "io/posix_error.h"
+#include "io/real_path.h"
 #include "io/unique_fd.h"
+#include "thalia/paths.h"
 
 namespace thalia::io {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Absolute, with links resolved as far as the path exists.
-fs::path real_path(const fs::path& path, const char* operation) {
+// Where the folder is not there, nothing lies in it.
+bool is_below(const fs::path& real, const fs::path& folder) {
   std::error_code error;
-  fs::path real = fs::absolute(path, error);
-  if (!error) real = fs::weakly_canonical(real, error);
-  if (error) throw_errno(operation, path, {}, error.value());
-  return real;
-}
-
-// Compares name by name: as text, /data2 would be below /data.
-bool is_below(const fs::path& file, const fs::path& folder) {
-  std::error_code error;
-  const fs::path real = fs::canonical(folder, error);
-  if (error) return false;
-  return std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first == real.end();
+  const fs::path real_folder = fs::canonical(folder, error);
+  return !error && lies_in(real, real_folder);
 }
 
 // Asks for the file that is open, whatever its name has come to mean since.
@@ -57,8 +49,8 @@ std::string text_of(int errno_value) {
 }  // namespace
 
 std::string base_name(const fs::path& base, const fs::path& target) {
-  const fs::path folder = real_path(target, "realpath").parent_path();
-  return real_path(base, "realpath").lexically_relative(folder).generic_string();
+  const fs::path folder = resolved_path(target).parent_path();
+  return resolved_path(base).lexically_relative(folder).generic_string();
 }
 
 std::vector<fs::path> base_places(const fs::path& from, std::string_view named,

@@ -31,7 +31,9 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 
 std::filesystem::path resolved_path(const std::filesystem::path& path) {
   std::error_code error;
-  std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  // weakly_canonical() leaves a relative path of which nothing exists relative.
+  std::filesystem::path resolved = std::filesystem::absolute(path, error);
+  if (!error) resolved = std::filesystem::weakly_canonical(resolved, error);
   if (error) io::throw_errno("resolving", path, {}, error.value());
   return resolved;
 }

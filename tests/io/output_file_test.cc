@@ -204,6 +204,7 @@ BOOST_AUTO_TEST_CASE(paths_are_answered_for_or_an_io_error) {
   BOOST_TEST(is_same_file(folder / "f", folder / "link"));
   BOOST_TEST(!is_same_file(folder / "f", folder / "none"));
   BOOST_TEST(resolved_path(folder / "link") == resolved_path(folder / "f"));
+  BOOST_TEST(resolved_path("none/of/this") == std::filesystem::current_path() / "none/of/this");
   BOOST_TEST(folder_of("f") == ".");
   BOOST_CHECK_EXCEPTION(file_bytes(folder / "none"), IoError, [&](const IoError& error) {
     return error.errno_value() == ENOENT && error.context().path == (folder / "none").string();
