@@ -37,15 +37,18 @@ std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {
 std::shared_ptr<const FileBytes> FileBytes::open_whole(const std::filesystem::path& path,
                                                        Access access,
                                                        const std::stop_token& cancel) {
+  auto file = open(path, access);
+  file->touch_whole(cancel);
+  return file;
+}
+
+void FileBytes::touch_whole(const std::stop_token& cancel) const {
   // How long a stop may wait: 16 MiB take a few milliseconds.
   constexpr std::uint64_t kPart = 16 << 20;
-  auto file = open(path, access);
-  const std::uint64_t size = file->bytes().size();
-  for (std::uint64_t at = 0; at < size; at += kPart) {
+  for (std::uint64_t at = 0; at < bytes_.size(); at += kPart) {
     stop_if_cancelled(cancel);
-    file->touch(at, std::min(kPart, size - at));
+    touch(at, std::min(kPart, bytes_.size() - at));
   }
-  return file;
 }
 
 void FileBytes::read(std::uint64_t offset, MutableByteSpan out) const {

@@ -27,8 +27,7 @@ class FileBytes {
  public:
   /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
   static std::shared_ptr<const FileBytes> open(const std::filesystem::path& path, Access access);
-  /// The same, touched from end to end, so that all of a copied file is in memory. @throws as
-  /// touch(); CancelledError.
+  /// The same, after touch_whole().
   static std::shared_ptr<const FileBytes> open_whole(const std::filesystem::path& path,
                                                      Access access, const std::stop_token& cancel);
   virtual ~FileBytes() = default;
@@ -59,6 +58,9 @@ class FileBytes {
     touch(offset, length);
     return bytes_.subspan(offset, length);
   }
+
+  /// All of it, in steps that a stop need not wait long for. @throws as touch(); CancelledError.
+  void touch_whole(const std::stop_token& cancel) const;
 
   /// Reads an extent, which lies in the file, past bytes(). @throws as touch(); also of a mapped
   /// file.

@@ -20,9 +20,8 @@
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
-#include "io/file_bytes.h"
+#include "io/base_file.h"
 #include "io/real_path.h"
-#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -30,8 +29,10 @@ namespace {
 
 constexpr std::string_view kStorage = "the storage";
 
-// Finds the file that is wanted; nullopt where nothing is there.
-using Lookup = std::function<std::optional<MckpFile>(const MckpPrevious& wanted)>;
+// Finds the file that is wanted; nullopt where nothing is there. `tried` gets places that have
+// something which cannot be read or may not, and why.
+using Lookup =
+    std::function<std::optional<MckpFile>(const MckpPrevious& wanted, std::string& tried)>;
 
 [[noreturn]] void fail_wrong(const MckpPrevious& wanted, const std::string& place) {
   throw IntegrityError(
@@ -81,11 +82,12 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
                          .value = printable(previous->key)});
     }
     try {
-      auto file = look_up(*previous);
+      std::string tried;
+      auto file = look_up(*previous, tried);
       if (!file) {
         throw MissingBaseError(previous->key,
                                {.field = "previous_key",
-                                .value = printable(previous->key),
+                                .value = printable(previous->key) + tried,
                                 .bound = "a file of that key in " + std::string(place)});
       }
       files.push_back(*std::move(file));
@@ -103,7 +105,7 @@ StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
 }
 
 Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
-  return [&storage, options](const MckpPrevious& wanted) -> std::optional<MckpFile> {
+  return [&storage, options](const MckpPrevious& wanted, std::string&) -> std::optional<MckpFile> {
     StoredBytes bytes;
     try {
       bytes = bytes_of(storage, wanted.key, options);
@@ -118,19 +120,21 @@ Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options)
 
 // Tries the whole key, as a storage has it below a folder, and its last name, as files lie side by
 // side. A key holds no ".." and is no absolute path, so only links could lead out of a folder.
-// Those are resolved before the folder of the policy is compared.
+// io::open_base() opens a place once, and holds what it has opened against the policy.
 std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& folders,
-                                   const MckpPrevious& wanted, const MckpReadOptions& options) {
+                                   const MckpPrevious& wanted, const MckpReadOptions& options,
+                                   std::string& tried) {
   const std::string last = wanted.key.substr(wanted.key.rfind('/') + 1);
   std::optional<std::string> wrong;
   for (const std::filesystem::path& folder : folders) {
     for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
       const std::filesystem::path place = folder / name;
-      if (!is_file(place)) continue;
-      const std::filesystem::path real = io::real_path(place);
-      if (!options.bases.folder.empty() && !io::lies_in(real, io::real_path(options.bases.folder)))
+      const auto [bytes, reason] = io::open_base(place, options.access, options.bases);
+      if (!bytes) {
+        if (!reason.empty()) tried += fmt::format(", '{}' ({})", printable(place.string()), reason);
         continue;
-      const auto bytes = io::FileBytes::open_whole(real, options.access, options.work.cancel);
+      }
+      bytes->touch_whole(options.work.cancel);
       if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
         return file;
       // Another folder may have the right one. If none has, the first wrong place is named.
@@ -166,7 +170,9 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptio
   std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
   folders.insert(folders.end(), options.search.begin(), options.search.end());
   follow(chain.files_, {}, path.string(), "its folder, or one to search",
-         [&](const MckpPrevious& wanted) { return in_folders(folders, wanted, options); });
+         [&](const MckpPrevious& wanted, std::string& tried) {
+           return in_folders(folders, wanted, options, tried);
+         });
   return chain;
 }
 
