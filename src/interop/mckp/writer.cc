@@ -79,6 +79,11 @@ void check_options(const MckpWriteOptions& options) {
   if (options.previous) check_storage_key(options.previous->key);
 }
 
+MckpWriteOptions checked(MckpWriteOptions options) {
+  check_options(options);
+  return options;
+}
+
 std::string params_of(const MckpWriteOptions& options, int level) {
   std::string text;
   JsonWriter json(text);
@@ -124,14 +129,12 @@ struct MckpWriter::Impl {
       : path(std::move(to)),
         sink(std::move(into)),
         whole(memory),
-        options(std::move(wanted)),
+        options(checked(std::move(wanted))),
         spool(spool_memory(options), temporary_folder()),
         steps("the file", path.string()),
         hashes(options.content_digests),
         pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
-             [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {
-    check_options(options);
-  }
+             [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {}
 
   std::filesystem::path temporary_folder() const {
     if (!options.temporary_folder.empty()) return options.temporary_folder;
