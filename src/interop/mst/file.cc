@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "codec/frame/frame.h"
@@ -22,9 +23,15 @@
 namespace thalia {
 namespace {
 
+// Grouped bytes cannot be put in order in place, and a difference needs the base beside it.
+constexpr bool needs_a_copy(unsigned width, bool delta) {
+  return width != 0 || delta;
+}
+
 // The original's frames need not tell their content's size. So the size in the header is checked
-// against the most that a frame of this length can decode to, before memory is asked for.
-void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& limits) {
+// against the most that a frame of this length can decode to, before memory is asked for: once for
+// each time that decoding holds the content. `copy` says whether that is twice.
+void check_length(ByteSpan frame, std::uint64_t raw_bytes, bool copy, const ReadLimits& limits) {
   const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, frame.size());
   if (raw_bytes > most) {
     throw CompressionError("zstd", "more content than the frame's bytes can hold",
@@ -32,13 +39,15 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, const ReadLimits& lim
                             .value = fmt::format("{} bytes", raw_bytes),
                             .bound = fmt::format("{} bytes", most)});
   }
-  io::check_allocation("header", raw_bytes, limits, frame.size());
+  CheckedSum bytes;
+  bytes += raw_bytes;
+  if (copy) bytes += raw_bytes;
+  io::check_allocation("header", bytes.value().value_or(UINT64_MAX), limits, frame.size());
 }
 
 // Undoes compressing and grouping. For a delta, `raw` holds the base on entry.
 void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw) {
-  if (width == 0 && !delta) return codec::zstd_decode(frame, raw, false);
-  // Grouped bytes cannot be put in order in place, and a difference needs the base beside it.
+  if (!needs_a_copy(width, delta)) return codec::zstd_decode(frame, raw, false);
   std::vector<std::byte> coded(raw.size());
   codec::zstd_decode(frame, coded, false);
   interop::scatter_planes(coded, width, 0, delta, raw);
@@ -126,8 +135,8 @@ Tensor MstFile::read(std::string_view name) const {
   const MstTensor& tensor = impl_->parsed.tensors[found->second];
   try {
     const ByteSpan frame = impl_->stored.bytes.subspan(tensor.offset, tensor.compressed_size);
-    check_length(frame, tensor.uncompressed_size, impl_->limits);
     const unsigned width = byte_grouping() ? interop::mst_plane_width(tensor.dtype) : 0;
+    check_length(frame, tensor.uncompressed_size, needs_a_copy(width, false), impl_->limits);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape},
                           [&](MutableByteSpan raw) { decode(frame, width, false, raw); });
   } catch (Error& error) {
@@ -149,7 +158,7 @@ std::vector<std::byte> decode_mithril_stream(ByteSpan stream, DType dtype, std::
     fail_argument(ErrorCode::size_mismatch, "previous", fmt::format("{} bytes", previous.size()),
                   std::to_string(raw_bytes));
   }
-  check_length(stream, raw_bytes, limits);
+  check_length(stream, raw_bytes, needs_a_copy(width, !previous.empty()), limits);
   std::vector<std::byte> raw(previous.begin(), previous.end());
   raw.resize(raw_bytes);
   decode(stream, width, !previous.empty(), raw);
@@ -183,7 +192,7 @@ std::vector<std::byte> unwrap_mithril(ByteSpan file, const ReadLimits& limits) {
   format::le64 size(0);
   std::memcpy(&size, file.data() + wrapper->magic.size() + 1, wrapper->size_bytes);
   const ByteSpan frame = file.subspan(prelude);
-  check_length(frame, size, limits);
+  check_length(frame, size, false, limits);
   std::vector<std::byte> content(size);
   codec::zstd_decode(frame, content, false);
   return content;

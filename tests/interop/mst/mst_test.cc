@@ -228,4 +228,27 @@ BOOST_AUTO_TEST_CASE(hostile_headers_are_refused) {
                         test::has_code(ErrorCode::limit_exceeded));
 }
 
+// Ungrouped, decoding holds the 512 bytes of the tensor; else those and as many grouped ones.
+BOOST_AUTO_TEST_CASE(the_limit_is_on_all_that_decoding_holds_at_once) {
+  const auto limit = [](std::uint64_t bytes) {
+    ReadLimits limits;
+    limits.max_allocation_bytes = bytes;
+    return limits;
+  };
+  const auto refused = test::has_code(ErrorCode::limit_exceeded);
+  const std::string plain = vector_bytes("nogroup_l19.mst"), grouped = vector_bytes("small.mst");
+  BOOST_TEST((from_text(plain, limit(512)).read("w.bf16").shape() == Shape({256})));
+  const std::uint64_t bytes = from_text(grouped).read("w.bf16").bytes().size();
+  BOOST_CHECK_EXCEPTION(from_text(grouped, limit(2 * bytes - 1)).read("w.bf16"), FormatError,
+                        refused);
+  BOOST_TEST(from_text(grouped, limit(2 * bytes)).read("w.bf16").bytes().size() == bytes);
+
+  const std::string stream = vector_bytes("pipeline_bf16.zst");
+  const auto decoded = [&](std::uint64_t most) {
+    return decode_mithril_stream(bytes_of(stream), DType::bf16, 512, {}, true, limit(most));
+  };
+  BOOST_CHECK_EXCEPTION(decoded(1023), FormatError, refused);
+  BOOST_TEST(decoded(1024).size() == 512u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
