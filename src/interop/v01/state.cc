@@ -26,20 +26,28 @@ using interop::kConnectivityRegion;
 using interop::kStateRegion;
 
 // 0.1 has no number of neurons of its own: the elements of the membrane count.
-std::uint32_t neurons_of(const Value& state) {
+std::uint64_t neurons_of(const Value& state) {
   for (const std::string_view component : {component::kNeuronState, component::kRegionState}) {
     const Value* found = state.find(component);
     const Value* membrane = found == nullptr ? nullptr : found->find("membrane");
-    if (membrane != nullptr && membrane->is_tensor())
-      return static_cast<std::uint32_t>(membrane->as_tensor().element_count());
+    if (membrane != nullptr && membrane->is_tensor()) return membrane->as_tensor().element_count();
   }
   return 0;
 }
 
-BrainRegion region_from(const Value& state) {
+BrainRegion region_from(const std::string& name, const Value& state) {
   BrainRegion region;
   region.state = state;
-  region.n_neurons = neurons_of(state);
+  const std::uint64_t neurons = neurons_of(state);
+  region.n_neurons = static_cast<std::uint32_t>(neurons);
+  if (region.n_neurons != neurons) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "more neurons than a region can have",
+                           {.section = "region",
+                            .field = "membrane",
+                            .region = printable(name),
+                            .value = fmt::format("{} elements", neurons),
+                            .bound = fmt::format("at most {}", UINT32_MAX)});
+  }
   return region;
 }
 
@@ -47,9 +55,9 @@ BrainRegion region_from(const Value& state) {
 // dictionary.
 void put_region(RegionSet& set, const std::string& name, const Value& state) {
   if (BrainRegion* known = set.find(name)) {
-    *known = region_from(state);
+    *known = region_from(name, state);
   } else {
-    set.add(name, region_from(state));
+    set.add(name, region_from(name, state));
   }
 }
 

@@ -15,7 +15,7 @@ namespace thalia {
 /// Regions, pathways, connections and brain-wide state of a document. Its tensors are shared, not
 /// copied. The metadata gets a member `v0_1` that says how they were written, so that to_v01()
 /// gives the same document again. @throws FormatError (bad_value) where `brain:connectivity` holds
-/// none.
+/// none; UnsupportedError (unsupported_feature), naming a region of more than 2^32 - 1 neurons.
 BrainState from_v01(const V01Document& document);
 
 struct V01StateOptions {

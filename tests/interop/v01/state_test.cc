@@ -124,6 +124,23 @@ BOOST_AUTO_TEST_CASE(a_document_becomes_regions_pathways_and_state) {
   BOOST_TEST(brain.metadata.at("v0_1").at("timestamp").as_uint64() == 1765000000u);
 }
 
+// 2^32 + 5 elements, none of which is stored, would be 5 neurons.
+BOOST_AUTO_TEST_CASE(a_membrane_of_more_elements_than_a_region_can_have_neurons_is_refused) {
+  const std::uint64_t elements = (std::uint64_t{1} << 32) + 5;
+  const Tensor membrane = Tensor::coo<std::uint64_t>(DType::f32, {elements}, {});
+  V01Document document;
+  V01Entry entry{.name = "cortex", .state = Value::object()};
+  entry.state["neuron_state"] = Value::object();
+  entry.state["neuron_state"]["membrane"] = membrane;
+  document.entries.push_back(entry);
+  BOOST_CHECK_EXCEPTION(from_v01(document), UnsupportedError,
+                        says(ErrorCode::unsupported_feature, "membrane", "4294967301", "cortex"));
+  // As many neurons as the lower half of the count tells are not what the membrane says.
+  BrainState brain;
+  brain.regions.add("cortex", {.n_neurons = 5, .state = entry.state});
+  BOOST_TEST(any_contains(to_v01(brain).losses, "n_neurons of 'cortex' is lost"));
+}
+
 BOOST_AUTO_TEST_CASE(a_state_gets_the_metadata_of_the_original_in_its_order) {
   const V01Conversion made = to_v01(small_brain(), {.timestamp = 1765000000});
   const std::vector<std::string> expected{"experiment",
