@@ -153,42 +153,52 @@ BinaryReader::~BinaryReader() = default;
 BinaryReader::BinaryReader(BinaryReader&&) noexcept = default;
 BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
 
+BinaryReader::Impl& BinaryReader::open() const {
+  if (!impl_) throw UsageError(ErrorCode::wrong_state, "the reader was moved from");
+  return *impl_;
+}
+
 format::V01Header BinaryReader::read_header() const {
-  return impl_->with_path([&] {
+  const Impl& impl = open();
+  return impl.with_path([&] {
     // Warnings are for read_v01(); readers of pieces have no place to show them.
     interop::Sentences warnings;
-    return interop::read_v01_header(impl_->body, impl_->limits, warnings);
+    return interop::read_v01_header(impl.body, impl.limits, warnings);
   });
 }
 
 std::vector<V01IndexEntry> BinaryReader::read_index() const {
   const format::V01Header header = read_header();
-  return impl_->with_path([&] {
+  const Impl& impl = open();
+  return impl.with_path([&] {
     interop::Sentences warnings;
-    return interop::read_v01_index(impl_->body, header, warnings);
+    return interop::read_v01_index(impl.body, header, warnings);
   });
 }
 
 Tensor BinaryReader::read_tensor(std::uint64_t offset) const {
-  return impl_->with_path([&] { return impl_->tensors->at(offset).tensor; });
+  Impl& impl = open();
+  return impl.with_path([&] { return impl.tensors->at(offset).tensor; });
 }
 
 Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const {
-  return impl_->with_path([&] {
+  const Impl& impl = open();
+  return impl.with_path([&] {
     // Offset and length come from the caller, who has them from the file.
-    if (!format::lies_within({offset, length}, 0, impl_->body.size())) {
+    if (!format::lies_within({offset, length}, 0, impl.body.size())) {
       fail_field(ErrorCode::out_of_bounds, "region", "data_offset", offset,
                  fmt::format("{} and a length of {}", offset, length),
-                 fmt::format("{}, where the checksum begins", impl_->body.size()));
+                 fmt::format("{}, where the checksum begins", impl.body.size()));
     }
-    const std::string_view text(reinterpret_cast<const char*>(impl_->body.data()) + offset, length);
-    return model::parse_json(text, impl_->limits, json::Dialect::python);
+    const std::string_view text(reinterpret_cast<const char*>(impl.body.data()) + offset, length);
+    return model::parse_json(text, impl.limits, json::Dialect::python);
   });
 }
 
 bool BinaryReader::validate_checksum() const {
+  const Impl& impl = open();
   try {
-    interop::verified_v01_body(impl_->contents);
+    interop::verified_v01_body(impl.contents);
     return true;
   } catch (const IntegrityError&) {
     return false;

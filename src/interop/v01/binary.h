@@ -61,7 +61,8 @@ class BinaryWriter {
 };
 
 /// A file, or what stands in its frame. What is read is checked against the body's end, and against
-/// the checksum only on request. Externally synchronised.
+/// the checksum only on request. Externally synchronised. One that was moved from throws UsageError
+/// (wrong_state), as a writer does.
 class BinaryReader {
  public:
   /// @throws IoError; FormatError where a frame is broken or the file has no room for a checksum.
@@ -83,6 +84,7 @@ class BinaryReader {
 
  private:
   struct Impl;
+  Impl& open() const;
   std::unique_ptr<Impl> impl_;
 };
 

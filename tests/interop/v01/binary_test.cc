@@ -92,6 +92,20 @@ BOOST_AUTO_TEST_CASE(reader_bounds_every_request) {
   refused([&] { reader.read_tensor(~std::uint64_t{0}); });
 }
 
+BOOST_AUTO_TEST_CASE(a_reader_that_was_moved_from_says_so) {
+  BinaryReader reader(v01_data("full.thalia"));
+  const BinaryReader other = std::move(reader);
+  BOOST_TEST(other.validate_checksum());
+  const auto refused = [](const auto& call) {
+    BOOST_CHECK_EXCEPTION(call(), UsageError, says(ErrorCode::wrong_state, "moved from"));
+  };
+  refused([&] { reader.read_header(); });
+  refused([&] { reader.read_index(); });
+  refused([&] { reader.read_tensor(0); });
+  refused([&] { reader.read_json(0, 1); });
+  refused([&] { reader.validate_checksum(); });
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_at_the_path_before_the_end) {
   const TemporaryFolder folder;
   const auto path = folder / "f.thalia";
