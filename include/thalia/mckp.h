@@ -79,7 +79,9 @@ struct MckpHeader {
 struct MckpReadOptions {
   Access access = Access::mapped;  ///< copied: the whole file is read into memory by open()
   ReadLimits limits{};
-  bool verify = false;  ///< check the whole file's checksum before open() returns
+  /// Check the whole file's checksum before open() returns, and not only where that is the only one
+  /// of the header.
+  bool verify = false;
   /// Of a chain that is opened by a path: folders in which previous checkpoints are looked for when
   /// they are not where their delta is.
   std::vector<std::filesystem::path> search{};
@@ -87,8 +89,9 @@ struct MckpReadOptions {
   Work work{};         ///< threads that decode one tensor, and the stop
 };
 
-/// An open file, mapped. Header, index and layout are checked at opening, block header and payload
-/// when a tensor is read. A cheap handle; immutable; any number of threads.
+/// An open file, mapped. Header, index and layout are checked at opening, with their checksum or,
+/// of a file that has none for them, that of the whole file; block header and payload when a tensor
+/// is read. A cheap handle; immutable; any number of threads.
 class MckpFile {
  public:
   /// @throws IoError; FormatError naming field, value and bound; IntegrityError; UnsupportedError

@@ -75,6 +75,13 @@ void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with
   if (ZSTD_sizeof_CCtx(context.get()) > kKeptContext) context.reset();
 }
 
+bool zstd_has_checksum(ByteSpan start) noexcept {
+  // RFC 8878, "Frame_Header_Descriptor": the byte behind the magic number.
+  constexpr std::byte kContentChecksum{0x04};
+  return start.size() > sizeof(format::le32) &&
+         (start[sizeof(format::le32)] & kContentChecksum) != std::byte{0};
+}
+
 void zstd_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
   check_frame(stored, raw.size(), needs_size);
   // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode.

@@ -96,8 +96,8 @@ struct CheckpointCompressor::Impl {
         kept(config.cached_bytes) {}
 
   MckpReadOptions read_options() const {
-    // Each tensor's own checksum is checked when it is read, so no pass over whole files is made.
-    // That leaves the header without a check of its bytes.
+    // The header is checked by opening and each tensor by reading it, so no pass over whole files
+    // is made.
     return {.limits = config.limits, .verify = false, .work = config.work};
   }
   MckpWriteOptions write_options(const Checkpoint& checkpoint,

@@ -74,7 +74,9 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
   impl->options = options;
   in_file(impl->name, [&] {
     impl->parsed = interop::parse_mckp(impl->stored.bytes, options.limits);
-    if (options.verify) interop::check_mckp_checksum(impl->stored.bytes, impl->parsed);
+    // The header says what every byte of a tensor means, so it is not used unchecked.
+    if (options.verify || !impl->parsed.header_is_checked)
+      interop::check_mckp_checksum(impl->stored.bytes, impl->parsed);
   });
   const std::vector<MckpTensor>& tensors = impl->parsed.tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) impl->places.emplace(tensors[i].name, i);

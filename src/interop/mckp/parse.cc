@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "codec/frame/frame.h"
+#include "codec/frame/zstd_frame.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/format.h"
 #include "io/allocation_limit.h"
@@ -170,9 +171,10 @@ ParsedMckp parse_mckp(ByteSpan file, const ReadLimits& limits) {
   io::check_file_bytes("prelude", file.size(), limits);
   const MckpPrelude prelude = checked_prelude(file);
   const std::uint64_t first_block = sizeof(MckpPrelude) + prelude.header_length;
-  const std::string text =
-      decompressed(file.subspan(sizeof(MckpPrelude), prelude.header_length), limits);
+  const ByteSpan frame = file.subspan(sizeof(MckpPrelude), prelude.header_length);
+  const std::string text = decompressed(frame, limits);
   ParsedMckp parsed;
+  parsed.header_is_checked = codec::zstd_has_checksum(frame);
   try {
     ParsedMckpHeader header = parse_mckp_header(text, limits);
     parsed.header = std::move(header.header);

@@ -13,6 +13,7 @@ struct ParsedMckp {
   MckpHeader header;
   std::vector<MckpTensor> tensors;  ///< their blocks follow each other and lie in the file
   std::uint64_t checksum = 0;       ///< of everything before the footer
+  bool header_is_checked = false;   ///< its frame had a checksum of its own
 };
 
 /// Reads prelude, header and footer. @throws as MckpFile::open(), without the path.

@@ -287,7 +287,7 @@ std::vector<std::byte> MckpWriter::Impl::front() {
                             .bound = std::to_string(interop::kMckpMaxHeader)});
   }
   std::vector<std::byte> frame;
-  codec::zstd_encode(kHeaderLevel, as_byte_span(text), frame);
+  codec::zstd_encode(kHeaderLevel, as_byte_span(text), frame, /*with_checksum=*/true);
 
   std::uint32_t flags = 0;
   if (result.delta_tensors != 0) flags |= interop::kMckpFlagDelta;

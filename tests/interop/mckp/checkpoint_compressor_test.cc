@@ -84,6 +84,35 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_is_compressed_and_restored_in_memory) {
   BOOST_CHECK_THROW(compressor.decompress(delta), MissingBaseError);
 }
 
+// No flip is taken for what was saved: not in the tensors, the metadata or the step.
+BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_stored_checkpoint_is_found_or_changes_nothing) {
+  for (const bool verify_content : {true, false}) {
+    const CheckpointCompressor compressor({.verify_content = verify_content});
+    Checkpoint saved;
+    saved.tensors["w"] = test::normal_f32({10}, 1);
+    saved.metadata["lr"] = 0.1;
+    saved.metadata["note"] = "the quick brown fox jumps over the lazy dog";
+    saved.training_step = 1000;
+    compressor.save(saved, "key");
+    const std::vector<std::byte> whole = compressor.storage().get("key");
+    unsigned found = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      for (const int bit : {0, 3, 7}) {
+        std::vector<std::byte> damaged = whole;
+        damaged[i] ^= std::byte{1} << bit;
+        compressor.storage().put("key", damaged);
+        try {
+          BOOST_TEST_CONTEXT("byte " << i << ", bit " << bit)
+          check_same(compressor.load("key"), saved);
+        } catch (const Error&) {
+          ++found;
+        }
+      }
+    // All but the footer's checksum, which nothing needs once all else is checked.
+    BOOST_TEST(found >= 3 * (whole.size() - 8 - 2));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(ten_deltas_in_a_row_come_back) {
   for (const std::uint64_t cached : {0ull, 1ull << 20}) {
     const CheckpointCompressor compressor({.cached_bytes = cached});

@@ -146,6 +146,19 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_detected) {
     }
 }
 
+// The frame of a header need not have a checksum. The file's own is compared then, unasked.
+BOOST_AUTO_TEST_CASE(a_header_without_a_checksum_is_not_used_unchecked) {
+  const Parts good = one_tensor("abc", 3, 0);
+  Parts other = good;
+  other.json = replaced(other.json, R"("training_step":null)", R"("training_step":1000)");
+  std::string damaged = other.bytes();
+  BOOST_TEST(open_bytes(damaged).header().training_step.value() == 1000u);
+  const std::string sums = good.bytes().substr(good.bytes().size() - 16);
+  damaged.replace(damaged.size() - 16, 16, sums);
+  BOOST_CHECK_EXCEPTION(open_bytes(damaged), IntegrityError,
+                        test::says(ErrorCode::checksum_mismatch, "footer", "test.mckp"));
+}
+
 // The file's checksum covers the blocks, too: these are found by what a single read looks at.
 BOOST_AUTO_TEST_CASE(reading_one_tensor_finds_damage_of_its_block) {
   const std::string whole = varied_file();
