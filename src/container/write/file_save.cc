@@ -5,23 +5,14 @@
 
 #include <utility>
 
-#include "container/write/check_options.h"
 #include "container/write/compression_probe.h"
 #include "container/write/file_digest.h"
 #include "container/write/finalize.h"
 
 namespace thalia::container {
-namespace {
 
-SaveOptions checked(SaveOptions options) {
-  check_options(options);
-  return options;
-}
-
-}  // namespace
-
-FileSave::FileSave(const std::filesystem::path& target, SaveOptions options, Draft draft)
-    : options_(checked(std::move(options))),
+FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, Draft draft)
+    : options_(std::move(options).get()),
       target_(
           std::in_place, target,
           io::AtomicFileOptions{.durability = options_.durability, .cancel = options_.work.cancel}),
@@ -29,8 +20,8 @@ FileSave::FileSave(const std::filesystem::path& target, SaveOptions options, Dra
   if (options_.sha256) check_sha256_name(path());
 }
 
-FileSave::FileSave(int fd, std::filesystem::path name, SaveOptions options, Draft draft)
-    : options_(checked(std::move(options))),
+FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, Draft draft)
+    : options_(std::move(options).get()),
       fd_(fd),
       name_(std::move(name)),
       draft_(std::move(draft)) {}

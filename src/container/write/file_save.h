@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "container/write/check_options.h"
 #include "container/write/draft.h"
 #include "container/write/payload_store.h"
 #include "io/atomic_file.h"
@@ -18,12 +19,12 @@ namespace thalia::container {
 /// file or none of it. Destroyed before commit(), it leaves nothing. Externally synchronised.
 class FileSave {
  public:
-  /// @throws UsageError (bad_argument) for options; as io::AtomicFile; IoError (ENAMETOOLONG) where
+  /// @throws as io::AtomicFile; IoError (ENAMETOOLONG) where
   /// a SHA-256 is asked for and its file cannot have its name.
-  FileSave(const std::filesystem::path& target, SaveOptions options, Draft draft = {});
+  FileSave(const std::filesystem::path& target, CheckedOptions options, Draft draft = {});
   /// Into an empty file that is open for writing, is not synced, and gets no name. `name` is for
   /// messages.
-  FileSave(int fd, std::filesystem::path name, SaveOptions options, Draft draft = {});
+  FileSave(int fd, std::filesystem::path name, CheckedOptions options, Draft draft = {});
   FileSave(const FileSave&) = delete;
   FileSave& operator=(const FileSave&) = delete;
 

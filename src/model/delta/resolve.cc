@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
-#include "container/write/check_options.h"
 #include "container/write/file_save.h"
 #include "model/delta/draft.h"
 #include "model/delta/save_state.h"
@@ -65,7 +64,7 @@ SaveResult save_state(const StateSource& state, container::FileSave& save) {
 namespace model {
 
 SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
-                      const SaveOptions& options) {
+                      const container::CheckedOptions& options) {
   try {
     container::FileSave save(target, options, draft_of(state));
     return thalia::save_state(state, save);
@@ -86,10 +85,10 @@ SaveResult save_state(const StateSource& state, int fd, const std::filesystem::p
 ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
                       const ChainOptions& options, const SaveOptions& save) {
   const Stopwatch watch;
-  container::check_options(save);
+  const container::CheckedOptions checked(save);  // before the chain is read
   const ChainReader chain = ChainReader::open(delta, options);
   const StateSource state = state_source(chain);
-  const SaveResult saved = model::save_state(state, target, save);
+  const SaveResult saved = model::save_state(state, target, checked);
   return {.input_bytes = chain.disk_bytes(),
           .output_bytes = saved.file_bytes,
           .depth = chain.depth(),

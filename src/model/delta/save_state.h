@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "container/write/check_options.h"
 #include "thalia/delta.h"
 #include "thalia/writer.h"
 
@@ -11,7 +12,7 @@ namespace thalia::model {
 /// Writes the state to `target` and puts it in place as every save does. @throws as Writer; what
 /// the state's sources throw.
 SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
-                      const SaveOptions& save);
+                      const container::CheckedOptions& save);
 
 /// Writes it into an empty file that is open for writing, without syncing. `name` is for messages.
 SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,

@@ -9,7 +9,6 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/file/delta_prefix.h"
-#include "container/write/check_options.h"
 #include "container/write/file_save.h"
 #include "format/constants.h"
 #include "format/delta.h"
@@ -36,7 +35,8 @@ DeltaOptions settled(DeltaOptions options) {
   return options;
 }
 
-SaveOptions save_options(const DeltaOptions& options) {
+// Checked before the base is looked at.
+container::CheckedOptions save_options(const DeltaOptions& options) {
   SaveOptions save;
   save.checksum = options.checksum;
   save.leaves = options.leaves;
@@ -46,13 +46,13 @@ SaveOptions save_options(const DeltaOptions& options) {
   save.durability = options.durability;
   save.io = IoMode::buffered;  // what is written is small beside what is read
   save.work = options.work;
-  save.work.progress = {};         // it is of the state's bytes, not of those that are written
-  container::check_options(save);  // before the base is looked at
+  save.work.progress = {};  // it is of the state's bytes, not of those that are written
+  container::CheckedOptions checked(std::move(save));
   if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
     fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
                   "0 or more, and finite");
   }
-  return save;
+  return checked;
 }
 
 // Also compares paths of files that do not exist yet.
@@ -153,7 +153,7 @@ class DeltaWriter {
   const model::BaseState& base_;
   const FileIdentity identity_;
   const DeltaOptions options_;
-  const SaveOptions save_;
+  const container::CheckedOptions save_;
   container::Draft draft_;
   std::vector<model::DeltaSource> sources_;  ///< by tensor of the draft
   model::LossyGeneration generation_;
