@@ -43,9 +43,12 @@ struct StreamOptions {
   /// Where a tensor's logical bytes go: exactly logical_bytes() of writable memory, in use until
   /// the tensor was handed out or the stream is destroyed; an empty span for the stream's own
   /// memory. Called once for each tensor that has bytes, when its turn to be read comes, from a
-  /// thread of the stream, never concurrently with itself. It may wait for memory to become free;
-  /// meanwhile what was asked for before it is still handed out. Memory on a multiple of 4096 (on
-  /// most disks 512) is read into without a copy.
+  /// thread of the stream, never concurrently with itself. It may wait for the memory of tensors
+  /// that it was called for before: those are still handed out meanwhile. Two things it must not
+  /// wait for: tensors that come behind another one, which was not read yet, because as_asked reads
+  /// what is asked for within 32 MiB in the file's order; and tensors that share a block of the
+  /// block tree of more than 1 MiB, which is never whole in memory and proves nothing before its
+  /// end. Memory on a multiple of 4096 (on most disks 512) is read into without a copy.
   std::function<MutableByteSpan(const TensorView&)> destination{};
   /// Reads in flight, all threads together, 1 to 1024.
   unsigned queue_depth = 16;

@@ -1,6 +1,8 @@
 // The one lock of a stream. Three parties meet here: one feeder thread admits tensors and pushes
 // units, workers take and read them, and the caller takes complete tensors. All state is guarded by
-// mutex_; every wait is on a condition variable of its own party, so nobody wakes the wrong one.
+// mutex_; every wait is on a condition variable of its own party, so nobody wakes the wrong one. A
+// unit may be pushed while its later tensors have no memory: its worker waits for them one by one,
+// and what it completes before is handed out meanwhile. That can only be the last unit pushed.
 //
 // Invariant: an admitted byte is counted in ahead_bytes_ until its tensor is handed out, then in
 // held_bytes_ until the caller drops it. Their sum stays within memory_bytes_, with two exceptions
@@ -24,12 +26,13 @@ bool StreamScheduler::admit(std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
   feeder_.wait(lock, [&] {
     // A caller that waits in next() cannot release what it holds, so that does not count. If it
-    // waits and no pushed unit is left that could complete its tensor, the next unit has to be
-    // read, whatever memory its tensors take.
+    // waits and no pushed unit is left that could complete its tensor, this one has to be read,
+    // whatever memory it takes. A unit that waits for just this memory completes nothing.
     const std::uint64_t used = ahead_bytes_ + (waiting_ ? 0 : held_bytes_);
     // Two comparisons, because used + bytes could wrap, and used may be beyond the limit already.
     const bool fits = used <= memory_bytes_ && bytes <= memory_bytes_ - used;
-    return ended_ || fits || (waiting_ && unfinished_units_ == 0 && !deliverable());
+    const std::size_t stuck = starving_ ? 1 : 0;
+    return ended_ || fits || (waiting_ && unfinished_units_ == stuck && !deliverable());
   });
   ahead_bytes_ += bytes;
   return !ended_;
@@ -45,6 +48,14 @@ bool StreamScheduler::push(std::size_t unit) {
   ++unfinished_units_;
   workers_.notify_one();
   return true;
+}
+
+void StreamScheduler::note_begun(std::size_t end) {
+  const std::lock_guard lock(mutex_);
+  begun_ = end;
+  if (!starving_) return;
+  starving_ = false;  // the worker has something to do, even before it wakes up
+  begun_changed_.notify_one();
 }
 
 void StreamScheduler::close() {
@@ -65,11 +76,22 @@ std::optional<std::size_t> StreamScheduler::take(bool wait) {
   return unit;
 }
 
+std::optional<std::size_t> StreamScheduler::wait_begun(std::size_t tensor) {
+  std::unique_lock lock(mutex_);
+  if (begun_ <= tensor && !ended_) {
+    starving_ = true;
+    feeder_.notify_one();  // admit() may be waiting for just this
+    begun_changed_.wait(lock, [&] { return ended_ || begun_ > tensor; });
+  }
+  if (ended_) return std::nullopt;
+  return begun_;
+}
+
 // A worker calls this after complete_tensor() for all tensors that the unit completed. In the other
 // order the feeder could see no unit under way and nothing deliverable, and admit beyond the limit.
 void StreamScheduler::complete_unit() noexcept {
   const std::lock_guard lock(mutex_);
-  if (--unfinished_units_ == 0) feeder_.notify_one();
+  if (--unfinished_units_ <= 1) feeder_.notify_one();  // the one that is left may be starving
 }
 
 void StreamScheduler::complete_tensor(std::size_t tensor) {
@@ -91,6 +113,7 @@ void StreamScheduler::fail(std::exception_ptr error) noexcept {
   ended_ = true;
   feeder_.notify_all();
   workers_.notify_all();
+  begun_changed_.notify_all();
   caller_.notify_all();
 }
 

@@ -27,12 +27,17 @@ class StreamScheduler {
   /// Waits until `bytes` more fit into memory_bytes, or nothing can go on without them.
   bool admit(std::uint64_t bytes);
   bool push(std::size_t unit);
+  /// The tensors before `end` have their memory.
+  void note_begun(std::size_t end);
   void close();  ///< no unit follows
 
   // The workers' side. A unit's tensors are completed before the unit is.
   /// The next unit to read. nullopt: without `wait`, there is none now; with it, there will be
   /// none.
   std::optional<std::size_t> take(bool wait);
+  /// Waits until `tensor` has its memory. @return the tensors before which all have it; nullopt
+  /// once the stream has ended.
+  std::optional<std::size_t> wait_begun(std::size_t tensor);
   void complete_unit() noexcept;
   void complete_tensor(std::size_t tensor);
 
@@ -66,9 +71,12 @@ class StreamScheduler {
   mutable std::mutex mutex_;
   std::condition_variable feeder_;
   std::condition_variable workers_;
+  std::condition_variable begun_changed_;
   std::condition_variable caller_;
   std::deque<std::size_t> ready_;
   std::size_t unfinished_units_ = 0;  ///< pushed and not completed
+  std::size_t begun_ = 0;             ///< tensors that have their memory: those before this one
+  bool starving_ = false;             ///< the last unit's worker, for its next tensor's memory
   bool closed_ = false;
   bool ended_ = false;
   std::exception_ptr error_;

@@ -1,8 +1,8 @@
 // Threads and memory of a stream. One thread runs feed(): it gives each tensor its memory, in the
-// plan's order, and pushes a unit once all tensors with bytes in it have theirs. So a worker finds
-// a payload for every tensor of its unit. payloads_[i] is written by the feeder before the push,
-// and moved from by the caller after the tensor is complete; the scheduler's lock orders the two,
-// and no other lock is needed. The caller's thread touches the rest: results, order, errors.
+// plan's order, and tells the scheduler. payloads_[i] is written by the feeder before that, used by
+// a worker that has asked the scheduler for it, and moved from by the caller after the tensor is
+// complete; the scheduler's lock orders the three, and no other lock is needed. The caller's thread
+// touches the rest: results, order, errors.
 #include "container/stream/session.h"
 
 #include <algorithm>
@@ -120,21 +120,35 @@ void StreamSession::start_threads() {
   }
 }
 
-// Units overlap in tensors: a tensor at the edge of one unit goes on in the next. `begun` makes
-// sure that each gets its memory once.
+// The caller's destination may wait until tensors before it were handed out, so everything that
+// completes those has to be under way when it is asked: the unit too in which they end and the next
+// one begins. Its first tensor has memory before it is read, which is the only one that can take
+// the unit without a copy; its worker waits for the others. A block that is larger than an extent
+// is never whole in memory, and proves nothing before its last byte: all its tensors take their
+// bytes as they pass.
 void StreamSession::feed() noexcept {
   try {
-    std::size_t begun = 0;
     for (std::size_t i = 0; i < plan_.units.size(); ++i) {
       const StreamUnit& unit = plan_.units[i];
-      for (begun = std::max(begun, unit.first_tensor); begun < unit.last_tensor; ++begun)
-        if (!work_.named(begun, [&] { return begin(begun); })) return;
-      if (!scheduler_->push(i)) return;
+      const bool needs_all = !options_.destination || unit.end - unit.begin > kStreamExtent;
+      begun_ = std::max(begun_, unit.first_tensor);  // beyond empty tensors
+      if (!begin_before(needs_all ? unit.last_tensor : unit.first_tensor + 1)) return;
+      if (!scheduler_->push(i) || !begin_before(unit.last_tensor)) return;
     }
     scheduler_->close();
   } catch (...) {
     scheduler_->fail(std::current_exception());
   }
+}
+
+// Units overlap in tensors: a tensor at the edge of one unit goes on in the next. Each gets its
+// memory once.
+bool StreamSession::begin_before(std::size_t end) {
+  while (begun_ < end) {
+    if (!work_.named(begun_, [&] { return begin(begun_); })) return false;
+    scheduler_->note_begun(++begun_);
+  }
+  return true;
 }
 
 bool StreamSession::begin(std::size_t tensor) {

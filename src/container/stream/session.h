@@ -40,6 +40,7 @@ class StreamSession {
  private:
   void start_threads();
   void feed() noexcept;
+  bool begin_before(std::size_t end);
   bool begin(std::size_t tensor);
   MutableByteSpan caller_memory(const StreamTensor& tensor) const;
   void cancel() noexcept;
@@ -52,6 +53,7 @@ class StreamSession {
   const ReadStrategy strategy_;
   const std::shared_ptr<StreamScheduler> scheduler_;
   std::vector<std::unique_ptr<StreamPayload>> payloads_;
+  std::size_t begun_ = 0;  ///< of the feeder: tensors before this one have their memory
   StreamWork work_;
   const Stopwatch watch_;
   StreamResult result_;

@@ -1,15 +1,17 @@
 // One worker thread. It keeps as many reads in flight as its reader has slots, and processes them
 // in the order in which it started them, each while its bytes are in the core's cache: blocks are
-// verified first, then tensors take their bytes. A unit belongs to one worker from take() to
-// complete_unit(), with all its parts, so a block's hash needs no lock. What is wrong with a tensor
-// stays with that tensor where the caller wants to pass over damage; everything else ends the
-// stream.
+// verified first, then tensors take their bytes, one after the other, and each is completed before
+// the next one's memory is waited for: that may come from it. A unit belongs to one worker from
+// take() to complete_unit(), with all its parts, so a block's hash needs no lock. What is wrong
+// with a tensor stays with that tensor where the caller wants to pass over damage; everything else
+// ends the stream.
 #include "container/stream/worker.h"
 
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "base/fail.h"
 #include "format/header.h"
@@ -54,6 +56,10 @@ class Worker {
     std::size_t unit;
     std::uint64_t begin;
     std::uint64_t end;
+  };
+  struct DamagedBlock {
+    std::uint64_t number;
+    format::Extent extent;
   };
 
   std::unique_ptr<io::DirectReader> make_reader(io::ReadMethod waits) const {
@@ -116,24 +122,32 @@ class Worker {
     const StreamUnit& unit = plan_.units[part.unit];
     const ByteSpan bytes =
         work_.named(unit.first_tensor, [&]() -> ByteSpan { return reader_->oldest(); });
-    // Blocks first: a wrong leaf of SHA-256 says more than the decoder that then fails on the
-    // bytes, and the first error stays.
-    if (plan_.verifies_blocks) verify(part, unit, bytes);
-    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i)
-      attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
     work_.bytes_read.fetch_add(bytes.size(), std::memory_order_relaxed);
-    if (part.end == unit.end) finish(unit);
+    damaged_.clear();
+    if (plan_.verifies_blocks) verify(part, unit, bytes);
+    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
+      if (!wait_begun(i)) return;
+      // Blocks first: a wrong leaf of SHA-256 says more than the decoder that then fails on the
+      // bytes, and the first error stays.
+      for (const DamagedBlock& block : damaged_) doubt(i, block);
+      attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
+      if (part.end == unit.end) finish(i);
+    }
+    if (part.end == unit.end) work_.scheduler.complete_unit();
     report(bytes.size());
   }
 
-  void finish(const StreamUnit& unit) {
-    for (std::size_t i = unit.first_tensor; i < unit.last_tensor; ++i) {
-      // The worker that brings a tensor's last unit checks it as a whole.
-      if (!work_.payloads[i]->finish_unit()) continue;
-      attempt(i, [&] { check(*work_.payloads[i]); });
-      work_.scheduler.complete_tensor(i);
-    }
-    work_.scheduler.complete_unit();
+  // False once the stream has ended. What is known is not asked for again.
+  bool wait_begun(std::size_t tensor) {
+    if (tensor >= begun_) begun_ = work_.scheduler.wait_begun(tensor).value_or(0);
+    return tensor < begun_;
+  }
+
+  // The worker that brings a tensor's last unit checks it as a whole.
+  void finish(std::size_t tensor) {
+    if (!work_.payloads[tensor]->finish_unit()) return;
+    attempt(tensor, [&] { check(*work_.payloads[tensor]); });
+    work_.scheduler.complete_tensor(tensor);
   }
 
   // A damaged block may hold the damage outside this tensor: in padding or in a neighbour. The
@@ -168,7 +182,7 @@ class Worker {
       if (tensor == unit.last_tensor || plan_.tensors[tensor].offset >= next) continue;
       const bool sound = integrity::bytes_match(bytes.subspan(begin - part.begin, next - begin),
                                                 block, header_, leaf_of(unit, block));
-      conclude(sound, block, unit, {begin, next - begin});
+      conclude(sound, block, {begin, next - begin});
     }
   }
 
@@ -186,7 +200,7 @@ class Worker {
     const ByteSpan expected = leaf_of(unit, block);
     std::array<std::byte, sizeof(Digest256)> leaf;
     hasher_->finish(MutableByteSpan(leaf).first(expected.size()));
-    conclude(std::equal(expected.begin(), expected.end(), leaf.begin()), block, unit,
+    conclude(std::equal(expected.begin(), expected.end(), leaf.begin()), block,
              {unit.begin, unit.end - unit.begin});
   }
 
@@ -196,23 +210,22 @@ class Worker {
     return ByteSpan(plan_.leaves).subspan(unit.first_leaf + number * length, length);
   }
 
-  void conclude(bool sound, std::uint64_t block, const StreamUnit& unit,
-                format::Extent extent) const {
+  void conclude(bool sound, std::uint64_t block, format::Extent extent) {
+    if (!sound) damaged_.push_back({block, extent});
     // In a mapping, this block need not be verified again. A copied file would read the bytes once
     // more before it hands them out, and nobody has checked those.
     if (sound && work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
-    for (std::size_t i = unit.first_tensor; !sound && i < unit.last_tensor; ++i) {
-      const StreamTensor& tensor = plan_.tensors[i];
-      if (tensor.offset < extent.offset + extent.length && tensor.end() > extent.offset)
-        doubt(i, block);
-    }
   }
 
   // XXH3 leaves catch damage; so do the tensor's digests, and the tensor may be sound. SHA-256
   // leaves are there against tampering, and who can forge a content hash must not get past them.
-  void doubt(std::size_t tensor, std::uint64_t block) const {
-    if (leaf_algorithm_ == LeafAlgorithm::xxh3_128) return work_.payloads[tensor]->doubt(block);
-    attempt(tensor, [&] { fail_block(header_, block); });
+  void doubt(std::size_t tensor, const DamagedBlock& block) const {
+    const StreamTensor& facts = plan_.tensors[tensor];
+    const format::Extent extent = block.extent;
+    if (facts.offset >= extent.offset + extent.length || facts.end() <= extent.offset) return;
+    if (leaf_algorithm_ == LeafAlgorithm::xxh3_128)
+      return work_.payloads[tensor]->doubt(block.number);
+    attempt(tensor, [&] { fail_block(header_, block.number); });
   }
 
   void report(std::uint64_t bytes) {
@@ -232,6 +245,8 @@ class Worker {
   const LeafAlgorithm leaf_algorithm_;
   std::optional<Part> part_;  ///< to be started next
   std::deque<Part> in_flight_;
+  std::vector<DamagedBlock> damaged_;  ///< of the part in process
+  std::size_t begun_ = 0;              ///< tensors before this one have their memory
   std::optional<integrity::LeafHasher> hasher_;
   std::unique_ptr<io::DirectReader> reader_;
 };

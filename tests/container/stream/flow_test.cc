@@ -35,6 +35,54 @@ struct EvenFile {
   std::filesystem::path path;
 };
 
+// Tensors of so many bytes, which compress to less.
+struct OnePlaceFile {
+  static constexpr std::size_t kTensors = 8;
+  OnePlaceFile(std::uint64_t bytes, Codec codec) : path(folder / "f") {
+    for (std::uint64_t i = 0; i < kTensors; ++i) {
+      data.push_back(random_bytes(bytes, i));
+      for (std::size_t at = 0; at < bytes; ++at)
+        if (at % 4 != 0) data.back()[at] = std::byte{0};
+    }
+    Writer writer(path, {.compression = {.codec = codec}, .durability = Durability::none});
+    const RegionId region = writer.add_region({.name = "r"});
+    for (std::size_t i = 0; i < kTensors; ++i)
+      writer.add_tensor(region, {.name = std::to_string(i), .dtype = DType::u8, .shape = {bytes}},
+                        data[i]);
+    writer.commit();
+  }
+  TemporaryFolder folder;
+  std::filesystem::path path;
+  std::vector<std::vector<std::byte>> data;
+};
+
+// Memory for one tensor at a time. Who waits for it for good gets an error, so that a stream that
+// never returns fails and does not hang.
+class OnePlace {
+ public:
+  explicit OnePlace(std::uint64_t bytes) : memory_(bytes) {}
+  std::function<MutableByteSpan(const TensorView&)> give() {
+    return [this](const TensorView&) {
+      std::unique_lock lock(mutex_);
+      if (!freed_.wait_for(lock, std::chrono::minutes(1), [&] { return free_; }))
+        throw std::runtime_error("the tensor before was never handed out");
+      free_ = false;
+      return MutableByteSpan(memory_);
+    };
+  }
+  void free() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    freed_.notify_one();
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  bool free_ = true;
+};
+
 // Waits until `value` has stayed the same for a while; a stream that does not stop fails by what it
 // then says.
 template <typename Value>
@@ -129,6 +177,52 @@ BOOST_AUTO_TEST_CASE(a_destination_may_wait_for_memory_to_become_free) {
     ++count;
   }
   BOOST_TEST(count == 24u);
+}
+
+// One place for all of them, one after the other, although they share units, blocks and chunks.
+BOOST_AUTO_TEST_CASE(tensors_of_one_unit_may_share_a_place) {
+  for (const Codec codec : {Codec::store, Codec::lz4})
+    for (const std::uint64_t bytes : {1000u, 300'000u, 1'500'000u}) {
+      const OnePlaceFile file(bytes, codec);
+      for (const Verification verification :
+           {Verification::on_first_touch, Verification::by_tensor})
+        for (const IoMode io : {IoMode::buffered, IoMode::direct})
+          for (const StreamOrder order : {StreamOrder::file, StreamOrder::as_completed}) {
+            const Reader reader = Reader::open(file.path, {.verification = verification});
+            OnePlace place(bytes);
+            StreamReader stream(reader, {.io = io, .order = order, .destination = place.give()});
+            for (std::size_t i = 0; i < OnePlaceFile::kTensors; ++i) {
+              const auto item = stream.next();
+              BOOST_TEST_REQUIRE(item.has_value());
+              BOOST_TEST(item->index == i);
+              BOOST_TEST(std::equal(item->bytes.begin(), item->bytes.end(), file.data[i].begin(),
+                                    file.data[i].end()));
+              place.free();
+            }
+            BOOST_TEST(!stream.next());
+          }
+    }
+}
+
+// The caller's memory for one half of the tensors, the stream's for the others: more than it has.
+BOOST_AUTO_TEST_CASE(a_place_may_be_shared_beside_tensors_in_the_streams_memory) {
+  const OnePlaceFile file(3 * kMiB - 1000, Codec::store);
+  const Reader reader = Reader::open(file.path);
+  OnePlace place(3 * kMiB - 1000);
+  StreamReader stream(reader, {.destination =
+                                   [&, give = place.give()](const TensorView& tensor) {
+                                     return tensor.name().back() % 2 == 0 ? give(tensor)
+                                                                          : MutableByteSpan();
+                                   },
+                               .work = {.memory_bytes = 4 * kMiB}});
+  for (std::size_t i = 0; i < OnePlaceFile::kTensors; ++i) {
+    const auto item = stream.next();
+    BOOST_TEST_REQUIRE(item.has_value());
+    BOOST_TEST(std::equal(item->bytes.begin(), item->bytes.end(), file.data[i].begin(),
+                          file.data[i].end()));
+    if (!item->memory) place.free();
+  }
+  BOOST_TEST(!stream.next());
 }
 
 BOOST_AUTO_TEST_CASE(progress_grows_to_the_end) {
