@@ -16,7 +16,6 @@
 #include "container/background/exit_guard.h"
 #include "container/background/snapshot_plan.h"
 #include "container/write/writer_access.h"
-#include "format/extent.h"
 #include "io/process.h"
 
 namespace thalia::detail {
@@ -37,15 +36,13 @@ AsyncSaveOptions checked(AsyncSaveOptions options) {
   return options;
 }
 
-// Whole pages everywhere: the limit and reserved arenas are multiples of this.
-constexpr std::uint64_t kArenaUnit = 64 << 10;
 // For machines that do not say how much memory they have; small enough to be rounded up and added.
 constexpr std::uint64_t kNoBound = std::uint64_t{1} << 62;
 
 std::uint64_t snapshot_bound(std::uint64_t asked_for) {
   const std::uint64_t machine = io::machine_memory();
   const std::uint64_t bound = asked_for != 0 ? asked_for : (machine != 0 ? machine / 2 : kNoBound);
-  return format::align_up(std::min(bound, kNoBound), kArenaUnit);
+  return std::min(bound, kNoBound);
 }
 
 }  // namespace
@@ -304,7 +301,8 @@ void SaveQueue::reserve(const Writer& declared, unsigned snapshots) {
 void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots) {
   if (touched == 0 || snapshots == 0) return;
   // All snapshots have to fit at once, so each gets at most an equal share of the limit.
-  const std::uint64_t most = arenas_.bound() / snapshots / kArenaUnit * kArenaUnit;
+  constexpr std::uint64_t kUnit = container::SnapshotArenas::kUnit;
+  const std::uint64_t most = arenas_.bound() / snapshots / kUnit * kUnit;
   if (touched > most) {
     fail_argument(ErrorCode::bad_argument, "max_snapshot_bytes",
                   fmt::format("{} snapshots of {} bytes", snapshots, touched),
@@ -313,7 +311,7 @@ void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned sna
   const std::uint64_t size = std::min(bytes, most);
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return arenas_.fits(size * snapshots); });
+    changed_.wait(lock, [&] { return arenas_.fits(size, snapshots); });
     arenas_.reserve(size, touched, snapshots);
   }
   changed_.notify_all();

@@ -1,10 +1,12 @@
 // Invariant: kept_ is sorted by size, has room for every arena in use (so that release() never
-// allocates), and its bytes and those in use are counted separately. An arena is kept rather than
+// allocates), and its bytes and those in use are counted separately; together they stay within the
+// bound. An arena is kept rather than
 // freed: page faults cost several times the copy. One that no longer fits is outgrown, and goes
 // before a new one is made.
 #include "container/background/snapshot_arenas.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace thalia::container {
@@ -16,29 +18,32 @@ SharedArena SnapshotArenas::take(Kept::iterator kept) {
   return arena;
 }
 
-SharedArena SnapshotArenas::take(std::uint64_t bytes) {
+// An arena of `bytes` or more that leaves room for `others` besides.
+SharedArena SnapshotArenas::take(std::uint64_t bytes, std::uint64_t others) {
+  bytes = format::align_up(bytes, kUnit);
   kept_.reserve(kept_.size() + arenas_in_use_ + 1);  // so that release() cannot fail
   const auto fitting = std::lower_bound(
       kept_.begin(), kept_.end(), bytes,
       [](const SharedArena& arena, std::uint64_t size) { return arena->memory.size() < size; });
   SharedArena arena;
-  if (fitting != kept_.end()) {
+  if (fitting != kept_.end() && in_use_ + (*fitting)->memory.size() + others <= bound_) {
     arena = take(fitting);
   } else {
-    // States grow: if even the largest kept arena is too small, it will not be wanted again. The
-    // others go only if they stand in the limit's way.
+    // States grow: if even the largest kept arena is too small, it will not be wanted again. Nor
+    // will one that is too large. The others go only if they stand in the limit's way.
     if (!kept_.empty()) take(kept_.end() - 1);
     while (!kept_.empty() && held() + bytes > bound_) take(kept_.begin());
     arena = std::make_shared<SnapshotArena>(bytes);
   }
   in_use_ += arena->memory.size();
   ++arenas_in_use_;
+  assert(held() <= bound_);
   return arena;
 }
 
 SharedArena SnapshotArenas::acquire(std::uint64_t bytes) {
   if (bytes == 0) return nullptr;
-  SharedArena arena = take(bytes);
+  SharedArena arena = take(bytes, 0);
   // The copy touches them now, so the background thread need not.
   arena->touched = std::max(arena->touched, bytes);
   arena->reserved = 0;
@@ -57,14 +62,16 @@ void SnapshotArenas::release(SharedArena arena) noexcept {
 }
 
 void SnapshotArenas::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned count) {
-  // All are taken before one is put back, or the same arena would be taken `count` times.
+  // All are taken before one is put back, or the same arena would be taken `count` times. A larger
+  // one than asked for must not take the room of those that follow.
+  const std::uint64_t each = format::align_up(bytes, kUnit);
   Kept arenas;
   arenas.reserve(count);
   const auto keep = [&]() noexcept {
     for (SharedArena& arena : arenas) release(std::move(arena));
   };
   try {
-    while (arenas.size() < count) arenas.push_back(take(bytes));
+    while (arenas.size() < count) arenas.push_back(take(each, each * (count - 1 - arenas.size())));
   } catch (...) {
     keep();
     throw;

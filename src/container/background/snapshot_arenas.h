@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "format/extent.h"
 #include "io/anonymous_memory.h"
 
 namespace thalia::container {
@@ -25,17 +26,22 @@ using SharedArena = std::shared_ptr<SnapshotArena>;
 /// Externally synchronised.
 class SnapshotArenas {
  public:
-  /// @param bound the most bytes of all arenas together, in use and kept, in whole pages.
-  explicit SnapshotArenas(std::uint64_t bound) : bound_(bound) {}
+  /// Arenas are multiples of this: whole pages on every machine.
+  static constexpr std::uint64_t kUnit = 64 << 10;
 
-  /// True where acquire() stays within the bound, given what is in use.
-  bool fits(std::uint64_t bytes) const noexcept { return bytes <= bound_ - in_use_; }
+  /// @param bound the most bytes of all arenas together, in use and kept; rounded up.
+  explicit SnapshotArenas(std::uint64_t bound) : bound_(format::align_up(bound, kUnit)) {}
+
+  /// True where acquire(), `count` times, stays within the bound, given what is in use.
+  bool fits(std::uint64_t bytes, unsigned count = 1) const noexcept {
+    return bytes <= bound_ && format::align_up(bytes, kUnit) <= (bound_ - in_use_) / count;
+  }
   /// The smallest kept arena that holds `bytes`; else a new one, for which smaller ones make room.
   /// The caller is going to touch `bytes`. Null for 0. fits(bytes) holds. @throws IoError.
   SharedArena acquire(std::uint64_t bytes);
   void release(SharedArena arena) noexcept;
   /// Keeps `count` arenas of at least `bytes`, of which `touched` are to be there before they are
-  /// acquired. fits(bytes * count) holds. @throws IoError.
+  /// acquired. fits(bytes, count) holds. @throws IoError.
   void reserve(std::uint64_t bytes, std::uint64_t touched, unsigned count);
 
   /// Pages to touch.
@@ -55,7 +61,7 @@ class SnapshotArenas {
 
  private:
   using Kept = std::vector<SharedArena>;
-  SharedArena take(std::uint64_t bytes);
+  SharedArena take(std::uint64_t bytes, std::uint64_t others);
   SharedArena take(Kept::iterator kept);
   Kept::const_iterator find_untouched() const noexcept;
 

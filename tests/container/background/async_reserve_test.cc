@@ -6,6 +6,7 @@
 #include "boost_test.h"
 #include "container/background/async_sample.h"
 #include "container/background/gate.h"
+#include "container/background/snapshot_arenas.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/async_save.h"
@@ -44,6 +45,32 @@ BOOST_AUTO_TEST_CASE(reserved_memory_is_what_the_saves_use) {
   saver.save_async(declared(folder / "g", sample));
   saver.wait_all();
   BOOST_TEST(saver.snapshot_bytes() == held);
+}
+
+// A kept arena that is larger than asked for counts with its whole length.
+BOOST_AUTO_TEST_CASE(reservations_that_follow_each_other_stay_within_the_limit) {
+  const std::uint64_t limit = 16 << 20;
+  for (const std::uint64_t first : {9u << 20, 14u << 20}) {
+    AsyncSaver saver({.max_snapshot_bytes = limit});
+    saver.reserve(first);
+    BOOST_TEST(saver.snapshot_bytes() >= first);
+    saver.reserve(6 << 20, 2);
+    BOOST_TEST(saver.snapshot_bytes() >= 12u << 20);
+    BOOST_TEST(saver.snapshot_bytes() <= limit);
+  }
+}
+
+// However small the snapshots are, each has whole pages.
+BOOST_AUTO_TEST_CASE(small_arenas_count_as_the_memory_that_they_take) {
+  container::SnapshotArenas arenas(4 * container::SnapshotArenas::kUnit);
+  container::SharedArena used = arenas.acquire(1);
+  BOOST_TEST(arenas.fits(1000, 3));
+  BOOST_TEST(!arenas.fits(1000, 4));
+  BOOST_TEST(!arenas.fits(UINT64_MAX));
+  arenas.reserve(1000, 1000, 3);
+  BOOST_TEST(arenas.held() <= arenas.bound());
+  arenas.release(std::move(used));
+  BOOST_TEST(arenas.held() <= arenas.bound());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_reserved_is_in_memory_before_the_first_save) {
