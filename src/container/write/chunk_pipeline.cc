@@ -20,23 +20,27 @@ constexpr std::uint64_t kJobBytes = 256 * 1024;
 }  // namespace
 
 ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
-                             const SaveOptions& options, SaveProgress& progress)
+                             const SaveOptions& options, SaveProgress& progress,
+                             std::uint64_t memory_bytes)
     : draft_(draft),
       layout_(layout),
       options_(options),
       digest_(draft, layout.file_order()),
       sink_(sink),
       progress_(progress),
-      pool_(options.work.threads, capacity(options), [this](Job& job) { encode(job); }) {}
+      pool_(options.work.threads, capacity(options, memory_bytes),
+            [this](Job& job) { encode(job); }) {}
 
-// A job holds what was streamed and what it became, hence twice its bytes. Half of the memory is
-// the write queue's. Three jobs a thread: one being encoded, one waiting, one done and waiting for
-// its turn.
-std::size_t ChunkPipeline::capacity(const SaveOptions& options) {
-  const std::uint64_t job_bytes =
-      2 * std::max<std::uint64_t>(options.compression.chunk_bytes, 2 * kJobBytes);
-  const std::uint64_t affordable =
-      std::max<std::uint64_t>(options.work.memory_bytes / 2 / job_bytes, 1);
+// A job holds what was streamed and what it became, hence twice its bytes. What does not shrink is
+// given a little more room at first.
+std::uint64_t ChunkPipeline::job_bytes(const SaveOptions& options) {
+  const std::uint64_t raw = std::max<std::uint64_t>(options.compression.chunk_bytes, 2 * kJobBytes);
+  return 2 * raw + raw / 64;
+}
+
+// Three jobs a thread: one being encoded, one waiting, one done and waiting for its turn.
+std::size_t ChunkPipeline::capacity(const SaveOptions& options, std::uint64_t memory_bytes) {
+  const std::uint64_t affordable = std::max<std::uint64_t>(memory_bytes / job_bytes(options), 1);
   return std::min<std::size_t>(affordable, 3 * std::size_t{resolve_threads(options.work.threads)});
 }
 
@@ -44,6 +48,11 @@ ChunkPipeline::Job& ChunkPipeline::open_job() {
   if (!job_open_) {
     if (pool_.full()) store_oldest();
     Job& job = pool_.next();
+    // Chunks keep their memory for those that come next. Where small and large ones change places,
+    // all would become large in the end.
+    std::uint64_t kept = job.streamed.capacity();
+    for (const Chunk& chunk : job.chunks) kept += chunk.stored.capacity();
+    if (kept > job_bytes(options_)) job = Job{};
     job.count = 0;
     job.raw_bytes = 0;
     job.streamed.clear();
@@ -85,7 +94,9 @@ void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
     // A streamed chunk gathers its bytes here, in a job of its own, until it is whole.
     if (streamed_ == begin) {
       submit();  // its job holds nothing else
-      add_chunk(open_job(), tensor, begin);
+      Job& job = open_job();
+      add_chunk(job, tensor, begin);
+      job.streamed.reserve(job.raw_bytes);
     }
     const std::uint64_t end = std::min(begin + options_.compression.chunk_bytes, length);
     const ByteSpan part = piece.first(std::min<std::uint64_t>(piece.size(), end - streamed_));

@@ -17,13 +17,12 @@
 
 namespace thalia::container {
 
-/// Stores the payloads of a draft in file order, one after the other. Holds as many chunks as the
-/// options' memory allows. Externally synchronised.
+/// Stores the payloads of a draft in file order, one after the other. Externally synchronised.
 class ChunkPipeline {
  public:
-  /// All are borrowed.
+  /// All are borrowed. Holds as many chunks as `memory_bytes` allow, and at least one.
   ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink, const SaveOptions& options,
-                SaveProgress& progress);
+                SaveProgress& progress, std::uint64_t memory_bytes);
 
   /// The next tensor in file order, whole, from borrowed memory that is not touched until finish().
   /// @throws what storing an earlier one throws.
@@ -49,7 +48,8 @@ class ChunkPipeline {
     std::vector<std::byte> streamed;  ///< logical bytes of the one chunk that was streamed
   };
 
-  static std::size_t capacity(const SaveOptions& options);
+  static std::uint64_t job_bytes(const SaveOptions& options);
+  static std::size_t capacity(const SaveOptions& options, std::uint64_t memory_bytes);
   Job& open_job();
   void add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begin);
   void submit();

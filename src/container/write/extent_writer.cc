@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 #include "container/file/block_choice.h"
+#include "container/write/memory_shares.h"
 #include "format/extent.h"
 #include "format/header.h"
 #include "integrity/block_tree.h"
@@ -33,6 +35,12 @@ constexpr std::uint64_t kReservedStep = 256 << 20;
 // The unit of direct I/O. The header's page, and what follows the last whole page of the image, are
 // written last.
 constexpr std::uint64_t kPage = io::kDirectAlignment;
+// Of a queue: one extent is gathered while another one is on its way.
+constexpr std::uint64_t kLeastDepth = 2;
+
+std::uint64_t last_queues(const SaveOptions& options) {
+  return MemoryShares(options.work.memory_bytes).last_queues();
+}
 
 }  // namespace
 
@@ -69,6 +77,10 @@ void ExtentWriter::open_direct() {
     io_fallback_ = "blocks of the tree are larger than 16 MiB";
     return;
   }
+  if (last_queues(options_) < kLeastDepth * extent_bytes_) {
+    io_fallback_ = "memory_bytes leaves no room for two blocks of the tree";
+    return;
+  }
   direct_fd_ = io::open_direct(image_.fd(), io::DirectAccess::write);
   if (!direct_fd_) {
     io_fallback_ = "the file system has no O_DIRECT";
@@ -95,13 +107,18 @@ bool ExtentWriter::direct_pays() const {
          !io::is_in_memory(image_.fd());
 }
 
-WriteQueue ExtentWriter::make_queue(unsigned queues) const {
-  if (!direct_fd_) return nullptr;
-  const std::uint64_t affordable = options_.work.memory_bytes / queues / extent_bytes_;
-  const auto depth = static_cast<unsigned>(std::clamp<std::uint64_t>(
-      options_.queue_depth / queues, 2, std::max<std::uint64_t>(affordable, 2)));
+WriteQueue ExtentWriter::make_queue(unsigned queues, std::uint64_t memory_bytes) const {
+  const std::uint64_t affordable = memory_bytes / queues / extent_bytes_;
+  if (!direct_fd_ || affordable < kLeastDepth) return nullptr;
+  const auto depth = static_cast<unsigned>(
+      std::clamp<std::uint64_t>(options_.queue_depth / queues, kLeastDepth, affordable));
   return io::DirectWriter::create(direct_fd_.get(), image_.fd(), image_.path(), depth,
                                   extent_bytes_);
+}
+
+std::uint64_t ExtentWriter::most_writers() const noexcept {
+  if (!direct_fd_) return std::numeric_limits<std::uint64_t>::max();
+  return last_queues(options_) / (kLeastDepth * extent_bytes_);
 }
 
 bool ExtentWriter::can_put() const noexcept {
@@ -243,7 +260,7 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   // Whole pages: those behind the extents', then the first one, which may be among them.
   const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
   // The threads' queues are gone. A ring may be denied by now, after direct writes went well.
-  const WriteQueue queue = make_queue(1);
+  const WriteQueue queue = make_queue(1, last_queues(options_));
   if (!queue) {
     io_fallback_ = "there was no ring for the last write";
     direct_fd_.reset();

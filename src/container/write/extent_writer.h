@@ -45,8 +45,11 @@ class ExtentWriter {
   std::uint64_t end() const noexcept { return end_; }
   std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
 
-  /// @param queues of all threads together share the queue depth and the memory.
-  WriteQueue make_queue(unsigned queues) const;
+  /// @param queues of all threads together share the queue depth and `memory_bytes`. Null where
+  /// those are less than two extents for each.
+  WriteQueue make_queue(unsigned queues, std::uint64_t memory_bytes) const;
+  /// Threads that may write() at once: of direct writes, so many as have memory for a queue.
+  std::uint64_t most_writers() const noexcept;
   /// Hashes and writes one extent, once, unless it was put. Direct writes may be in flight until
   /// the queue is drained.
   /// @throws IoError.

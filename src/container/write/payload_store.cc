@@ -9,6 +9,7 @@
 // the file then.
 #include "container/write/payload_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fail.h"
@@ -17,11 +18,6 @@
 namespace thalia::container {
 
 namespace {
-
-// Shares of Work::memory_bytes: a quarter for payload ends that are kept, a quarter for extents
-// that are being gathered. The rest is for queues and chunks.
-constexpr std::uint64_t kKeptShare = 4;
-constexpr std::uint64_t kGatheredShare = 4;
 
 std::uint64_t logical_bytes(const Draft& draft) {
   std::uint64_t sum = 0;
@@ -47,13 +43,17 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       layout_(draft, gaps_of(draft, options)),
       image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
       extents_(image_, logical_bytes(draft), options),
-      tail_(image_, options.work.memory_bytes / kKeptShare),
+      shares_(options.work.memory_bytes),
+      tail_(image_, shares_.tails),
       streams_(draft.tensors.size()),
-      sinks_left_(options.work.memory_bytes / kGatheredShare / extents_.extent_bytes()) {
+      sinks_left_(shares_.gathered / extents_.extent_bytes()) {
   if (compressing()) {
-    queue_ = extents_.make_queue(2);
+    queue_ = extents_.make_queue(1, shares_.queue);
     sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_);
-    pipeline_ = std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_);
+    const std::uint64_t sink_bytes = extents_.can_put() ? extents_.extent_bytes() : 0;
+    pipeline_ =
+        std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_,
+                                        shares_.gathered - std::min(shares_.gathered, sink_bytes));
   } else {
     // Borrowed payloads are not touched here: they are part of the image, and are hashed and
     // written in one pass.
@@ -106,7 +106,7 @@ PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
   streams_[id] = std::make_unique<Stream>();
   Stream& stream = *streams_[id];
   if (compressing()) return stream;
-  if (!queue_) queue_ = extents_.make_queue(2);
+  if (!queue_) queue_ = extents_.make_queue(1, shares_.queue);
   // A sink holds one extent. When all that memory allows are in use, the stream gets none, and its
   // pieces go through the page cache.
   if (!idle_sinks_.empty()) {
@@ -180,9 +180,12 @@ void PayloadStore::finish() {
     advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
   }
   // The last stored length is known once the pipeline is empty, and only then where the layout
-  // ends. The queue has served: finalize() makes one for each of its threads.
+  // ends. What held them has served: finalize() has the memory for a queue of each of its threads.
   settle();
   if (compressing()) layout_.finish();
+  pipeline_.reset();
+  sink_.reset();
+  idle_sinks_.clear();
   queue_.reset();
 }
 

@@ -13,6 +13,7 @@
 #include "container/write/extent_writer.h"
 #include "container/write/file_image.h"
 #include "container/write/layout.h"
+#include "container/write/memory_shares.h"
 #include "container/write/payload_sink.h"
 #include "container/write/progress.h"
 #include "thalia/options.h"
@@ -69,6 +70,7 @@ class PayloadStore {
   Layout layout_;
   FileImage image_;
   ExtentWriter extents_;
+  const MemoryShares shares_;
   TailBuffer tail_;
   WriteQueue queue_;
   std::vector<std::unique_ptr<Stream>> streams_;  ///< by tensor; null until its first byte
