@@ -133,7 +133,7 @@ struct ReadLimits {
   std::uint32_t max_tensors = 1u << 28;
   std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
   unsigned max_json_depth = 256;
-  std::uint64_t max_allocation_bytes = 1ull << 36;  ///< left at this: what fits file and machine
+  std::optional<std::uint64_t> max_allocation_bytes{};  ///< not set: what fits file and machine
 };
 
 struct ReadOptions {

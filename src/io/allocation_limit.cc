@@ -77,9 +77,7 @@ void set_default_allocation_limit(std::uint64_t bytes) noexcept {
 namespace io {
 
 std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept {
-  // A value that equals the built-in one counts as not set: then the rule below decides.
-  if (limits.max_allocation_bytes != ReadLimits{}.max_allocation_bytes)
-    return limits.max_allocation_bytes;
+  if (limits.max_allocation_bytes) return *limits.max_allocation_bytes;
   if (const std::uint64_t given = default_limit.load(std::memory_order_relaxed)) return given;
   const std::uint64_t of_file = stored_bytes > kAll / kFactor ? kAll : stored_bytes * kFactor;
   const std::uint64_t memory = memory_bytes();

@@ -202,7 +202,7 @@ class Document(unittest.TestCase):
 
     def test_limits_are_those_of_the_reader(self):
         body = re.search(r"struct ReadLimits \{(.*?)\n\};", header("options.h"), re.DOTALL)
-        in_header = re.findall(r"^  [\w:]+ (max_\w+)", body.group(1), re.MULTILINE)
+        in_header = re.findall(r"^  [\w:<>]+ (max_\w+)", body.group(1), re.MULTILINE)
         security = (ROOT / "docs/security.md").read_text(encoding="utf-8")
         table = rows_behind(security[security.index("\n| limit | default |") + 1 :])
         in_document = [row[0].strip("`") for row in table]

@@ -35,7 +35,9 @@ BOOST_AUTO_TEST_CASE(limits_fit_the_file_and_the_machine) {
 
 BOOST_AUTO_TEST_CASE(what_the_caller_says_counts) {
   BOOST_TEST(io::allocation_limit({.max_allocation_bytes = 7}, 1 << 25) == 7u);
-  BOOST_TEST(io::allocation_limit({.max_allocation_bytes = 1ull << 50}, 1) == 1ull << 50);
+  // Any value is a limit, and none stands for another.
+  for (const std::uint64_t bytes : {0ull, 1ull << 30, 1ull << 36, 1ull << 50, ~0ull})
+    BOOST_TEST(io::allocation_limit({.max_allocation_bytes = bytes}, 1) == bytes);
   set_default_allocation_limit(100);
   BOOST_TEST(io::allocation_limit({}, 1 << 25) == 100u);
   BOOST_TEST(io::allocation_limit({.max_allocation_bytes = 7}, 1 << 25) == 7u);

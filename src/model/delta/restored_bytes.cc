@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "format/payload.h"
 #include "format/tensor.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::model {
 RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)
@@ -21,8 +22,7 @@ const container::QuantizedArrays& RestoredBytes::arrays() const {
   once_.run([&] {
     const detail::OpenFile& file = stored_.file();
     const format::TensorEntry& entry = stored_.entry();
-    if (const auto most = file.options().limits.max_allocation_bytes; stored_.size() > most)
-      fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
+    io::check_allocation("payload", stored_.size(), file.options().limits, entry.stored_length);
     const ByteSpan codes = stored_.part(0, stored_.size(), decoded_);
     arrays_.emplace(entry, file.quantized_tensor(entry), codes);
   });
