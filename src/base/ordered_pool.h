@@ -16,8 +16,8 @@
 namespace thalia {
 
 /// A ring of jobs. One thread fills next(), calls submit(), and takes front() in the same order;
-/// the pool's threads do `work` on jobs in between. With one thread the work is done in front(), so
-/// call front() once for each job. Externally synchronised.
+/// the pool's threads do `work` on jobs in between. With one thread the work is done in the first
+/// front(). Externally synchronised.
 template <typename Job>
 class OrderedPool {
  public:
@@ -61,12 +61,13 @@ class OrderedPool {
   Job& front() {
     Slot& slot = slots_[taken_ % slots_.size()];
     if (threads_.empty()) {
-      work_(slot.job);
+      if (!slot.done) slot.error = attempt(slot.job);
+      slot.done = true;
     } else {
       std::unique_lock lock(mutex_);
       done_.wait(lock, [&] { return slot.done; });
-      if (slot.error) std::rethrow_exception(slot.error);
     }
+    if (slot.error) std::rethrow_exception(slot.error);
     return slot.job;
   }
   void pop() noexcept { ++taken_; }
@@ -90,6 +91,15 @@ class OrderedPool {
     }
   }
 
+  std::exception_ptr attempt(Job& job) {
+    try {
+      work_(job);
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
   void serve(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -97,14 +107,9 @@ class OrderedPool {
       if (stop.stop_requested()) return;
       Slot& slot = slots_[started_++ % slots_.size()];
       lock.unlock();
-      std::exception_ptr error;
-      try {
-        work_(slot.job);
-      } catch (...) {
-        error = std::current_exception();
-      }
+      std::exception_ptr error = attempt(slot.job);
       lock.lock();
-      slot.error = error;
+      slot.error = std::move(error);
       slot.done = true;
       done_.notify_one();
     }

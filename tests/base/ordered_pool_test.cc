@@ -63,6 +63,26 @@ BOOST_AUTO_TEST_CASE(what_a_job_throws_comes_out_in_its_place) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_job_is_done_once_however_often_it_is_looked_at) {
+  for (const unsigned threads : {1u, 3u}) {
+    OrderedPool<Job> pool(threads, 2, [](Job& job) {
+      ++job.result;
+      if (job.number == 1) throw std::runtime_error("one");
+    });
+    for (int i = 0; i < 2; ++i) {
+      pool.next() = {i, 0};
+      pool.submit();
+    }
+    Job& first = pool.front();
+    BOOST_TEST(&pool.front() == &first);
+    BOOST_TEST(first.result == 1);
+    pool.pop();
+    for (int i = 0; i < 2; ++i) BOOST_CHECK_THROW(pool.front(), std::runtime_error);
+    pool.pop();
+    BOOST_TEST(pool.empty());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(jobs_nobody_takes_keep_nobody_waiting) {
   OrderedPool<Job> pool(2, 8, square_slowly);
   for (int i = 0; i < 8; ++i) {
