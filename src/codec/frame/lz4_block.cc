@@ -11,12 +11,10 @@
 #include <new>
 
 #include "codec/frame/frame_error.h"
+#include "codec/frame/lz4_level.h"
 
 namespace thalia::codec {
 namespace {
-
-// Levels below are liblz4's fast search, those from here on its dense one.
-constexpr int kFirstDenseLevel = 3;
 
 const char* chars(ByteSpan bytes) {
   return reinterpret_cast<const char*>(bytes.data());
@@ -30,8 +28,9 @@ void lz4_block_encode(int level, ByteSpan raw, std::vector<std::byte>& out) {
   const int room = LZ4_compressBound(size);
   out.resize(static_cast<std::size_t>(room));
   char* const to = reinterpret_cast<char*>(out.data());
-  const int length = level < kFirstDenseLevel ? LZ4_compress_default(chars(raw), to, size, room)
-                                              : LZ4_compress_HC(chars(raw), to, size, room, level);
+  const int length = level < kFirstDenseLz4Level
+                         ? LZ4_compress_default(chars(raw), to, size, room)
+                         : LZ4_compress_HC(chars(raw), to, size, room, level);
   if (length <= 0) throw std::bad_alloc();  // with enough room there is no other failure
   out.resize(static_cast<std::size_t>(length));
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "codec/frame/frame_error.h"
+#include "codec/frame/lz4_level.h"
 #include "codec/frame/lz4_start.h"
 
 namespace thalia::codec {
@@ -41,7 +42,7 @@ void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_
       block_size == Lz4BlockSize::kib64 ? LZ4F_max64KB : LZ4F_max4MB;
   preferences.frameInfo.contentSize = raw.size();
   if (with_checksum) preferences.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
-  preferences.compressionLevel = level;
+  preferences.compressionLevel = lz4_level(level);
   out.resize(LZ4F_compressFrameBound(raw.size(), &preferences));
   const std::size_t length =
       LZ4F_compressFrame(out.data(), out.size(), raw.data(), raw.size(), &preferences);

@@ -7,6 +7,7 @@
 
 #include "boost_test.h"
 #include "codec/frame/frames.h"
+#include "codec/frame/lz4_block.h"
 #include "support/errors.h"
 
 using namespace thalia;
@@ -65,6 +66,20 @@ BOOST_AUTO_TEST_CASE(a_frame_comes_back_with_its_content_size_and_checksum) {
       BOOST_CHECK_THROW(decoded(codec, frame, text.size()), FormatError);
     }
   }
+}
+
+// Of lz4, 1 and 2 are the fast search, and from 3 on it is the dense one, in each of its versions.
+BOOST_AUTO_TEST_CASE(levels_of_lz4_mean_the_same_in_frames_and_blocks) {
+  const std::string text = repeating_text() + counting_text() + repeating_text();
+  const auto block_of = [&](int level) {
+    std::vector<std::byte> out;
+    codec::lz4_block_encode(level, bytes_of(text), out);
+    return text_of(out);
+  };
+  BOOST_TEST((frame_of(Codec::lz4, text, 1) == frame_of(Codec::lz4, text, 2)));
+  BOOST_TEST((frame_of(Codec::lz4, text, 2) != frame_of(Codec::lz4, text, 3)));
+  BOOST_TEST((block_of(1) == block_of(2)));
+  BOOST_TEST((block_of(2) != block_of(3)));
 }
 
 BOOST_AUTO_TEST_CASE(frames_without_content_size_are_decoded_to_the_length_asked_for) {
