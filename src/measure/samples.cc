@@ -1,5 +1,5 @@
-// Numbers like the weights of a network, the same for every run and any number of threads, so that
-// measurements compress the same bytes. Each stretch of elements has a seed of its own, which
+// Numbers like the weights of a network, the same in every run and for any number of threads, so
+// that measurements compress the same bytes. Each stretch of elements has a seed of its own, which
 // follows from its place; any thread can make it.
 #include "measure/samples.h"
 

@@ -1,4 +1,5 @@
-// Weights of stated entropy, the same on every machine: normal, mean 0, sigma 0.02.
+// Weights of stated entropy: normal, mean 0, sigma 0.02. The same in every run on a machine; on
+// another, the last bits of some differ, as its logarithm and cosine do.
 #pragma once
 
 #include <cstdint>
