@@ -74,10 +74,9 @@ std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::
   return numbers;
 }
 
-// Calls make(view, entry) with a tensor whose entry is checked, and which is plain.
-template <typename Make>
 // Calls make(entry, tensor) with what the directory says of a tensor, checked. Refuses encodings
 // that need a base: their bytes mean nothing elsewhere.
+template <typename Make>
 DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
                        Make make) {
   const TensorView view = file.tensor_view(region, number);
@@ -187,6 +186,16 @@ void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> 
   if (delays) draft.connections.back().delays = add(*std::move(delays), "delays");
 }
 
+void add_stored_connection(Draft& draft, const detail::OpenFile& file, std::uint32_t number,
+                           TakeTensor& take) {
+  const StoredConnection stored = stored_connection(file, number);
+  const std::uint32_t matrices = file.region_count();
+  draft.connections.push_back({.source = stored.source, .target = stored.target});
+  std::optional<DraftTensor> delays;
+  if (stored.delays) delays = take(file, matrices, *stored.delays);
+  set_matrices(draft, take(file, matrices, stored.weights), std::move(delays));
+}
+
 Draft copied_file(const detail::OpenFile& file,
                   const std::function<void(const RegionView&, DraftTensor&)>& change) {
   const format::Header& header = file.header();
@@ -203,14 +212,8 @@ Draft copied_file(const detail::OpenFile& file,
     }
     add_copied(draft, draft.add_region(region_spec(region)), std::move(tensors));
   }
-  const std::uint32_t matrices = file.region_count();
-  for (std::uint32_t i = 0; i < file.connection_count(); ++i) {
-    const StoredConnection stored = stored_connection(file, i);
-    draft.connections.push_back({.source = stored.source, .target = stored.target});
-    std::optional<DraftTensor> delays;
-    if (stored.delays) delays = tensor_to_copy(file, matrices, *stored.delays);
-    set_matrices(draft, tensor_to_copy(file, matrices, stored.weights), std::move(delays));
-  }
+  for (std::uint32_t i = 0; i < file.connection_count(); ++i)
+    add_stored_connection(draft, file, i, tensor_to_copy);
   return draft;
 }
 

@@ -44,6 +44,12 @@ Draft copied_file(const detail::OpenFile& file,
 std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region);
 void add_copied(Draft& draft, std::uint32_t region, std::vector<DraftTensor> tensors);
 
+/// Appends connection `number` of a file, with its matrices as `take` gives them: tensor_in_place
+/// or tensor_to_copy.
+using TakeTensor = DraftTensor(const detail::OpenFile&, std::uint32_t, std::uint32_t);
+void add_stored_connection(Draft& draft, const detail::OpenFile& file, std::uint32_t number,
+                           TakeTensor& take);
+
 /// The matrices of the draft's last connection, under the names that its number gives them.
 void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays);
 

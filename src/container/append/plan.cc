@@ -158,17 +158,9 @@ void AppendPlan::compose_connections(Draft& out) {
   const format::Header& header = file_->header();
   if (stays && !connections_.empty())
     out.base.connectivity = {header.connectivity_offset, header.connectivity_length};
-  const std::uint32_t matrices = file_->region_count();
-  const auto old_matrix = [&](std::uint32_t number) {
-    return stays ? tensor_in_place(*file_, matrices, number)
-                 : tensor_to_copy(*file_, matrices, number);
-  };
   for (std::uint32_t i = 0; i < connections_.size(); ++i) {
-    if (!connections_[i].kept) continue;
-    const StoredConnection stored = stored_connection(*file_, i);
-    out.connections.push_back({.source = stored.source, .target = stored.target});
-    set_matrices(out, old_matrix(stored.weights),
-                 stored.delays ? std::optional(old_matrix(*stored.delays)) : std::nullopt);
+    if (connections_[i].kept)
+      add_stored_connection(out, *file_, i, stays ? tensor_in_place : tensor_to_copy);
   }
   for (const DraftConnection& added : added_.connections) {
     out.connections.push_back({.source = added.source, .target = added.target});
