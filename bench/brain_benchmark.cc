@@ -72,7 +72,8 @@ std::uint64_t neurons_of(const Settings& settings) {
 struct Saved {
   explicit Saved(const Settings& settings)
       : folder(settings.disk), path(folder / "brain.thalia"), brain(neurons_of(settings)) {
-    bytes = BrainCheckpoint::save(brain.state, path, {.save = {.durability = Durability::none}})
+    bytes = BrainCheckpoint::save(brain.state, path,
+                                  {.save = {.output = {.durability = Durability::none}}})
                 .file_bytes;
     measure::settle(settings.disk);
     target.resize(bytes);
@@ -89,9 +90,9 @@ Comparison of_save(const Settings& settings, const std::string& name, BrainSaveO
   const auto brain = std::make_shared<Brain>(neurons_of(settings));
   const auto path = *folder / name;
   const auto raw = *folder / "raw";  // both are in the folder, which lives as long as the sides
-  options.save.durability = Durability::none;
+  options.save.output.durability = Durability::none;
   const std::uint64_t bytes = BrainCheckpoint::save(brain->state, path, options).payload_bytes;
-  options.save.durability = Durability::full;
+  options.save.output.durability = Durability::full;
   const auto same = std::make_shared<measure::PageMemory>(bytes / 4096 * 4096);
   measure::copy_all(as_byte_span(measure::normal_f32(same->bytes().size())), same->bytes(), 0);
   return {

@@ -39,7 +39,7 @@ BrainState make_brain(std::uint32_t neurons) {
 int run(const std::filesystem::path& folder, std::uint32_t neurons) {
   const BrainState brain = make_brain(neurons);
   const auto save = [&](const char* name, BrainSaveOptions options) {
-    options.save.durability = Durability::none;
+    options.save.output.durability = Durability::none;
     BrainCheckpoint::save(brain, folder / name, options);
   };
   save("dense.thalia", {.sparse = SparseStorage::dense});

@@ -103,7 +103,7 @@ class Files {
   void save_as(Codec codec, Durability durability) const {
     bench::save(path(codec), weights_->bytes, weights_->dtype, measure::kTensorBytes,
                 {.compression = {.codec = codec, .level = codec == Codec::zstd ? 1 : 0},
-                 .durability = durability});
+                 .output = {.durability = durability}});
   }
 
   ScratchFolder folder_;

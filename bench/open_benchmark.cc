@@ -30,8 +30,8 @@ class Files {
       : folder_(settings.disk), payload_(kTensorElements) {
     const ByteSpan payload = as_byte_span(payload_);
     std::vector<SafetensorsTensor> tensors;
-    Writer one(flat(), {.durability = Durability::none});
-    Writer many(grouped(), {.durability = Durability::none});
+    Writer one(flat(), {.output = {.durability = Durability::none}});
+    Writer many(grouped(), {.output = {.durability = Durability::none}});
     const RegionId model = one.add_region({.name = "model"});
     RegionId group{};
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -43,7 +43,8 @@ class Files {
     }
     one.commit();
     many.commit();
-    save_safetensors(safetensors(), std::move(tensors), std::nullopt, Durability::none);
+    save_safetensors(safetensors(), std::move(tensors), std::nullopt,
+                     {.durability = Durability::none});
     measure::settle(settings.disk);
     // All over the file, in an order that no cache foresees.
     for (std::uint64_t i = 0; i < wanted_.size(); ++i) {

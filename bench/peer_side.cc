@@ -104,8 +104,9 @@ class PeerSide {
     const IoMode mode = io == "buffered" ? IoMode::buffered
                         : io == "direct" ? IoMode::direct
                                          : IoMode::automatic;
-    return seconds_of(
-        1, [&] { state_.writer(path, {.durability = durability, .io = mode}).commit(); });
+    return seconds_of(1, [&] {
+      state_.writer(path, {.output = {.durability = durability}, .io = mode}).commit();
+    });
   }
   double background(Words& words) {
     const std::string path = word(words);

@@ -28,7 +28,7 @@ void make_files_of(ByteSpan payload, DType dtype, std::uint64_t tensor_bytes,
                        .shape = {tensor_bytes * 8 / dtype_bits(dtype)},
                        .bytes = payload.subspan(at, tensor_bytes)});
   }
-  save_safetensors(safetensors, std::move(tensors), std::nullopt, Durability::none);
+  save_safetensors(safetensors, std::move(tensors), std::nullopt, {.durability = Durability::none});
 }
 
 }  // namespace

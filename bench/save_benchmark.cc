@@ -30,8 +30,10 @@ struct Work {
   Side ours(Hashing hashing, Durability durability,
             std::uint64_t tensor_bytes = measure::kTensorBytes, const std::string& what = "save",
             IoMode io = IoMode::automatic) const {
-    const SaveOptions options{
-        .checksum = hashing.checksum, .leaves = hashing.leaves, .durability = durability, .io = io};
+    const SaveOptions options{.checksum = hashing.checksum,
+                              .leaves = hashing.leaves,
+                              .output = {.durability = durability},
+                              .io = io};
     return {what + ", " + hashing.name,
             [=, this] { save(folder / "a.thalia", payload(), DType::f32, tensor_bytes, options); }};
   }

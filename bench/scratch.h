@@ -24,6 +24,6 @@ bool is_in_memory(const std::filesystem::path& folder);
 /// Writes `payload` to a .thalia file, not synced unless the options say so.
 SaveResult save(const std::filesystem::path& path, ByteSpan payload, DType dtype,
                 std::uint64_t tensor_bytes = measure::kTensorBytes,
-                const SaveOptions& options = {.durability = Durability::none});
+                const SaveOptions& options = {.output = {.durability = Durability::none}});
 
 }  // namespace thalia::bench

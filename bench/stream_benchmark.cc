@@ -86,7 +86,7 @@ struct File {
 };
 
 SaveOptions stored_as(Codec codec) {
-  return {.compression = {.codec = codec}, .durability = Durability::none};
+  return {.compression = {.codec = codec}, .output = {.durability = Durability::none}};
 }
 
 class Suite {

@@ -45,7 +45,8 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
                        auto ours, auto floor) {
     suite.add(name + ", " + size_name(bytes), [=] {
       const auto file = std::make_shared<File>(
-          settings, bytes, SaveOptions{.leaves = leaves, .durability = Durability::none});
+          settings, bytes,
+          SaveOptions{.leaves = leaves, .output = {.durability = Durability::none}});
       Comparison comparison{.ours = ours(file), .floor = floor(file)};
       comparison.bytes = file->raw->bytes().size();
       return comparison;

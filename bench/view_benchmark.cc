@@ -46,7 +46,7 @@ class File {
     const std::uint64_t rows = settings.at_most(4096, 64);
     const auto large = measure::normal_f32(rows * kColumns * sizeof(float));
     const std::vector<float> small(16);
-    Writer writer(path(), {.durability = Durability::none});
+    Writer writer(path(), {.output = {.durability = Durability::none}});
     const RegionId region = writer.add_region({.name = "model"});
     writer.add_tensor(region, {.name = "large", .shape = {rows, kColumns}}, as_byte_span(large));
     for (std::uint64_t i = 0; i < settings.at_most(1'000, 100); ++i)

@@ -33,13 +33,12 @@ struct AppendOptions {
   std::optional<std::uint64_t> timestamp{};
 
   // --- Affecting the work ---------------------------------------------------
-  /// `none` syncs nothing: after a power loss the file may need recover(), or be damaged. `data`
-  /// and `full` sync before the header is written and once more after.
-  Durability durability = Durability::full;
+  /// With durability `none` nothing is synced: after a power loss the file may need recover(), or
+  /// be damaged. `data` and `full` sync before the header is written and once more after.
+  OutputOptions output{};
   /// Wait while another appender, compact() or recover() holds the file; else that is an IoError.
   bool wait = false;
-  Access access = Access::mapped;  ///< to the file that is appended to
-  ReadLimits limits{};             ///< for it
+  InputOptions input{};  ///< of the file that is appended to
   /// All but memory_bytes. Progress is of the bytes that are written. A stop that was requested
   /// ends commit() with CancelledError and the old state, up to the moment when the header is
   /// written.

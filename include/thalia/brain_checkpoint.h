@@ -139,7 +139,7 @@ struct BrainLoadOptions {
   /// What is odd about a file that is loaded all the same, one sentence a call: a newer minor
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
-  ReadOptions read{.limits = {.max_file_bytes = kDefaultMaxBrainBytes}};
+  ReadOptions read{.input = {.limits = {.max_file_bytes = kDefaultMaxBrainBytes}}};
 };
 
 /// What of a file a state that was loaded does not have.

@@ -57,10 +57,10 @@ struct CompressorConfig {
   /// Copies of saved checkpoints that are kept for the next delta, so that it need not read what it
   /// is taken against. 0: none.
   std::uint64_t cached_bytes = 0;
-  ReadLimits limits{};
-  /// As MckpWriteOptions and MckpReadOptions. The memory is beside what is kept of saved
-  /// checkpoints, and what compress() returns.
-  Work work{.memory_bytes = 256ull << 20};
+  InputOptions input{};  ///< of previous checkpoints, and of those that are loaded
+  /// As MckpWriteOptions and MckpReadOptions; memory_bytes is 256 MiB by default, beside what is
+  /// kept of saved checkpoints and what compress() returns.
+  Work work{};
 };
 
 struct CheckpointMeta {

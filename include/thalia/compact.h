@@ -10,11 +10,10 @@
 namespace thalia {
 
 struct CompactOptions {
-  Durability durability = Durability::full;
+  OutputOptions output{};
   /// Wait while an appender or recover() holds the file; else that is an IoError.
   bool wait = false;
-  Access access = Access::mapped;
-  ReadLimits limits{};
+  InputOptions input{};
   Work work{};  ///< all but progress
 };
 

@@ -171,7 +171,7 @@ struct DeltaOptions {
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
   std::optional<std::uint64_t> timestamp{};  ///< as SaveOptions'
   std::optional<Uuid> file_uuid{};           ///< as SaveOptions'
-  Durability durability = Durability::full;
+  OutputOptions output{};
   /// Its memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
   /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.
   Work work{};

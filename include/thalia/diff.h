@@ -114,8 +114,8 @@ struct Diff {
 };
 
 struct DiffOptions {
-  bool values = false;  ///< also compare the elements of changed tensors, which reads them
-  ReadLimits limits{};
+  bool values = false;   ///< also compare the elements of changed tensors, which reads them
+  InputOptions input{};  ///< the limits
   Work work{};  ///< all but memory_bytes; progress is of the elements' bytes, of both sides
 };
 

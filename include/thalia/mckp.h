@@ -77,8 +77,7 @@ struct MckpHeader {
 };
 
 struct MckpReadOptions {
-  Access access = Access::mapped;  ///< copied: the whole file is read into memory by open()
-  ReadLimits limits{};
+  InputOptions input{};  ///< copied: the whole file is read into memory by open()
   /// Check the whole file's checksum before open() returns, and not only where that is the only one
   /// of the header.
   bool verify = false;
@@ -178,12 +177,12 @@ struct MckpWriteOptions {
   /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
   /// content hash that is known from elsewhere, and takes longer than compressing.
   LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;
-  Durability durability = Durability::full;  ///< of a writer of a path
+  OutputOptions output{};                    ///< of a writer of a path
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
-  /// All but progress. A thread takes 20 MiB of the memory, so there are no more of them than it
-  /// has room for, and one at least. The rest is for compressed bytes; those beyond go to a
-  /// temporary file, as the header is first in the file, and known last.
-  Work work{.memory_bytes = 256ull << 20};
+  /// All but progress; memory_bytes is 256 MiB by default. A thread takes 20 MiB of it, so there
+  /// are no more threads than it has room for, and one at least. The rest is for compressed bytes;
+  /// those beyond go to a temporary file, as the header is first in the file, and known last.
+  Work work{};
 };
 
 struct MckpWriteResult {

@@ -13,9 +13,8 @@
 namespace thalia {
 
 struct MetadataFileOptions {
-  Durability durability = Durability::full;
-  Access access = Access::mapped;
-  ReadLimits limits{};
+  OutputOptions output{};
+  InputOptions input{};
   Work work{};  ///< threads and the stop
 };
 

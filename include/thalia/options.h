@@ -64,12 +64,45 @@ struct Compression {
 struct Work {
   /// Threads that hash, compress, convert, read and write; 0: one for each core.
   unsigned threads = 0;
-  /// Buffers take at most this much memory, whatever the size of the file; 4 MiB or more.
-  std::uint64_t memory_bytes = 128ull << 20;
+  /// Buffers take at most this much memory, whatever the size of the file; 4 MiB or more. nullopt:
+  /// 128 MiB, where the options of a call name no other default.
+  std::optional<std::uint64_t> memory_bytes{};
   Progress progress{};
   /// Once a stop is requested, from any thread, the call ends with CancelledError and leaves what
   /// it leaves after an error: the old file.
   std::stop_token cancel{};
+};
+
+/// How a reader gets at a file's bytes. Views, look-ups and checks are the same.
+enum class Access {
+  mapped,  ///< in place: nothing is copied, and all readers of a file share one copy, the page
+           ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
+  copied,  ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
+           ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
+           ///< (truncated) or an IoError, and bytes once handed out never change
+};
+
+/// Limits, checked before anything that a file claims is allocated or walked. What passes one
+/// throws FormatError with code limit_exceeded, naming the limit and how far it was passed.
+struct ReadLimits {
+  /// 0: any. The reader maps the file and allocates nothing in proportion to its size.
+  std::uint64_t max_file_bytes = 0;
+  std::uint32_t max_regions = 1u << 24;
+  std::uint32_t max_tensors = 1u << 28;
+  std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
+  unsigned max_json_depth = 256;
+  std::optional<std::uint64_t> max_allocation_bytes{};  ///< not set: what fits file and machine
+};
+
+/// How a file is read. Where a call has no use for a part, its options say so.
+struct InputOptions {
+  Access access = Access::mapped;
+  ReadLimits limits{};
+};
+
+/// How a file is written.
+struct OutputOptions {
+  Durability durability = Durability::full;
 };
 
 struct SaveOptions {
@@ -95,7 +128,7 @@ struct SaveOptions {
   std::optional<std::array<std::uint8_t, 16>> file_uuid{};
 
   // --- Affecting the work ---------------------------------------------------
-  Durability durability = Durability::full;
+  OutputOptions output{};
   IoMode io = IoMode::automatic;
   /// Direct writes in flight, of all threads together, 1 to 1024.
   unsigned queue_depth = 16;
@@ -115,31 +148,9 @@ enum class Verification {
                    ///< are not verified
 };
 
-/// How a reader gets at a file's bytes. Views, look-ups and checks are the same.
-enum class Access {
-  mapped,  ///< in place: nothing is copied, and all readers of a file share one copy, the page
-           ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
-  copied,  ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
-           ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
-           ///< (truncated) or an IoError, and bytes once handed out never change
-};
-
-/// Limits, checked before anything that a file claims is allocated or walked. What passes one
-/// throws FormatError with code limit_exceeded, naming the limit and how far it was passed.
-struct ReadLimits {
-  /// 0: any. The reader maps the file and allocates nothing in proportion to its size.
-  std::uint64_t max_file_bytes = 0;
-  std::uint32_t max_regions = 1u << 24;
-  std::uint32_t max_tensors = 1u << 28;
-  std::uint64_t max_json_bytes = 1ull << 30;  ///< of one JSON text
-  unsigned max_json_depth = 256;
-  std::optional<std::uint64_t> max_allocation_bytes{};  ///< not set: what fits file and machine
-};
-
 struct ReadOptions {
-  Access access = Access::mapped;
+  InputOptions input{};
   Verification verification = Verification::on_first_touch;
-  ReadLimits limits{};
   /// Where the header does not hold, reads the file by the commit record that recover() would
   /// restore, and changes nothing. To find it reads the file up to twice.
   bool use_commit_record = false;
@@ -149,11 +160,11 @@ struct ReadOptions {
 };
 
 struct VerifyOptions {
-  /// Copied: bytes that cannot be read are findings. The file then passes through a buffer of 1 MiB
-  /// a thread; tables, and the compressed and sparse tensors being checked, are in memory.
-  Access access = Access::mapped;
-  bool quick = false;  ///< structure only: no payload byte is read
-  ReadLimits limits{};
+  /// With copied access, bytes that cannot be read are findings. The file then passes through a
+  /// buffer of 1 MiB a thread; tables, and the compressed and sparse tensors being checked, are in
+  /// memory.
+  InputOptions input{};
+  bool quick = false;                 ///< structure only: no payload byte is read
   std::uint64_t max_findings = 1000;  ///< further findings are counted, not kept
   Work work{};                        ///< all but memory_bytes
 };

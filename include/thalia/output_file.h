@@ -15,11 +15,6 @@
 
 namespace thalia {
 
-struct OutputFileOptions {
-  Durability durability = Durability::full;
-  std::stop_token cancel{};
-};
-
 /// Written without a name, or under a temporary one beside the target, until commit(). Destroyed
 /// before, as where an exception passes or a signal cancels the work, it leaves what was at the
 /// path and nothing more. Small pieces are gathered. A call that fails ends it: commit() throws
@@ -29,7 +24,8 @@ class OutputFile {
   /// Follows a symbolic link. The new file has the mode of the one that it replaces, and where
   /// permitted its owner. @throws IoError; UsageError (bad_argument) where the target exists and is
   /// no regular file.
-  explicit OutputFile(const std::filesystem::path& path, const OutputFileOptions& options = {});
+  explicit OutputFile(const std::filesystem::path& path, const OutputOptions& output = {},
+                      std::stop_token cancel = {});
   ~OutputFile();
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;

@@ -99,8 +99,7 @@ struct QuantizedTensorReport {
 
 struct QuantizeFileOptions {
   SaveOptions save{};
-  Access access = Access::mapped;
-  ReadLimits limits{};
+  InputOptions input{};
 };
 
 struct QuantizeFileResult {

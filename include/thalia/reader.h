@@ -78,7 +78,7 @@ struct DeltaBase {
 
 /// A cheap handle to one open file; copies share it. Immutable; any number of threads may use one.
 ///
-/// The file is mapped, unless ReadOptions::access says otherwise. Where another process shrinks a
+/// The file is mapped, unless InputOptions::access says otherwise. Where another process shrinks a
 /// mapped file, or its disk fails, touching a view raises SIGBUS. With Access::copied nothing of
 /// the file is mapped: its bytes are read into memory when views are asked for, and "in the
 /// mapping" means in that memory. What goes wrong then is an error of that call, IoError or

@@ -11,8 +11,7 @@
 namespace thalia {
 
 struct RecoverOptions {
-  Access access = Access::mapped;
-  ReadLimits limits{};
+  InputOptions input{};
   /// Wait while an appender, compact() or another recover() holds the file; else that is an
   /// IoError.
   bool wait = false;

@@ -65,6 +65,6 @@ class SafetensorsFile {
 std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
                                const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
-                               Durability durability = Durability::full);
+                               const OutputOptions& output = {});
 
 }  // namespace thalia

@@ -21,8 +21,8 @@ struct StateLoadOptions {
   /// Tensors that were stored sparse or in another element type come back as they were saved; else
   /// as they are stored.
   bool restore = true;
-  ReadLimits limits{};
-  Work work{};  ///< threads that convert elements, and the stop
+  InputOptions input{};  ///< the limits
+  Work work{};           ///< threads that convert elements, and the stop
 };
 
 }  // namespace thalia

@@ -76,7 +76,7 @@ class StorageBackend {
 class LocalStorage final : public StorageBackend {
  public:
   /// `folder` need not be there yet: the first put makes it.
-  explicit LocalStorage(std::filesystem::path folder, Durability durability = Durability::full);
+  explicit LocalStorage(std::filesystem::path folder, const OutputOptions& output = {});
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
   /// Where the object of a key lies. @throws UsageError (bad_argument).
@@ -93,7 +93,7 @@ class LocalStorage final : public StorageBackend {
 
  private:
   std::filesystem::path folder_;
-  Durability durability_;
+  OutputOptions output_;
 };
 
 /// Objects in memory, gone with the storage but for those that are viewed.

@@ -23,10 +23,6 @@
 
 namespace thalia {
 
-/// What stands around the body of a 0.1 file.
-enum class V01Wrapper { none, zstd, lz4 };
-std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept;
-
 /// What a header says, but for its magic, and for offsets, lengths and the count of regions that
 /// follow from the rest of a document.
 struct V01Header {
@@ -64,7 +60,7 @@ struct V01Document {
 
 struct V01File {
   V01Document document;
-  V01Wrapper wrapper = V01Wrapper::none;
+  std::optional<Codec> wrapper{};  ///< zstd or lz4, where a frame stands around the body
   /// True where the checksum is inside the wrapper, as first written.
   bool checksum_inside = false;
   /// True where all tensors start on multiples of 64, as V01WriteOptions::aligned puts them.
@@ -77,7 +73,7 @@ struct V01File {
 
 /// Reads a whole file: checksum, header, metadata and all regions. Of a file without wrapper,
 /// tensors whose address their type allows stay in the mapping; all others are copied.
-/// ReadOptions::access and limits count. @throws IoError; FormatError; IntegrityError;
+/// InputOptions::access and limits count. @throws IoError; FormatError; IntegrityError;
 /// UnsupportedError: (unsupported_version) for another major version, (unsupported_feature) for a
 /// delta, whose body is a Python pickle and is never opened.
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options = {});
@@ -86,23 +82,24 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner = nullptr,
                    const ReadLimits& limits = {});
 
 struct V01WriteOptions {
-  V01Wrapper wrapper = V01Wrapper::none;
-  int level = 3;  ///< of the wrapper: 1 to 22 of zstd, 1 to 12 of lz4
+  /// A frame around the body: zstd or lz4; by default none. Of the parts chunk_bytes does not
+  /// count.
+  Compression compression{};
   /// Zeros in front of tensors, so that their elements start on a multiple of 64 and can be used in
   /// the mapping. The original program reads such files, and never wrote them.
   bool aligned = false;
   /// The checksum inside the wrapper, which the first versions of the original program read, and
   /// the last ones do not.
   bool checksum_inside = false;
-  Durability durability = Durability::full;
+  OutputOptions output{};
   Work work{};  ///< the stop
 };
 
 /// Puts the file in place whole or not at all. Tensors are written dense where they are dense, else
-/// as coordinates. @return bytes written. @throws IoError; UsageError (bad_argument) for a level,
-/// or a metadata text that has tensors; UnsupportedError (unsupported_feature) naming what 0.1 has
-/// no place for: an element type, a dimension of 2^32 or more, a name that is too long or not
-/// UTF-8, a document without entries.
+/// as coordinates. @return bytes written. @throws IoError; UsageError (bad_argument) for a codec or
+/// level, or a metadata text that has tensors; UnsupportedError (unsupported_feature) naming what
+/// 0.1 has no place for: an element type, a dimension of 2^32 or more, a name that is too long or
+/// not UTF-8, a document without entries.
 std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& document,
                         const V01WriteOptions& options = {});
 /// The file's bytes in memory. @throws as write_v01().
@@ -120,7 +117,7 @@ struct V01DeltaInfo {
   std::uint64_t current_step = 0;
   /// Of the user, with "delta_info"; nullopt where none is found behind the pickle.
   std::optional<Value> metadata;
-  V01Wrapper wrapper = V01Wrapper::none;
+  std::optional<Codec> wrapper{};  ///< as V01File's
 };
 
 /// What the header of a .thalia file says, also inside a frame; nullopt of other files, deltas

@@ -16,15 +16,15 @@ struct CompressOptions {
   Compression compression{};
   /// Bytes of the source in a frame, 4 KiB to 1 GiB: the least that a reader decodes.
   std::uint64_t frame_bytes = 4 << 20;
-  Durability durability = Durability::full;
+  OutputOptions output{};
   /// All but memory_bytes, as memory follows frame_bytes. Progress is in bytes of the source.
   Work work{};
 };
 
 struct DecompressOptions {
-  /// max_file_bytes limits what is written, max_allocation_bytes the memory for a seek table.
-  ReadLimits limits{};
-  Durability durability = Durability::full;
+  /// Its max_file_bytes limits what is written, max_allocation_bytes the memory for a seek table.
+  InputOptions input{};
+  OutputOptions output{};
   /// All but memory_bytes; a file without seek table needs one thread. Progress is in bytes of the
   /// source.
   Work work{};

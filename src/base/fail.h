@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <cstdint>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "thalia/error.h"
@@ -45,8 +47,9 @@ namespace thalia {
 }
 
 /// Throws unless the option's value lies between `least` and `greatest`, both included.
-inline void check_option(std::string_view name, std::uint64_t value, std::uint64_t least,
-                         std::uint64_t greatest) {
+template <std::integral T>
+void check_option(std::string_view name, T value, std::type_identity_t<T> least,
+                  std::type_identity_t<T> greatest) {
   if (value >= least && value <= greatest) return;
   fail_argument(ErrorCode::bad_argument, name, std::to_string(value),
                 fmt::format("{} to {}", least, greatest));

@@ -13,6 +13,9 @@ namespace thalia {
 unsigned resolve_threads(unsigned threads, std::uint64_t jobs = UINT64_MAX) noexcept;
 inline constexpr unsigned kMostThreads = 256;
 
+/// What Work::memory_bytes is where neither the caller nor the call says otherwise.
+inline constexpr std::uint64_t kDefaultMemoryBytes = 128ull << 20;
+
 /// Calls job(i) once for every i in [0, count) on up to `threads` threads, the caller's among them,
 /// and returns when all are done. Jobs are handed out in order. After a job throws no further one
 /// starts, and the exception of the job with the lowest number is rethrown: the same whatever the

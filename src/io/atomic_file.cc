@@ -63,7 +63,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions opti
   if (name_.empty())
     throw UsageError(ErrorCode::bad_argument, "names no file", {.path = path.string()});
   // Only the fsync of the folder needs the right to read it. Without one, O_PATH is enough.
-  const int access = options_.durability == Durability::full ? O_RDONLY : O_PATH;
+  const int access = options_.output.durability == Durability::full ? O_RDONLY : O_PATH;
   folder_fd_.reset(retry_interrupted(
       [&] { return ::open(folder().c_str(), access | O_DIRECTORY | O_CLOEXEC); }));
   if (!folder_fd_) throw_errno("open", folder());
@@ -182,8 +182,8 @@ double AtomicFile::commit(bool synced) {
   double seconds = 0;
   try {
     if (!prepared_) take_over_owner_and_mode();
-    if (!synced && options_.durability != Durability::none)
-      seconds += sync_file(fd_.get(), options_.durability == Durability::full, target_);
+    if (!synced && options_.output.durability != Durability::none)
+      seconds += sync_file(fd_.get(), options_.output.durability == Durability::full, target_);
     // The last look at the token: once the file has its name, nothing can be undone.
     stop_if_cancelled(options_.cancel);
     const bool in_place = temporary_.empty() && link_unnamed();
@@ -196,7 +196,7 @@ double AtomicFile::commit(bool synced) {
         ::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
       throw_errno("rename", target_);
     temporary_.clear();
-    if (options_.durability == Durability::full)
+    if (options_.output.durability == Durability::full)
       seconds += sync_file(folder_fd_.get(), true, folder());
   } catch (...) {
     discard();

@@ -11,7 +11,7 @@
 namespace thalia::io {
 
 struct AtomicFileOptions {
-  Durability durability = Durability::full;
+  OutputOptions output{};
   /// Write to an unnamed O_TMPFILE file first. If the process is killed before commit(), nothing of
   /// it is left; in commit() a temporary name exists only between the two calls that replace an old
   /// file. Where the file system has no such files, or where this is false, the file is called

@@ -129,8 +129,8 @@ bool is_key(std::string_view text) {
 
 }  // namespace
 
-LocalStorage::LocalStorage(std::filesystem::path folder, Durability durability)
-    : folder_(std::move(folder)), durability_(durability) {}
+LocalStorage::LocalStorage(std::filesystem::path folder, const OutputOptions& output)
+    : folder_(std::move(folder)), output_(output) {}
 
 std::filesystem::path LocalStorage::path_of(std::string_view key) const {
   check_storage_key(key);
@@ -140,7 +140,7 @@ std::filesystem::path LocalStorage::path_of(std::string_view key) const {
 void LocalStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
   OutputFile file = for_key("put", key, [&] {
-    return OutputFile(new_object_path(*this, key, durability_), {.durability = durability_});
+    return OutputFile(new_object_path(*this, key, output_.durability), output_);
   });
   // When the producer throws, `file` goes without a commit: the old object stays.
   produce([&](ByteSpan piece) { for_key("put", key, [&] { file.write(piece); }); });
@@ -178,7 +178,7 @@ bool LocalStorage::erase(std::string_view key) {
       const std::filesystem::path folder = inside(io::real_path(folder_), path.parent_path(), key);
       const std::filesystem::path real = folder / path.filename();
       if (::unlink(real.c_str()) != 0) io::throw_errno("unlink", path);
-      if (durability_ == Durability::full) sync_folder(folder);
+      if (output_.durability == Durability::full) sync_folder(folder);
       return true;
     } catch (const IoError& error) {
       if (is_absent(error)) return false;

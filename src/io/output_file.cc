@@ -26,16 +26,17 @@ constexpr std::uint64_t kWriteback = 8 << 20;
 }  // namespace
 
 struct OutputFile::Impl {
-  Impl(const std::filesystem::path& path, const OutputFileOptions& wanted)
-      : file(path, {.durability = wanted.durability, .cancel = wanted.cancel}),
-        options(wanted),
+  Impl(const std::filesystem::path& path, const OutputOptions& wanted, const std::stop_token& stop)
+      : file(path, {.output = wanted, .cancel = stop}),
+        output(wanted),
+        cancel(stop),
         steps("the output", file.path().string(), [this] { file.discard(); }) {}
 
   // A call of the caller's, unless a stop was requested.
   template <typename Call>
   void step(const Call& call) {
     steps.run([&] {
-      stop_if_cancelled(options.cancel);
+      stop_if_cancelled(cancel);
       call();
     });
   }
@@ -46,21 +47,23 @@ struct OutputFile::Impl {
   void put(ByteSpan bytes) {
     io::pwrite_all(file.fd(), written, bytes, file.path());
     written += bytes.size();
-    if (options.durability == Durability::none || written - handed_over < kWriteback) return;
+    if (output.durability == Durability::none || written - handed_over < kWriteback) return;
     io::start_writeback(file.fd(), handed_over, written - handed_over);
     handed_over = written;
   }
 
   io::AtomicFile file;
-  OutputFileOptions options;
+  OutputOptions output;
+  std::stop_token cancel;
   std::uint64_t written = 0;      ///< where the gathered bytes go
   std::uint64_t handed_over = 0;  ///< to the kernel, to be written back
   std::vector<std::byte> gathered;
   Steps steps;
 };
 
-OutputFile::OutputFile(const std::filesystem::path& path, const OutputFileOptions& options)
-    : impl_(std::make_unique<Impl>(path, options)) {}
+OutputFile::OutputFile(const std::filesystem::path& path, const OutputOptions& output,
+                       std::stop_token cancel)
+    : impl_(std::make_unique<Impl>(path, output, cancel)) {}
 OutputFile::~OutputFile() = default;
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;

@@ -29,7 +29,7 @@ SaveOptions fixed_options() {
   SaveOptions options;
   options.timestamp = kTimestamp;
   options.file_uuid = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   options.work.threads = 1;
   options.block_log2 = 20;  // sizes and offsets without gaps
   return options;
@@ -177,14 +177,15 @@ void write_safetensors(const fs::path& path) {
                     {"model.layers.1.weight", DType::f32, {3, 2}, as_byte_span(weight)},
                     {"steps", DType::i64, {}, as_byte_span(steps)}},
                    SafetensorsMetadata{std::pair<std::string, std::string>("format", "pt")},
-                   Durability::none);
+                   {.durability = Durability::none});
 }
 
 // Two checkpoints by key, the second a delta of the first.
 void write_steps(const fs::path& folder) {
   const CheckpointCompressor compressor(
       {.compression = {.codec = Codec::zstd}, .work = {.threads = 1}},
-      std::make_shared<LocalStorage>(folder / "steps", Durability::none));
+      std::make_shared<LocalStorage>(folder / "steps",
+                                     OutputOptions{.durability = Durability::none}));
   std::vector<float> weights(600, 0.5f);
   for (std::uint64_t step = 1; step <= 2; ++step) {
     weights[step] = 2;

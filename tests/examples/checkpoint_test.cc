@@ -23,7 +23,7 @@ void run(Network& network, Workers& workers, std::uint32_t steps, SpikeLog& log)
 }
 
 thalia::BrainSaveOptions quick_save() {
-  return {.save = {.durability = thalia::Durability::none}};
+  return {.save = {.output = {.durability = thalia::Durability::none}}};
 }
 
 /// A saved network that has run a little.

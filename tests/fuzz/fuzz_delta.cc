@@ -64,7 +64,7 @@ struct Files {
   Files() {
     const SaveOptions save{.timestamp = 1,
                            .file_uuid = std::array<std::uint8_t, 16>{},
-                           .durability = Durability::none};
+                           .output = {.durability = Durability::none}};
     const DeltaOptions delta{
         .low_rank =
             LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1},
@@ -89,7 +89,9 @@ struct Files {
 
 bool is_sound(const fs::path& path) {
   try {
-    return verify(path, {.limits = tight_limits(), .work = {.threads = 1, .progress = {}}}).ok();
+    return verify(path,
+                  {.input = {.limits = tight_limits()}, .work = {.threads = 1, .progress = {}}})
+        .ok();
   } catch (const FormatError& error) {
     FUZZ_REQUIRE(error.code() == ErrorCode::limit_exceeded);
     return false;
@@ -99,8 +101,9 @@ bool is_sound(const fs::path& path) {
 // Everything that a chain gives, or a typed error.
 void read_chain(const fs::path& path, Verification mode) {
   try {
-    const ChainReader chain = ChainReader::open(
-        path, {.read = {.verification = mode, .limits = tight_limits(), .work = {.threads = 1}}});
+    const ChainReader chain = ChainReader::open(path, {.read = {.input = {.limits = tight_limits()},
+                                                                .verification = mode,
+                                                                .work = {.threads = 1}}});
     const StateSource state = state_source(chain);
     std::array<std::byte, 16> part;
     for (const RegionSource& region : state.regions) {
@@ -122,8 +125,9 @@ void read_chain(const fs::path& path, Verification mode) {
 void resolve_chain(const Files& files) {
   const fs::path full = files.folder / "full.thalia";
   try {
-    resolve(files.upper_path, full, {.read = {.limits = tight_limits(), .work = {.threads = 1}}},
-            {.durability = Durability::none, .work = {.threads = 1}});
+    resolve(files.upper_path, full,
+            {.read = {.input = {.limits = tight_limits()}, .work = {.threads = 1}}},
+            {.output = {.durability = Durability::none}, .work = {.threads = 1}});
   } catch (const Error&) {
     return;
   }

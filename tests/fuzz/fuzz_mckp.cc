@@ -20,8 +20,8 @@ namespace {
 
 MckpReadOptions tight() {
   MckpReadOptions options{.work = {.threads = 1}};
-  options.limits.max_allocation_bytes = 1 << 20;
-  options.limits.max_json_bytes = 1 << 20;
+  options.input.limits.max_allocation_bytes = 1 << 20;
+  options.input.limits.max_json_bytes = 1 << 20;
   return options;
 }
 
@@ -47,7 +47,7 @@ void check_round_trip(const MckpFile& file) {
       [&](ByteSpan piece) {
         bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       },
-      {.compression = {.level = 1}, .metadata = file.header().metadata, .work = {.threads = 1}});
+      {.metadata = file.header().metadata, .work = {.threads = 1}});
   for (const MckpTensor& tensor : file.tensors()) writer.add(tensor.name, restored(file, tensor));
   writer.commit();
   // White space and escapes may make the header longer than the one that was read.

@@ -20,7 +20,8 @@ namespace {
 // True where verify has no complaint within the limits.
 bool is_sound(const std::string& path) {
   try {
-    const VerifyOptions options{.limits = tight_limits(), .work = {.threads = 1, .progress = {}}};
+    const VerifyOptions options{.input = {.limits = tight_limits()},
+                                .work = {.threads = 1, .progress = {}}};
     return verify(path, options).ok();
   } catch (const FormatError& error) {
     FUZZ_REQUIRE(error.code() == ErrorCode::limit_exceeded);

@@ -20,9 +20,9 @@ namespace {
 // True of what a reader may still meet behind a header that holds: it is not the header's fault.
 bool opens(const std::string& path, bool use_commit_record) {
   try {
-    Reader::open(
-        path,
-        {.limits = tight_limits(), .use_commit_record = use_commit_record, .work = {.threads = 1}});
+    Reader::open(path, {.input = {.limits = tight_limits()},
+                        .use_commit_record = use_commit_record,
+                        .work = {.threads = 1}});
     return true;
   } catch (const Error& error) {
     FUZZ_REQUIRE(error.code() != ErrorCode::io);
@@ -32,7 +32,7 @@ bool opens(const std::string& path, bool use_commit_record) {
 
 void check(MemoryFile& file, const std::string& bytes) {
   const std::string path = file.put(bytes);
-  const RecoverOptions options{.limits = tight_limits(), .work = {.threads = 1}};
+  const RecoverOptions options{.input = {.limits = tight_limits()}, .work = {.threads = 1}};
   try {
     const RecoverResult result = recover(path, options);
     const std::string found = file.get(bytes.size());

@@ -19,14 +19,14 @@ struct File {
   std::filesystem::path path = folder / "state.thalia";
 
   BrainRegion load() const {
-    return model::load_region(
-        Reader::open(path).region("r"),
-        {.options = {.limits = {.max_allocation_bytes = 1 << 20}, .work = {.threads = 1}}});
+    return model::load_region(Reader::open(path).region("r"),
+                              {.options = {.input = {.limits = {.max_allocation_bytes = 1 << 20}},
+                                           .work = {.threads = 1}}});
   }
 };
 
 SaveOptions quick() {
-  return {.durability = Durability::none, .work = {.threads = 1}};
+  return {.output = {.durability = Durability::none}, .work = {.threads = 1}};
 }
 
 bool save_text(const File& file, const std::string& metadata) {

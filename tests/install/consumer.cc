@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   std::vector<std::int32_t> saved(1000);
   std::iota(saved.begin(), saved.end(), -500);
   try {
-    thalia::Writer writer(path, {.durability = thalia::Durability::none});
+    thalia::Writer writer(path, {.output = {.durability = thalia::Durability::none}});
     const thalia::RegionId region = writer.add_region({.name = "installed"});
     writer.add_tensor(region, {.name = "numbers", .dtype = thalia::DType::i32, .shape = {10, 100}},
                       thalia::as_byte_span(saved));

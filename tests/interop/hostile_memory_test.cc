@@ -51,10 +51,10 @@ ReadLimits limits() {
   return {.max_allocation_bytes = kAllowed};
 }
 ReadOptions reading() {
-  return {.limits = limits(), .work = {.threads = 1}};
+  return {.input = {.limits = limits()}, .work = {.threads = 1}};
 }
 SaveOptions saving() {
-  return {.durability = Durability::none,
+  return {.output = {.durability = Durability::none},
           .io = IoMode::buffered,
           .work = {.threads = 1, .memory_bytes = 4 * kMiB}};
 }
@@ -131,7 +131,7 @@ void write_zero_frame(const Path& path) {
 
 void write_mckp(const Path& path) {
   const std::vector<float> zeros(kHeld / sizeof(float));
-  MckpWriter writer(path, {.durability = Durability::none, .work = {.threads = 1}});
+  MckpWriter writer(path, {.output = {.durability = Durability::none}, .work = {.threads = 1}});
   writer.add("r.w", Tensor::borrow(DType::f32, {zeros.size()}, as_byte_span(zeros)));
   writer.commit();
 }
@@ -139,7 +139,7 @@ void write_mckp(const Path& path) {
 void write_mckp_text(const Path& path) {
   std::string text = "{\"a\":[0";
   while (text.size() < kHeld / 8) text += ",0";
-  MckpWriter writer(path, {.metadata = text + "]}", .durability = Durability::none});
+  MckpWriter writer(path, {.metadata = text + "]}", .output = {.durability = Durability::none}});
   writer.commit();
 }
 
@@ -216,8 +216,10 @@ const std::vector<Way>& ways() {
          brain.regions.at("r");
        }},
       {"info", [](const Path& file, const Path&) { BrainCheckpoint::info(file, reading()); }},
-      {"verify", [](const Path& file,
-                    const Path&) { verify(file, {.limits = limits(), .work = {.threads = 1}}); }},
+      {"verify",
+       [](const Path& file, const Path&) {
+         verify(file, {.input = {.limits = limits()}, .work = {.threads = 1}});
+       }},
       {"detect", [](const Path& file, const Path&) { detect_format(file); }},
       converted_to("out.thalia"),
       converted_to("out.safetensors"),
@@ -248,15 +250,15 @@ const std::vector<Way>& ways() {
       {"diff",
        [](const Path& file, const Path& folder) {
          diff(Reader::open(file, reading()), Reader::open(folder / "chunk2.thalia", reading()),
-              {.values = true, .limits = limits(), .work = {.threads = 1}});
+              {.values = true, .input = {.limits = limits()}, .work = {.threads = 1}});
        }},
       {"delta",
        [](const Path& file, const Path& folder) {
          const ChainReader base = ChainReader::open(folder / "chunk2.thalia", {.read = reading()});
          const ChainReader top = ChainReader::open(file, {.read = reading()});
-         write_delta(
-             state_source(top), base, folder / "x.delta.thalia",
-             {.durability = Durability::none, .work = {.threads = 1, .memory_bytes = 4 * kMiB}});
+         write_delta(state_source(top), base, folder / "x.delta.thalia",
+                     {.output = {.durability = Durability::none},
+                      .work = {.threads = 1, .memory_bytes = 4 * kMiB}});
          resolve(folder / "x.delta.thalia", folder / "resolved.thalia", {.read = reading()},
                  saving());
        }},
@@ -264,11 +266,12 @@ const std::vector<Way>& ways() {
        [](const Path& file, const Path& folder) {
          const Path copy = folder / "grown.thalia";
          std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing);
-         grow_file(copy, "r", 1, {}, {.durability = Durability::none, .limits = limits()});
+         grow_file(copy, "r", 1, {},
+                   {.output = {.durability = Durability::none}, .input = {.limits = limits()}});
        }},
       {"side file",
        [](const Path& file, const Path& folder) {
-         write_metadata_file(file, folder / "x.meta", {.limits = limits()});
+         write_metadata_file(file, folder / "x.meta", {.input = {.limits = limits()}});
        }},
       {"wrapper", [](const Path& file, const Path&) { read_wrapper(file, limits()); }},
       {"0.1", [](const Path& file, const Path&) { read_v01(file, reading()); }},
@@ -276,12 +279,13 @@ const std::vector<Way>& ways() {
        [](const Path& file, const Path&) { BinaryReader(file, reading()).read_index(); }},
       {"mckp",
        [](const Path& file, const Path&) {
-         const MckpFile mckp = MckpFile::open(file, {.limits = limits(), .work = {.threads = 1}});
+         const MckpFile mckp =
+             MckpFile::open(file, {.input = {.limits = limits()}, .work = {.threads = 1}});
          for (const MckpTensor& tensor : mckp.tensors()) mckp.read(tensor.name);
        }},
       {"mst",
        [](const Path& file, const Path&) {
-         const MstFile mst = MstFile::open(file, {.limits = limits()});
+         const MstFile mst = MstFile::open(file, {.input = {.limits = limits()}});
          for (const MstTensor& tensor : mst.tensors()) mst.read(tensor.name);
        }},
   };

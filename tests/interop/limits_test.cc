@@ -66,7 +66,7 @@ const std::vector<Field<ReadLimits>>& read_limits() {
 
 SaveOptions saving(std::optional<Codec> codec = Codec::zstd) {
   return {.compression = {.codec = codec, .chunk_bytes = 4096},
-          .durability = Durability::none,
+          .output = {.durability = Durability::none},
           .io = IoMode::buffered,
           .work = {.threads = 1}};
 }
@@ -101,7 +101,7 @@ struct Way {
 };
 
 ReadOptions reading(const ReadLimits& limits, Access access = Access::mapped) {
-  return {.access = access, .limits = limits, .work = {.threads = 1}};
+  return {.input = {.access = access, .limits = limits}, .work = {.threads = 1}};
 }
 ConvertOptions converting(const ReadLimits& limits) {
   return {.save = saving(), .read = reading(limits)};
@@ -114,10 +114,10 @@ void read_all(const Path& path, const ReadOptions& options) {
     reader.region(r).config_json();
     reader.region(r).metadata_json();
     for (std::uint32_t t = 0; t < reader.region(r).tensor_count(); ++t)
-      Tensor::from(reader.region(r).tensor(t), options.limits);
+      Tensor::from(reader.region(r).tensor(t), options.input.limits);
   }
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i)
-    Tensor::from(reader.connection(i).weights, options.limits);
+    Tensor::from(reader.connection(i).weights, options.input.limits);
 }
 
 void read_chain(const Path& path, const ReadLimits& limits) {
@@ -142,12 +142,13 @@ void write_files(const Path& folder) {
                               {.brain = dense});
   for (const char* ending : {".zst", ".lz4"})
     compress_checkpoint(folder / "f.thalia", folder / (std::string("f.thalia") + ending),
-                        {.frame_bytes = 4096, .durability = Durability::none});
+                        {.frame_bytes = 4096, .output = {.durability = Durability::none}});
   migrate(folder / "f.thalia", folder / "f01.thalia", {0, 1, 0},
           {.across_major = true, .save = saving(Codec::store)});
   convert(folder / "f.thalia", folder / "f.mckp", {.save = saving()});
   convert(folder / "f.thalia", folder / "f.safetensors", {.save = saving(Codec::store)});
-  write_metadata_file(folder / "f.thalia", folder / "f.meta", {.durability = Durability::none});
+  write_metadata_file(folder / "f.thalia", folder / "f.meta",
+                      {.output = {.durability = Durability::none}});
 }
 
 const std::vector<Way>& ways() {
@@ -170,17 +171,17 @@ const std::vector<Way>& ways() {
        {"max_json_depth"}},
       {"verify",
        [](const Path& f, const ReadLimits& l) {
-         verify(f / "f.thalia", {.limits = l, .work = {.threads = 1}});
+         verify(f / "f.thalia", {.input = {.limits = l}, .work = {.threads = 1}});
        }},
       {"chain", [](const Path& f, const ReadLimits& l) { read_chain(f / "d.delta.thalia", l); }},
       {"verify, chain",
        [](const Path& f, const ReadLimits& l) {
-         verify_chain(f / "d.delta.thalia", {.limits = l, .work = {.threads = 1}});
+         verify_chain(f / "d.delta.thalia", {.input = {.limits = l}, .work = {.threads = 1}});
        }},
       {"diff",
        [](const Path& f, const ReadLimits& l) {
          diff(Reader::open(f / "f.thalia", reading(l)), Reader::open(f / "g.thalia", reading(l)),
-              {.values = true, .limits = l, .work = {.threads = 1}});
+              {.values = true, .input = {.limits = l}, .work = {.threads = 1}});
        }},
       {"state",
        [](const Path& f, const ReadLimits& l) {
@@ -209,7 +210,8 @@ const std::vector<Way>& ways() {
        4},
       {"mckp",
        [](const Path& f, const ReadLimits& l) {
-         const MckpFile file = MckpFile::open(f / "f.mckp", {.limits = l, .work = {.threads = 1}});
+         const MckpFile file =
+             MckpFile::open(f / "f.mckp", {.input = {.limits = l}, .work = {.threads = 1}});
          for (const MckpTensor& tensor : file.tensors()) file.read(tensor.name);
        },
        {"max_regions"},
@@ -255,22 +257,29 @@ const std::vector<Way>& ways() {
       {"grow",
        [](const Path& f, const ReadLimits& l) {
          grow_file(copy_of(f / "f.thalia", f / "grown.thalia"), "b", 1, {},
-                   {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
+                   {.output = {.durability = Durability::none},
+                    .input = {.limits = l},
+                    .work = {.threads = 1}});
        }},
       {"compact",
        [](const Path& f, const ReadLimits& l) {
          compact(f / "f.thalia", f / "o.thalia",
-                 {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
+                 {.output = {.durability = Durability::none},
+                  .input = {.limits = l},
+                  .work = {.threads = 1}});
        },
        {"max_allocation_bytes"}},
       {"quantize",
        [](const Path& f, const ReadLimits& l) {
-         quantize_file(f / "f.thalia", f / "o.thalia", {}, {.save = saving(), .limits = l});
+         quantize_file(f / "f.thalia", f / "o.thalia", {},
+                       {.save = saving(), .input = {.limits = l}});
        }},
       {"side file, written",
        [](const Path& f, const ReadLimits& l) {
          write_metadata_file(f / "f.thalia", f / "o.meta",
-                             {.durability = Durability::none, .limits = l, .work = {.threads = 1}});
+                             {.output = {.durability = Durability::none},
+                              .input = {.limits = l},
+                              .work = {.threads = 1}});
        },
        {"max_json_depth", "max_allocation_bytes"}},
       {"side file",
@@ -279,9 +288,10 @@ const std::vector<Way>& ways() {
        }},
       {"unwrap",
        [](const Path& f, const ReadLimits& l) {
-         decompress_checkpoint(
-             f / "f.thalia.zst", f / "o.thalia",
-             {.limits = l, .durability = Durability::none, .work = {.threads = 1}});
+         decompress_checkpoint(f / "f.thalia.zst", f / "o.thalia",
+                               {.input = {.limits = l},
+                                .output = {.durability = Durability::none},
+                                .work = {.threads = 1}});
        },
        {"max_regions", "max_tensors", "max_json_bytes", "max_json_depth"}},
       {"history",

@@ -73,7 +73,8 @@ Outcome replace(const std::filesystem::path& path, Way way, const std::vector<Fa
   test::write_file(path, kOld);
   BOOST_REQUIRE(::chmod(path.c_str(), 0777) == 0);
   return test::run_with_faults(faults, [&] {
-    io::AtomicFile file(path, {.durability = durability, .allow_unnamed = way != Way::named});
+    io::AtomicFile file(path,
+                        {.output = {.durability = durability}, .allow_unnamed = way != Way::named});
     const ByteSpan all = bytes_of(kNew);
     io::pwrite_all(file.fd(), 0, all.first(3), file.path());
     const ByteSpan rest[] = {all.subspan(3, 4), all.subspan(7)};

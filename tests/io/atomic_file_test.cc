@@ -64,7 +64,7 @@ unsigned current_umask() {
 BOOST_AUTO_TEST_CASE(the_target_appears_only_with_the_commit) {
   for (const Durability durability : {Durability::none, Durability::data, Durability::full}) {
     for (AtomicFileOptions options : kWays) {
-      options.durability = durability;
+      options.output.durability = durability;
       const TemporaryFolder folder;
       AtomicFile file(folder / "f", options);
       io::pwrite_all(file.fd(), 0, bytes_of("new"), file.path());

@@ -105,10 +105,10 @@ BOOST_AUTO_TEST_CASE(after_a_write_that_failed_nothing_is_put_in_place) {
 BOOST_AUTO_TEST_CASE(after_a_stop_nothing_is_put_in_place) {
   const TemporaryFolder folder;
   std::stop_source stop;
-  OutputFile written(folder / "written", {.cancel = stop.get_token()});
-  OutputFile other(folder / "other", {.cancel = stop.get_token()});
-  OutputFile changed(folder / "changed", {.cancel = stop.get_token()});
-  OutputFile seen(folder / "seen", {.cancel = stop.get_token()});
+  OutputFile written(folder / "written", {}, stop.get_token());
+  OutputFile other(folder / "other", {}, stop.get_token());
+  OutputFile changed(folder / "changed", {}, stop.get_token());
+  OutputFile seen(folder / "seen", {}, stop.get_token());
   for (OutputFile* const out : {&written, &changed, &seen}) out->write(bytes_of("x"));
   stop.request_stop();
   std::byte read{};

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(memory_storage_keeps_objects_under_keys) {
 
 BOOST_AUTO_TEST_CASE(local_storage_keeps_objects_under_keys) {
   const test::TemporaryFolder folder;
-  LocalStorage storage(folder / "made" / "later", Durability::none);
+  LocalStorage storage(folder / "made" / "later", {.durability = Durability::none});
   check_storage(storage);
   BOOST_TEST(test::read_file(folder / "made" / "later" / "run" / "step_2") == "two");
   // No temporary is left of the puts that failed.
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_backend_of_ones_own_gets_copies_and_views) {
 BOOST_AUTO_TEST_CASE(keys_lead_nowhere_else) {
   MemoryStorage memory;
   const test::TemporaryFolder folder;
-  LocalStorage local(folder.path(), Durability::none);
+  LocalStorage local(folder.path(), {.durability = Durability::none});
   const std::string nul("a\0b", 3);
   for (const std::string& key :
        {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../x"),
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(keys_lead_nowhere_else) {
 BOOST_AUTO_TEST_CASE(links_that_lead_out_of_the_folder_are_not_followed) {
   const test::TemporaryFolder folder;
   const auto root = folder / "root", out = folder / "out";
-  LocalStorage storage(root, Durability::none);
+  LocalStorage storage(root, {.durability = Durability::none});
   storage.put("in/a", bytes_of("mine"));
   std::filesystem::create_directories(out / "sub");
   test::write_file(out / "secret", "theirs");
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(links_that_lead_out_of_the_folder_are_not_followed) {
   std::filesystem::create_symlink("in/a", root / "latest");
   std::filesystem::create_directory_symlink(root / "in", root / "same");
   std::filesystem::create_directory_symlink(root, folder / "link");
-  LocalStorage linked(folder / "link", Durability::none);
+  LocalStorage linked(folder / "link", {.durability = Durability::none});
   BOOST_TEST(text_of(linked.get("latest")) == "mine");
   BOOST_TEST(text_of(linked.get("same/a")) == "mine");
   linked.put("same/a", bytes_of("new"));
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(links_that_lead_out_of_the_folder_are_not_followed) {
 BOOST_AUTO_TEST_CASE(what_is_listed_can_be_got_and_the_other_way_round) {
   const test::TemporaryFolder folder;
   const auto root = folder / "root", out = folder / "out";
-  LocalStorage storage(root, Durability::none);
+  LocalStorage storage(root, {.durability = Durability::none});
   storage.put("a/b/c", bytes_of("mine"));
   storage.put("z", {});
   std::filesystem::create_directories(out / "a");
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_failing_disk_is_an_error_with_the_key_and_leaves_the_old_
 
 BOOST_AUTO_TEST_CASE(listing_skips_what_no_key_names) {
   const test::TemporaryFolder folder;
-  LocalStorage storage(folder.path(), Durability::none);
+  LocalStorage storage(folder.path(), {.durability = Durability::none});
   storage.put("a/b", {});
   test::write_file(folder / ".a.1-2.thalia-tmp", "half");
   std::filesystem::create_directory(folder / ".git");

@@ -10,7 +10,7 @@ SaveOptions steady_options() {
   options.timestamp = 1'767'225'600;
   options.file_uuid.emplace();
   options.file_uuid->fill(0x5A);
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   options.work.threads = 1;
   return options;
 }

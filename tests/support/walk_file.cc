@@ -18,9 +18,8 @@ class Walker {
   explicit Walker(bool streams) : streams_(streams) {}
 
   Walk walk(const std::filesystem::path& path, Verification verification, Access access) {
-    const ReadOptions options{.access = access,
+    const ReadOptions options{.input = {.access = access, .limits = tight_limits()},
                               .verification = verification,
-                              .limits = tight_limits(),
                               .work = {.threads = 1}};
     attempt([&] {
       const Reader reader = Reader::open(path, options);

@@ -30,7 +30,7 @@ SaveOptions options() {
   SaveOptions out{.leaves = LeafAlgorithm::sha256,
                   .block_log2 = 12,
                   .timestamp = 1'767'225'600,
-                  .durability = Durability::none,
+                  .output = {.durability = Durability::none},
                   .work = {.threads = 1}};
   out.file_uuid.emplace();
   out.file_uuid->fill(0x5A);
@@ -241,7 +241,8 @@ void write_appended(const fs::path& path) {
     file.connect("first", "second", true);
     file.commit();
   }
-  const AppendOptions append{.timestamp = 1'767'225'700, .durability = Durability::none};
+  const AppendOptions append{.timestamp = 1'767'225'700,
+                             .output = {.durability = Durability::none}};
   const Bytes bytes = counting(DType::f32, {3});
   {
     Appender appender(path, append);
@@ -333,15 +334,15 @@ void write_wrapped(const fs::path& folder) {
     const fs::path wrapped = folder / (std::string("pieces.thalia") + ending);
     compress_checkpoint(
         folder / "pieces.thalia", wrapped,
-        {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}});
+        {.frame_bytes = 4096, .output = {.durability = Durability::none}, .work = {.threads = 1}});
   }
   compress_checkpoint(
       folder / "one.delta.thalia", folder / "one.delta.thalia.zst",
-      {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}});
+      {.frame_bytes = 4096, .output = {.durability = Durability::none}, .work = {.threads = 1}});
   write_metadata_file(folder / "pieces.thalia", folder / "pieces.thalia.meta",
-                      {.durability = Durability::none});
+                      {.output = {.durability = Durability::none}});
   write_metadata_file(folder / "connections.thalia", folder / "connections.thalia.meta",
-                      {.durability = Durability::none});
+                      {.output = {.durability = Durability::none}});
 }
 
 void write_all(const fs::path& folder) {

@@ -45,7 +45,7 @@ SaveOptions plain_options() {
   options.timestamp = 1'767'225'600;
   options.file_uuid = {0x54, 0x68, 0x61, 0x6C, 0x69, 0x61, 0x40, 0x00,
                        0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01};
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   return options;
 }
 
@@ -248,7 +248,8 @@ void Sample::finish_by_appends() {
     old.commit();
   }
   const Reader reader = Reader::open(whole);
-  const AppendOptions appending{.timestamp = options_.timestamp, .durability = Durability::none};
+  const AppendOptions appending{.timestamp = options_.timestamp,
+                                .output = {.durability = Durability::none}};
   {
     Appender first(path_, appending);
     first.remove_region("gone");

@@ -65,7 +65,7 @@ void write_delta_of_steps(const fs::path& folder) {
                        .leaves = plain.leaves,
                        .timestamp = plain.timestamp,
                        .file_uuid = plain.file_uuid,
-                       .durability = Durability::none};
+                       .output = {.durability = Durability::none}};
   options.file_uuid->back() = 2;
   write_delta(state_source(ChainReader::open(next)), ChainReader::open(base),
               folder / "step_2.delta.thalia", options);
@@ -83,10 +83,11 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = argv[1];
     witness::write_arrays(folder);
     witness::write_delta_of_steps(folder);
-    thalia::compress_checkpoint(folder / "step_1.thalia", folder / "step_1.thalia.zst",
-                                {.frame_bytes = 4096, .durability = thalia::Durability::none});
+    thalia::compress_checkpoint(
+        folder / "step_1.thalia", folder / "step_1.thalia.zst",
+        {.frame_bytes = 4096, .output = {.durability = thalia::Durability::none}});
     thalia::write_metadata_file(folder / "arrays.thalia", folder / "arrays.thalia.meta",
-                                {.durability = thalia::Durability::none});
+                                {.output = {.durability = thalia::Durability::none}});
   } catch (const std::exception& error) {
     std::cerr << "write_examples: " << error.what() << '\n';
     return 1;

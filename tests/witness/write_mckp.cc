@@ -67,7 +67,8 @@ void write_expected(const CheckpointCompressor& compressor, const LocalStorage& 
 }
 
 void write_all(const std::string& folder) {
-  const auto storage = std::make_shared<LocalStorage>(folder, Durability::none);
+  const auto storage =
+      std::make_shared<LocalStorage>(folder, OutputOptions{.durability = Durability::none});
   const CheckpointCompressor plain({.compression = {.codec = Codec::zstd}}, storage);
   plain.save(sample(), "base");
   plain.save(next_step(), "next", "base");

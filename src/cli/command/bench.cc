@@ -142,25 +142,34 @@ class Bench {
          [this] { measure::copy_all(weights_.bytes(), target_.bytes(), session_.common.threads); }},
         {{kRawWrite, "", denied},
          [this, direct] { measure::write_raw(folder_ / "raw", weights_.bytes(), direct, stop_); }},
-        {{"save, durable", kRawWrite, ""}, [this] { save({.durability = Durability::full}); }},
+        {{"save, durable", kRawWrite, ""},
+         [this] { save({.output = {.durability = Durability::full}}); }},
         {{"save, durable, lz4", kRawWrite, ""},
-         [this] { save({.compression = {.codec = Codec::lz4}, .durability = Durability::full}); }},
+         [this] {
+           save({.compression = {.codec = Codec::lz4}, .output = {.durability = Durability::full}});
+         }},
         {{"save, durable, zstd", kRawWrite, ""},
-         [this] { save({.compression = {.codec = Codec::zstd}, .durability = Durability::full}); }},
+         [this] {
+           save(
+               {.compression = {.codec = Codec::zstd}, .output = {.durability = Durability::full}});
+         }},
         {{"save, durable, plane_entropy", kRawWrite, ""},
          [this] {
-           save({.compression = {.codec = Codec::plane_entropy}, .durability = Durability::full});
+           save({.compression = {.codec = Codec::plane_entropy},
+                 .output = {.durability = Durability::full}});
          }},
         {{"save, durable, packed_exponents", kRawWrite, ""},
          [this] {
-           save(
-               {.compression = {.codec = Codec::packed_exponents}, .durability = Durability::full});
+           save({.compression = {.codec = Codec::packed_exponents},
+                 .output = {.durability = Durability::full}});
          }},
         {{"save, not durable", kMemoryCopy, ""},
-         [this] { save({.durability = Durability::none}); }},
+         [this] { save({.output = {.durability = Durability::none}}); }},
         {{"save in the background, durable", kMemoryCopy,
           "the time until the caller goes on; the file is written afterwards"},
-         [this] { background_ = saver_.save_async(writer({.durability = Durability::full})); },
+         [this] {
+           background_ = saver_.save_async(writer({.output = {.durability = Durability::full}}));
+         },
          Cache::warm,
          [this] { background_->wait(); }},
     };
@@ -217,7 +226,7 @@ class Bench {
   void save_again() {
     remove_file(folder_ / "raw");
     remove_file(file());
-    save({.durability = Durability::full});
+    save({.output = {.durability = Durability::full}});
     measure::settle(folder_.path());
   }
 

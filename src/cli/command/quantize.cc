@@ -48,7 +48,7 @@ Sensitivities from_safetensors(const std::string& path, const ReadOptions& read)
 
 Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
   return [reader = Reader::open(path, read),
-          limits = read.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
+          limits = read.input.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
     if (const auto region = reader.find_region(target.region)) {
       if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor, limits);
     }

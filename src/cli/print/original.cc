@@ -83,9 +83,13 @@ Totals totals_of(const V01Document& document) {
   return totals;
 }
 
+std::string_view wrapper_name(const std::optional<Codec>& wrapper) {
+  return wrapper ? codec_name(*wrapper) : "none";
+}
+
 std::string wrapper_text(const V01File& file) {
-  if (file.wrapper == V01Wrapper::none) return "none";
-  return fmt::format("{}, checksum {} the frame", v01_wrapper_name(file.wrapper),
+  if (!file.wrapper) return "none";
+  return fmt::format("{}, checksum {} the frame", codec_name(*file.wrapper),
                      file.checksum_inside ? "inside" : "behind");
 }
 
@@ -96,7 +100,7 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
     out.line("file", escape(path.string()));
     out.line("format", "thalia 0.1 delta: a Python pickle, which is never opened");
     out.line("on disk", exact_bytes(file_bytes(path)));
-    out.line("wrapper", v01_wrapper_name(info.wrapper));
+    out.line("wrapper", wrapper_name(info.wrapper));
     out.line("base", hex(info.base_hash.bytes));
     out.line("base step", grouped(info.base_step));
     out.line("training steps", grouped(info.current_step));
@@ -106,7 +110,7 @@ void print_delta(Output& out, const std::filesystem::path& path, const ReadOptio
   print_object(out, [&](JsonWriter& json) {
     json.member("path", as_utf8(path.string())).member("format", "thalia-0.1");
     json.member("delta", true).member("disk_bytes", file_bytes(path));
-    json.member("wrapper", v01_wrapper_name(info.wrapper));
+    json.member("wrapper", wrapper_name(info.wrapper));
     json.member("base_hash", hex(info.base_hash.bytes)).member("base_step", info.base_step);
     json.member("current_step", info.current_step).key("metadata");
     add_json(json, info.metadata.value_or(Value()));
@@ -186,7 +190,7 @@ void print_original(Output& out, const std::filesystem::path& path, const ReadOp
   print_object(out, [&](JsonWriter& json) {
     json.member("path", as_utf8(path.string())).member("format", "thalia-0.1");
     json.member("version", document.header.version.to_string()).member("delta", false);
-    json.member("disk_bytes", file.file_bytes).member("wrapper", v01_wrapper_name(file.wrapper));
+    json.member("disk_bytes", file.file_bytes).member("wrapper", wrapper_name(file.wrapper));
     json.member("checksum_inside", file.checksum_inside).member("memory_bytes", totals.bytes);
     json.member("regions", document.entries.size()).member("tensors", totals.tensors);
     json.key("dtypes");

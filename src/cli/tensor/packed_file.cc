@@ -70,7 +70,7 @@ std::string method_text(const MckpTensor& tensor) {
 }
 
 MckpReadOptions mckp_options(const ReadOptions& read) {
-  return {.access = read.access, .limits = read.limits, .work = read.work};
+  return {.input = read.input, .work = read.work};
 }
 
 MckpReadOptions mckp_options(const ChainOptions& chain) {

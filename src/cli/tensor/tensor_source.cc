@@ -93,7 +93,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
                       .layout = view.layout()};
   if (view.encoding() == Encoding::quantized) {
     source.layout.encoding = Encoding::dense;
-    const Tensor restored = Tensor::from(view, options.read.limits);
+    const Tensor restored = Tensor::from(view, options.read.input.limits);
     source.logical_bytes = [restored] {
       return std::string(reinterpret_cast<const char*>(restored.bytes().data()),
                          restored.bytes().size());
@@ -109,7 +109,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
     return bytes;
   };
   if (view.encoding() == Encoding::csr || view.encoding() == Encoding::coo) {
-    add_entries(source, Tensor::from(view, options.read.limits));
+    add_entries(source, Tensor::from(view, options.read.input.limits));
   } else {
     source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
       view.read_slice(ranges, out);

@@ -52,7 +52,7 @@ CLI::Option* add_output(CLI::App& app, const char* value, std::string& path) {
 void print_into(const std::filesystem::path& path, const Session& session,
                 const std::function<void(Output& out)>& print) {
   if (is_device(path)) return print_into_device(path, print);
-  OutputFile file(path, session.options<OutputFileOptions>());
+  OutputFile file(path, {}, session.stop);
   Output out([&](std::string_view text) {
     file.write({reinterpret_cast<const std::byte*>(text.data()), text.size()});
   });

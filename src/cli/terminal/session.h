@@ -44,9 +44,6 @@ concept Stoppable = requires(Options options) {
   options.work.cancel;
 }
 || requires(Options options) {
-  options.cancel;
-}
-|| requires(Options options) {
   options.read.work.cancel;
 }
 || requires(Options options) {
@@ -71,12 +68,11 @@ struct Session {
  private:
   template <typename Options>
   void fill(Options& made) const {
-    if constexpr (requires { made.cancel; }) made.cancel = stop;
     if constexpr (requires { made.work.cancel; }) made.work.cancel = stop;
     if constexpr (requires { made.work.threads; }) made.work.threads = common.threads;
     if constexpr (requires { made.wait; }) made.wait = common.wait;
-    if constexpr (requires { made.access; }) {
-      if (common.safe) made.access = Access::copied;
+    if constexpr (requires { made.input.access; }) {
+      if (common.safe) made.input.access = Access::copied;
     }
     if constexpr (requires { made.search; })
       made.search.assign(common.search.begin(), common.search.end());

@@ -64,32 +64,40 @@ void encode_choice(const ChunkChoice& choice, ElementLayout layout, ByteSpan raw
   if (choice.codec == Codec::packed_exponents) packed_exponents_encode(layout, raw, out);
 }
 
-}  // namespace
+struct Levels {
+  int lowest;
+  int highest;
+  int standard;
+};
 
-LevelRange level_range(Codec codec) {
+Levels levels_of(Codec codec) {
   switch (codec) {
     case Codec::store:
+    case Codec::plane_entropy:
+    case Codec::packed_exponents:
       return {0, 0, 0};
     case Codec::zstd:
       return {1, 22, 3};
     case Codec::lz4:
       return {1, 12, 1};
-    case Codec::plane_entropy:
-    case Codec::packed_exponents:
-      return {0, 0, 0};
   }
   fail_codec(codec);
 }
 
+}  // namespace
+
+int checked_level(Codec codec, int level) {
+  const auto [lowest, highest, standard] = levels_of(codec);
+  if (level == 0) return standard;
+  if (level >= lowest && level <= highest) return level;
+  fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
+                highest == 0 ? "none: this codec has no levels"
+                             : fmt::format("{} to {}, or 0 for {}", lowest, highest, standard));
+}
+
 ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out) {
-  const LevelRange range = level_range(wanted);
-  if (level == 0) level = range.standard;
-  if (level < range.lowest || level > range.highest) {
-    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
-                  fmt::format("{} to {}", range.lowest, range.highest));
-  }
-  const ChunkChoice choice = choose_coding(wanted, level, layout, raw);
+  const ChunkChoice choice = choose_coding(wanted, checked_level(wanted, level), layout, raw);
   encode_choice(choice, layout, raw, out);
   // A chunk must save at least its own entry in the directory, so that compression makes no file
   // larger. The choice was made on a sample; this compares the real sizes.

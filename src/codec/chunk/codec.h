@@ -32,12 +32,8 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
 /// filter this version lacks.
 void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
 
-/// The levels of a codec: 1 to 22 for zstd, 1 to 12 for lz4; all 0 for a codec without levels.
-struct LevelRange {
-  int lowest;
-  int highest;
-  int standard;
-};
-LevelRange level_range(Codec codec);
+/// The level that is meant: 1 to 22 for zstd, 1 to 12 for lz4, the codec's own for 0; always 0 for
+/// a codec without levels. @throws UsageError (bad_argument) for one that the codec does not have.
+int checked_level(Codec codec, int level);
 
 }  // namespace thalia::codec

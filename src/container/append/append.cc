@@ -39,8 +39,7 @@ class Appender::Impl {
     // Between the lock and the opening, a save or compact() may put another file in the path's
     // place. Then the lock is on a file that nobody sees any more: take it again.
     do {
-      file_ = detail::OpenFile::open(
-          path, {.access = options.access, .limits = options.limits, .work = options.work});
+      file_ = detail::OpenFile::open(path, {.input = options.input, .work = options.work});
     } while (!relocked_where_replaced(path));
     container::require_plain(file_->mapping());
     file_->named([&] { container::check_can_be_rewritten(file_->header()); });

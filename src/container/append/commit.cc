@@ -211,9 +211,9 @@ class AppendWriter {
   }
 
   void sync() {
-    if (options_.durability != Durability::none)
+    if (options_.output.durability != Durability::none)
       sync_seconds_ +=
-          io::sync_file(file_.fd(), options_.durability == Durability::full, file_.path());
+          io::sync_file(file_.fd(), options_.output.durability == Durability::full, file_.path());
   }
 
   void write_header() {

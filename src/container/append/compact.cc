@@ -29,7 +29,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
     save.block_log2 = container::chosen_block_log2(header);
   }
   save.timestamp = header.timestamp;
-  save.durability = options.durability;
+  save.output = options.output;
   save.compression.codec = Codec::store;  // tensors are copied as they are stored
   save.work = options.work;
   save.work.progress = {};
@@ -59,7 +59,7 @@ CompactResult compact(const std::filesystem::path& path, const CompactOptions& o
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
                       const CompactOptions& options) {
   const bool in_place = is_same_file(input, output);
-  const ReadOptions read{.access = options.access, .limits = options.limits, .work = options.work};
+  const ReadOptions read{.input = options.input, .work = options.work};
   std::optional<io::LockedFile> lock;
   std::shared_ptr<const detail::OpenFile> file;
   // As in Appender: the locked file may have been replaced before it was opened.

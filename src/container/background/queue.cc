@@ -28,9 +28,7 @@ constexpr std::uint64_t kTouchedTogether = 2 << 20;
 
 AsyncSaveOptions checked(AsyncSaveOptions options) {
   check_option("max_unfinished", options.max_unfinished, 1, 1024);
-  if (options.niceness < 0 || options.niceness > 19) {
-    fail_argument(ErrorCode::bad_argument, "niceness", std::to_string(options.niceness), "0 to 19");
-  }
+  check_option("niceness", options.niceness, 0, 19);
   if (options.background_threads == 0)
     options.background_threads = std::clamp(resolve_threads(0) / 4, 1u, 4u);
   return options;

@@ -59,12 +59,12 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
   const ByteSpan all = mapping.bytes();
   const format::Header header = format::overlay<format::Header>(all, 0, "header");
   try {
-    container::check_header(header, all.size(), options.limits);
+    container::check_header(header, all.size(), options.input.limits);
     return header;
   } catch (const Error& error) {
     if (!options.use_commit_record || !container::may_be_recovered(error, all)) throw;
-    const auto found = container::find_commit_record(mapping, options.limits, options.work.threads,
-                                                     options.work.cancel)
+    const auto found = container::find_commit_record(mapping, options.input.limits,
+                                                     options.work.threads, options.work.cancel)
                            .best;
     if (!found) throw;
     return found->header;
@@ -76,7 +76,8 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
   try {
-    auto file = over(container::open_bytes(path, options.access, options.limits), options);
+    auto file =
+        over(container::open_bytes(path, options.input.access, options.input.limits), options);
     if (file->options().verification == Verification::at_open) file->verify_all();
     return file;
   } catch (Error& error) {
@@ -96,7 +97,7 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
     }
     stop_if_cancelled(options.work.cancel);
     const std::uint64_t size = mapping->bytes().size();
-    mapping = container::contents_of(io::open_again(*mapping), options.limits);
+    mapping = container::contents_of(io::open_again(*mapping), options.input.limits);
     if (mapping->bytes().size() != size) {
       same_looks = 1;
     } else {
@@ -108,11 +109,11 @@ std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileByt
 
 OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options)
     : mapping_(std::move(mapping)), options_(options) {
-  options_.access = mapping_->access();
+  options_.input.access = mapping_->access();
   // Resolved once, against the bytes on disk. Later checks then hold to this number, whatever size
   // they pass.
-  options_.limits.max_allocation_bytes =
-      io::allocation_limit(options.limits, container::bytes_on_disk(*mapping_));
+  options_.input.limits.max_allocation_bytes =
+      io::allocation_limit(options.input.limits, container::bytes_on_disk(*mapping_));
   const bool partial = mapping_->backing() == io::Backing::partial;
   // A side file was checked as a whole, and has no bytes of most blocks.
   if (partial) options_.verification = Verification::off;
@@ -131,7 +132,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   bytes_ = all.first(header_.file_length);
   touch(header_.directory_offset, sizeof(format::DirectoryHeader));
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
-  directory_ = &container::check_directory_header(bytes_, header_, options_.limits);
+  directory_ = &container::check_directory_header(bytes_, header_, options_.input.limits);
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == ChecksumType::block_tree) {
     blocks_.emplace(*mapping_, header_, options_.work.threads);
@@ -164,12 +165,13 @@ void OpenFile::populate(std::uint64_t offset, std::uint64_t length) const {
 std::string_view OpenFile::json(format::Extent extent, std::string_view section,
                                 std::string_view field) const {
   // Comes before the text is read or copied: its length is a claim of the file.
-  named([&] { io::check_json_length(section, extent.length, options_.limits, bytes_.size()); });
+  named(
+      [&] { io::check_json_length(section, extent.length, options_.input.limits, bytes_.size()); });
   const ByteSpan text = verified(extent.offset, extent.length);
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
   named([&] {
     try {
-      json::check_object(view, options_.limits.max_json_depth);
+      json::check_object(view, options_.input.limits.max_json_depth);
     } catch (const Error& error) {
       throw FormatError(error.code(), error.message(),
                         {.section = std::string(section),
@@ -232,7 +234,7 @@ OpenFile::RegionHeaders OpenFile::region_headers(std::uint32_t region) const {
       start.data() + sizeof(format::RegionHeader));
   named([&] {
     format::validate_region_header(header, extension, entry.data_offset, entry.data_length,
-                                   options_.limits);
+                                   options_.input.limits);
   });
   return {header, extension, entry.data_offset};
 }

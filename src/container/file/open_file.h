@@ -192,7 +192,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // was requested, and copies the bytes in where the file is copied.
   void touch(std::uint64_t offset, std::uint64_t length) const {
     stop_if_cancelled(options_.work.cancel);
-    if (options_.access == Access::copied) copy_in(offset, length);
+    if (options_.input.access == Access::copied) copy_in(offset, length);
   }
   void copy_in(std::uint64_t offset, std::uint64_t length) const;
   template <typename Action>

@@ -34,20 +34,21 @@ std::string find_fault(ByteSpan start, std::uint64_t size, const ReadLimits& lim
 }
 
 RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& options) {
-  auto file = io::FileBytes::open(lock.path(), options.access);
+  stop_if_cancelled(options.work.cancel);
+  auto file = io::FileBytes::open(lock.path(), options.input.access);
   const std::uint64_t size = file->bytes().size();
   const ByteSpan start = file->touched(0, std::min<std::uint64_t>(size, sizeof(format::Header)));
   container::require_plain(start, lock.path());
   RecoverResult result;
-  result.fault = find_fault(start, size, options.limits);
+  result.fault = find_fault(start, size, options.input.limits);
   format::Header header;
   if (result.fault.empty()) {
     header = format::overlay<format::Header>(start, 0, "header");
   } else {
     // Only now all of it: of a file that is whole its ends are enough.
-    file = io::FileBytes::open_whole(lock.path(), options.access, options.work.cancel);
+    file = io::FileBytes::open_whole(lock.path(), options.input.access, options.work.cancel);
     const container::RecordSearch search = container::find_commit_record(
-        *file, options.limits, options.work.threads, options.work.cancel);
+        *file, options.input.limits, options.work.threads, options.work.cancel);
     result.records = search.records;
     if (!search.best) {
       throw IntegrityError(

@@ -47,7 +47,7 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
   // What is verified has to stay where it was checked. Only where nothing is checked may bytes pass
   // through the buffer.
-  if (options_.access == Access::mapped || options_.verification != Verification::off)
+  if (options_.input.access == Access::mapped || options_.verification != Verification::off)
     return verified(offset, length);
   stop_if_cancelled(options_.work.cancel);
   buffer.resize(length);
@@ -57,7 +57,7 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
 
 void OpenFile::read_verified(std::uint64_t offset, MutableByteSpan out) const {
   stop_if_cancelled(options_.work.cancel);
-  if (options_.access == Access::copied) {
+  if (options_.input.access == Access::copied) {
     if (options_.verification == Verification::off)
       return named([&] { mapping_->read(offset, out); });
     if (checks_blocks()) return named([&] { blocks_->read(offset, out); });

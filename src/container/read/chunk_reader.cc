@@ -68,8 +68,8 @@ void ChunkReader::check_entries() const {
 void ChunkReader::decode(std::uint32_t i, MutableByteSpan out) const {
   const format::ChunkEntry& chunk = checked_entry(i);
   // Of a mapped file the stored bytes are decoded where they lie, and nothing is allocated.
-  if (file_.options().access == Access::copied)
-    io::check_allocation("payload", chunk.stored_length, file_.options().limits,
+  if (file_.options().input.access == Access::copied)
+    io::check_allocation("payload", chunk.stored_length, file_.options().input.limits,
                          chunk.stored_length);
   std::vector<std::byte> buffer;
   decode_stored(chunk, file_.chunk_bytes(chunk, buffer), out);

@@ -49,7 +49,7 @@ void container::read_quantized(const detail::OpenFile& file, const format::Tenso
   if (entry.chunk_count == 0) {
     logical = file.verified_payload(entry, entry.stored_offset, entry.stored_length);
   } else {
-    io::check_allocation("payload", entry.logical_length, file.options().limits,
+    io::check_allocation("payload", entry.logical_length, file.options().input.limits,
                          entry.stored_length);
     decoded.resize(entry.logical_length);
     ChunkReader(file, entry).decode_all(decoded);

@@ -172,7 +172,8 @@ void TensorView::read_dense(MutableByteSpan out) const {
     if (is_raw()) {
       payload = bytes();
     } else {
-      io::check_allocation("payload", logical_bytes(), file_->options().limits, stored_bytes());
+      io::check_allocation("payload", logical_bytes(), file_->options().input.limits,
+                           stored_bytes());
       decoded.resize(logical_bytes() / 8 + 1);
       const MutableByteSpan buffer =
           std::as_writable_bytes(std::span(decoded)).first(logical_bytes());

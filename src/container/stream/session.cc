@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "format/extent.h"
 #include "io/aligned_buffer.h"
 #include "io/allocation_limit.h"
@@ -67,8 +68,9 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
       options_(options),
       strategy_(*file_, plan_, options_),
       scheduler_(std::make_shared<StreamScheduler>(
-          options_.work.memory_bytes -
-              std::min(options_.work.memory_bytes, strategy_.buffer_bytes()),
+          options_.work.memory_bytes.value_or(kDefaultMemoryBytes) -
+              std::min(options_.work.memory_bytes.value_or(kDefaultMemoryBytes),
+                       strategy_.buffer_bytes()),
           std::max(options_.queue_depth, strategy_.workers()),
           delivery_order(plan_, options_.order), plan_.tensors.size())),
       payloads_(plan_.tensors.size()),
@@ -157,8 +159,9 @@ bool StreamSession::begin(std::size_t tensor) {
   std::shared_ptr<StreamMemory> memory;
   if (out.empty()) {
     // The file says how large the tensor is: a small file must not make us allocate without limit.
-    const std::uint64_t most = std::min(
-        io::allocation_limit(file_->options().limits, facts.stored_bytes), kLargestAllocation);
+    const std::uint64_t most =
+        std::min(io::allocation_limit(file_->options().input.limits, facts.stored_bytes),
+                 kLargestAllocation);
     if (facts.logical_bytes > most)
       fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
     const std::uint64_t bytes = memory_of(facts.logical_bytes);

@@ -62,7 +62,8 @@ bool ReadStrategy::is_mostly_cached(const StreamPlan& plan) const {
 void ReadStrategy::share(const StreamPlan& plan, const StreamOptions& options) {
   // At most half of the memory is for buffers, so that the other half is left for tensors.
   const std::uint64_t extents = plan.total_bytes / kStreamExtent + 1;
-  const std::uint64_t affordable = options.work.memory_bytes / 2 / kStreamExtent;
+  const std::uint64_t affordable =
+      options.work.memory_bytes.value_or(kDefaultMemoryBytes) / 2 / kStreamExtent;
   workers_ = static_cast<unsigned>(
       std::min<std::uint64_t>({resolve_threads(options.work.threads), extents, affordable}));
   const std::uint64_t depth = std::min<std::uint64_t>(options.queue_depth, affordable) / workers_;

@@ -26,7 +26,8 @@ constexpr std::uint64_t kLeastMemory = 4 << 20;
 void check_options(const StreamOptions& options) {
   check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
   check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
-  check_option("memory_bytes", options.work.memory_bytes, kLeastMemory, UINT64_MAX);
+  check_option("memory_bytes", options.work.memory_bytes.value_or(kDefaultMemoryBytes),
+               kLeastMemory, UINT64_MAX);
   check_option("queue_depth", options.queue_depth, 1, 1024);
 }
 

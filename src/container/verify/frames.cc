@@ -18,7 +18,7 @@ void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
   const auto codec = find_wrapper(file.fd(), file.path(), size);
   if (!codec) return;
   const WrappedSource source{file.fd(), file.path(), size, *codec};
-  const auto table = SeekTable::read(source, options.limits);
+  const auto table = SeekTable::read(source, options.input.limits);
   if (!table || table->checksums().empty()) return;
   const ByteSpan all(contents.bytes().data() - contents.begin(),
                      contents.begin() + contents.bytes().size());

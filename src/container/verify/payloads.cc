@@ -114,7 +114,8 @@ class PayloadCheck {
       return check_elements(entry, list.values);
     }
     if (encoding == Encoding::low_rank_delta) {
-      read_low_rank(entry, logical, io::allocation_limit(options_.limits, entry.stored_length));
+      read_low_rank(entry, logical,
+                    io::allocation_limit(options_.input.limits, entry.stored_length));
       return;
     }
     if (quantized) return check_quantized(entry, logical);
@@ -173,9 +174,10 @@ class PayloadCheck {
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
     // Not verified: verify compares digests itself, and damage is to be reported and not thrown.
-    if (entry.chunk_count == 0 && file_.options().access == Access::mapped)
+    if (entry.chunk_count == 0 && file_.options().input.access == Access::mapped)
       return file_.unverified(entry.stored_offset, entry.stored_length);
-    io::check_allocation("payload", entry.logical_length, options_.limits, entry.stored_length);
+    io::check_allocation("payload", entry.logical_length, options_.input.limits,
+                         entry.stored_length);
     memory.resize(entry.logical_length / 8 + 1);
     const MutableByteSpan buffer =
         std::as_writable_bytes(std::span(memory)).first(entry.logical_length);

@@ -105,14 +105,17 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   VerifyReport report;
   container::Findings findings(options.max_findings);
   try {
-    const std::shared_ptr<const io::FileBytes> bytes = io::FileBytes::open(path, options.access);
+    const std::shared_ptr<const io::FileBytes> bytes =
+        io::FileBytes::open(path, options.input.access);
     // Reader checks are off: they would end verify at the first damage, and would hash what
     // payload_scan hashes anyway.
-    const ReadOptions read{
-        .verification = Verification::off, .limits = options.limits, .work = options.work};
+    const ReadOptions read{.input = {.limits = options.input.limits},
+                           .verification = Verification::off,
+                           .work = options.work};
     std::shared_ptr<const detail::OpenFile> file;
-    findings.check(
-        [&] { file = detail::OpenFile::over(container::contents_of(bytes, read.limits), read); });
+    findings.check([&] {
+      file = detail::OpenFile::over(container::contents_of(bytes, read.input.limits), read);
+    });
     if (file) verify_open_file(*file, options, findings, report);
     if (file && !options.quick)
       findings.check([&] { container::verify_frames(*bytes, file->mapping(), options, findings); });

@@ -36,16 +36,6 @@ Codec codec_of(const std::filesystem::path& target, const CompressOptions& optio
                    {.path = target.string(), .field = "codec", .bound = ".zst, .lz4"});
 }
 
-int checked_level(Codec codec, int level) {
-  const codec::LevelRange range = codec::level_range(codec);
-  if (level == 0) return range.standard;
-  if (level < range.lowest || level > range.highest) {
-    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
-                  fmt::format("{} to {}", range.lowest, range.highest));
-  }
-  return level;
-}
-
 struct ChunkJob {
   std::uint64_t offset = 0;
   std::size_t length = 0;
@@ -59,7 +49,7 @@ class WholeFile {
             const CompressOptions& options)
       : options_(options),
         codec_(codec_of(target, options)),
-        level_(checked_level(codec_, options.compression.level)),
+        level_(codec::checked_level(codec_, options.compression.level)),
         path_(source),
         fd_(io::open_for_reading(source)),
         size_(io::file_size(fd_.get(), source)) {
@@ -69,7 +59,7 @@ class WholeFile {
 
   WrapResult run(const std::filesystem::path& target) {
     const Stopwatch watch;
-    OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
+    OutputFile out(target, options_.output, options_.work.cancel);
     // Twice: the raw bytes of a job, and a frame that may be as large.
     const container::FrameMemory memory(2 * options_.frame_bytes, options_.work.threads);
     OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });

@@ -56,10 +56,10 @@ class Decompression {
 
   WrapResult run(const std::filesystem::path& target) {
     const Stopwatch watch;
-    const auto table = SeekTable::read(*source_, options_.limits);
+    const auto table = SeekTable::read(*source_, options_.input.limits);
     // Before the target is created: a file that claims too much writes nothing.
     if (table) check_size(table->content_bytes());
-    OutputFile out(target, {.durability = options_.durability, .cancel = options_.work.cancel});
+    OutputFile out(target, options_.output, options_.work.cancel);
     std::uint64_t frames = 0;
     if (table && table->longest_frame() <= kLargestWhole) {
       restore_frames(*table, out);
@@ -78,7 +78,7 @@ class Decompression {
 
  private:
   void check_size(std::uint64_t bytes) const {
-    const std::uint64_t most = options_.limits.max_file_bytes;
+    const std::uint64_t most = options_.input.limits.max_file_bytes;
     if (most != 0 && bytes > most) fail_limit("wrapper", "max_file_bytes", bytes, most);
   }
 

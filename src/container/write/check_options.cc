@@ -3,6 +3,7 @@
 #include "container/write/check_options.h"
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "codec/chunk/codec.h"
 #include "format/constants.h"
 
@@ -15,7 +16,8 @@ void check_options(const SaveOptions& options) {
                format::kMinBlockLog2, format::kMaxBlockLog2);
   check_option("chunk_bytes", options.compression.chunk_bytes, 4096, 1u << 30);
   check_option("queue_depth", options.queue_depth, 1, 1024);
-  check_option("memory_bytes", options.work.memory_bytes, 4 << 20, UINT64_MAX);
+  check_option("memory_bytes", options.work.memory_bytes.value_or(kDefaultMemoryBytes), 4 << 20,
+               UINT64_MAX);
   if (options.compression.chunk_bytes % 4096 != 0) {
     fail_argument(ErrorCode::bad_argument, "chunk_bytes",
                   std::to_string(options.compression.chunk_bytes), "a multiple of 4096");
@@ -28,12 +30,7 @@ void check_options(const SaveOptions& options) {
   // A codec that is chosen automatically brings its own level.
   const Codec codec = options.compression.codec.value_or(Codec::store);
   check_option("codec", format::code_of(codec), 0, kCodecCount - 1);
-  const auto [lowest, highest, standard] = codec::level_range(codec);
-  if (options.compression.level != 0 &&
-      (options.compression.level < lowest || options.compression.level > highest)) {
-    fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.compression.level),
-                  fmt::format("{} to {}, or 0 for {}", lowest, highest, standard));
-  }
+  codec::checked_level(codec, options.compression.level);
 }
 
 }  // namespace thalia::container

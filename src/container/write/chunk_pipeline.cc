@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "container/write/chunk_encoder.h"
 #include "container/write/chunk_layout.h"
 

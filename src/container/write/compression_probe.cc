@@ -81,7 +81,7 @@ double target_speed(const SaveOptions& options, std::uint64_t total,
                     std::span<const Sample> samples, int fd, const std::filesystem::path& path) {
   FileImage image(fd, path);
   ExtentWriter extents(image, total, options);
-  WriteQueue queue = extents.make_queue(1, MemoryShares(options.work.memory_bytes).queue);
+  WriteQueue queue = extents.make_queue(1, MemoryShares(options.work).queue);
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; bytes.size() < extents.extent_bytes(); ++i) {
     const std::vector<std::byte>& next = samples[i % samples.size()].bytes;
@@ -125,7 +125,8 @@ void settle_compression(SaveOptions& options, const Draft& draft, int fd,
   for (const DraftTensor& tensor : draft.tensors)
     if (!tensor.streamed && !tensor.in_chunks) total += tensor.logical_length;
   // What is not synced goes to memory, which is faster than any of the codecs.
-  if (total < kSmallest || options.durability == Durability::none || io::is_in_memory(fd)) return;
+  if (total < kSmallest || options.output.durability == Durability::none || io::is_in_memory(fd))
+    return;
 
   const std::vector<Sample> samples = take_samples(draft, total);
   const std::array trials{

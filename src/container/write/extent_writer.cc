@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/parallel.h"
 #include "container/file/block_choice.h"
 #include "container/write/memory_shares.h"
 #include "format/extent.h"
@@ -39,7 +40,7 @@ constexpr std::uint64_t kPage = io::kDirectAlignment;
 constexpr std::uint64_t kLeastDepth = 2;
 
 std::uint64_t last_queues(const SaveOptions& options) {
-  return MemoryShares(options.work.memory_bytes).last_queues();
+  return MemoryShares(options.work).last_queues();
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ void ExtentWriter::reserve(std::uint64_t end) {
 
 // Without a sync the page cache is the target, and nothing is faster.
 bool ExtentWriter::direct_pays() const {
-  return options_.durability != Durability::none && expected_bytes_ >= kDirectThreshold &&
+  return options_.output.durability != Durability::none && expected_bytes_ >= kDirectThreshold &&
          !io::is_in_memory(image_.fd());
 }
 
@@ -163,7 +164,7 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
     hash(begin, bytes);
     image_.write_at(begin, bytes);
     // Early write-back keeps the final fsync short.
-    if (options_.durability != Durability::none) image_.start_writeback(begin, bytes.size());
+    if (options_.output.durability != Durability::none) image_.start_writeback(begin, bytes.size());
   }
 }
 
@@ -232,7 +233,7 @@ void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
     }
   }
   image_.write(begin, end);
-  if (options_.durability != Durability::none) image_.start_writeback(begin, end - begin);
+  if (options_.output.durability != Durability::none) image_.start_writeback(begin, end - begin);
 }
 
 void ExtentWriter::hash(std::uint64_t begin, ByteSpan bytes) {
@@ -279,8 +280,8 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   // pages were written, so the file may be too long.
   queue->drain();
   io::set_file_size(image_.fd(), length, image_.path());
-  if (options_.durability != Durability::none)
-    return queue->write_and_sync(0, first.bytes(), options_.durability == Durability::full);
+  if (options_.output.durability != Durability::none)
+    return queue->write_and_sync(0, first.bytes(), options_.output.durability == Durability::full);
   queue->submit_borrowed(0, first.bytes());
   queue->drain();
   return std::nullopt;

@@ -89,7 +89,7 @@ void check_sha256_name(const std::filesystem::path& path) {
 }
 
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
-                       Durability durability) {
+                       const OutputOptions& output) {
   std::string line = hex(digest.bytes) + "  ";
   // sha256sum escapes names that would break the line, and marks such a line with a backslash in
   // front.
@@ -100,7 +100,7 @@ void write_sha256_file(const std::filesystem::path& path, const Digest256& diges
   if (name != path.filename()) line.insert(0, "\\");
   line += name + "\n";
 
-  OutputFile out(sha256_path(path), {.durability = durability});
+  OutputFile out(sha256_path(path), output);
   out.write(as_byte_span(line));
   out.commit();
 }

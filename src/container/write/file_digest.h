@@ -56,6 +56,6 @@ void check_sha256_name(const std::filesystem::path& path);
 
 /// Writes PATH.sha256 beside a file, which `sha256sum -c` takes in its folder. @throws IoError.
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,
-                       Durability durability);
+                       const OutputOptions& output);
 
 }  // namespace thalia::container

@@ -13,9 +13,8 @@ namespace thalia::container {
 
 FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, Draft draft)
     : options_(std::move(options).get()),
-      target_(
-          std::in_place, target,
-          io::AtomicFileOptions{.durability = options_.durability, .cancel = options_.work.cancel}),
+      target_(std::in_place, target,
+              io::AtomicFileOptions{.output = options_.output, .cancel = options_.work.cancel}),
       draft_(std::move(draft)) {
   if (options_.sha256) check_sha256_name(path());
 }
@@ -40,7 +39,7 @@ SaveResult FileSave::commit() {
   store().finish();
   SaveResult result = finalize(target_ ? &*target_ : nullptr, draft_, *store_, options_);
   // After the file has its name: a sum without its file would be worse than a file without its sum.
-  if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.durability);
+  if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.output);
   return result;
 }
 

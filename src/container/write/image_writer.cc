@@ -45,7 +45,7 @@ class ImageWriter {
   void run() {
     const unsigned workers =
         resolve_threads(options_.work.threads, std::min(count_, extents_.most_writers()));
-    const std::uint64_t memory = MemoryShares(options_.work.memory_bytes).last_queues();
+    const std::uint64_t memory = MemoryShares(options_.work).last_queues();
     std::atomic<std::uint64_t> next{0};
     parallel_for(workers, workers, [&](std::size_t) {
       Worker worker{extents_.make_queue(workers, memory), {}};

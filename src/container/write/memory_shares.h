@@ -3,9 +3,14 @@
 
 #include <cstdint>
 
+#include "base/parallel.h"
+#include "thalia/options.h"
+
 namespace thalia::container {
 
 struct MemoryShares {
+  explicit MemoryShares(const Work& work)
+      : MemoryShares(work.memory_bytes.value_or(kDefaultMemoryBytes)) {}
   explicit constexpr MemoryShares(std::uint64_t memory_bytes)
       : tails(memory_bytes / 4),
         gathered(memory_bytes / 2),

@@ -95,14 +95,13 @@ MetadataFileResult write_metadata_file(const std::filesystem::path& source,
                                        const std::filesystem::path& target,
                                        const MetadataFileOptions& options) {
   const Stopwatch watch;
-  const auto file = detail::OpenFile::open(
-      source, {.access = options.access, .limits = options.limits, .work = options.work});
+  const auto file = detail::OpenFile::open(source, {.input = options.input, .work = options.work});
   container::check_not_the_source(source, target);
   if (file->mapping().begin() != 0) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "a delta has no side file",
                            {.path = source.string()});
   }
-  OutputFile out(target, {.durability = options.durability, .cancel = options.work.cancel});
+  OutputFile out(target, options.output, options.work.cancel);
   file->named([&] { write_side_file(*file, out); });
   out.commit();
   return {.source_bytes = file->header().file_length,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 
 namespace thalia::container {
@@ -43,7 +44,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       layout_(draft, gaps_of(draft, options)),
       image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
       extents_(image_, logical_bytes(draft), options),
-      shares_(options.work.memory_bytes),
+      shares_(options.work),
       tail_(image_, shares_.tails),
       streams_(draft.tensors.size()),
       sinks_left_(shares_.gathered / extents_.extent_bytes()) {

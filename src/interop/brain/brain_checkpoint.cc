@@ -74,7 +74,7 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
   }
   const io::TemporaryFile plain(target);
   SaveOptions save = options;
-  save.durability = Durability::none;
+  save.output.durability = Durability::none;
   save.compression = {};
   saved = model::declared_writer(stored, plain.path(), save).commit();
   return interop::wrap(plain.path(), target, wrapper, options);
@@ -155,7 +155,7 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
   model::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
-                                         .limits = options.read.limits,
+                                         .input = {.limits = options.read.input.limits},
                                          .work = options.read.work},
                                .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header().version, options);
@@ -192,7 +192,7 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
     }
   }
   if (!reader.metadata_json().empty()) {
-    info.metadata = model::read_metadata(reader.metadata_json(), options.limits);
+    info.metadata = model::read_metadata(reader.metadata_json(), options.input.limits);
     info.growth_history = checkpoint_metadata(info.metadata).growth_history;
   }
   return info;

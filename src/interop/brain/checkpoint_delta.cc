@@ -55,7 +55,7 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
           .leaves = save.leaves,
           .timestamp = save.timestamp,
           .file_uuid = save.file_uuid,
-          .durability = is_wrapped ? Durability::none : save.durability,
+          .output = {.durability = is_wrapped ? Durability::none : save.output.durability},
           .work = save.work};
 }
 

@@ -102,8 +102,9 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   // A lazy load leaves no region out; these are all in memory anyway.
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) {
-    restore(brain, {.options = {.limits = options.read.limits, .work = options.read.work},
-                    .stored_bytes = file.file_bytes});
+    restore(brain,
+            {.options = {.input = {.limits = options.read.input.limits}, .work = options.read.work},
+             .stored_bytes = file.file_bytes});
   }
   return brain;
 }
@@ -128,7 +129,7 @@ BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
 }
 
 void check_v01_brain(const path& source, const VerifyOptions& options) {
-  read_v01(source, {.access = options.access, .limits = options.limits, .work = options.work});
+  read_v01(source, {.input = options.input, .work = options.work});
 }
 
 }  // namespace thalia::interop

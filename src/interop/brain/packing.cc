@@ -116,7 +116,7 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
 std::uint64_t wrap(const path& plain, const path& target, Codec wrapper,
                    const SaveOptions& options) {
   CompressOptions frames{.compression = {.codec = wrapper, .level = options.compression.level},
-                         .durability = options.durability,
+                         .output = options.output,
                          .work = options.work};
   frames.work.progress = {};  // that of the file inside was the whole
   return compress_checkpoint(plain, target, frames).output_bytes;

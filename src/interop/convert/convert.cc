@@ -86,9 +86,8 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
                      const ConvertOptions& options, ConvertResult& result) {
   const MetadataFileResult written = write_metadata_file(
       input, output,
-      {.durability = options.save.durability,
-       .access = options.read.access,
-       .limits = options.read.limits,
+      {.output = options.save.output,
+       .input = options.read.input,
        .work = {.threads = options.read.work.threads, .cancel = options.save.work.cancel}});
   result.input_bytes = written.source_bytes;
   result.output_bytes = written.output_bytes;

@@ -25,7 +25,7 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
         plan_flat_export(reader, FileFormat::safetensors, options, precision, result.losses);
 
     SafetensorsOrigin origin =
-        origin_from_json(reader.metadata_json(), options.read.limits.max_json_depth);
+        origin_from_json(reader.metadata_json(), options.read.input.limits.max_json_depth);
     precision.note_in(origin.metadata);
     // note_in() writes this member anew, so it is not lost.
     if (!options.precision.keeps_all()) std::erase(origin.other_keys, kPrecisionPolicyKey);
@@ -40,7 +40,7 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
     result.output_bytes =
         write_safetensors(output, out.tensors, origin.metadata,
                           {.max_header_bytes = options.max_safetensors_header_bytes,
-                           .durability = options.save.durability,
+                           .output = options.save.output,
                            .work = options.save.work},
                           [&](std::size_t i, const PieceSink& sink) {
                             const TensorView& view = out.views[i];

@@ -116,7 +116,7 @@ void list_region_losses(const Reader& reader, const ConvertOptions& options,
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
     const std::string name(region.name());
-    if (!is_empty_object(region.config_json(), options.read.limits.max_json_depth)) {
+    if (!is_empty_object(region.config_json(), options.read.input.limits.max_json_depth)) {
       configs.push_back(name);
     }
     if (!region.metadata_json().empty()) metadata.push_back(name);

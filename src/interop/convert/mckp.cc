@@ -37,7 +37,7 @@ Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const T
 MckpWriteOptions mckp_options(const ConvertOptions& options) {
   return {.compression = options.save.compression,
           .content_digests = options.save.leaves,
-          .durability = options.save.durability,
+          .output = options.save.output,
           .work = options.save.work};
 }
 
@@ -46,7 +46,7 @@ void list_to_mckp(const TensorList& list, const path& output, const ConvertOptio
   PrecisionRun precision(options.precision, result);
   MckpWriteOptions write = mckp_options(options);
   write.training_step = list.training_step;
-  write.metadata = precision.note_in(list.metadata, options.read.limits.max_json_depth);
+  write.metadata = precision.note_in(list.metadata, options.read.input.limits.max_json_depth);
   MckpWriter writer(output, write);
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const SafetensorsTensor& tensor = list.tensors[i];
@@ -66,7 +66,7 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
   };
   Writer writer(output, options.save);
   PrecisionRun precision(options.precision, result);
-  writer.set_metadata(precision.note_in(list.metadata, options.read.limits.max_json_depth));
+  writer.set_metadata(precision.note_in(list.metadata, options.read.input.limits.max_json_depth));
   if (list.training_step) writer.set_training_steps(*list.training_step);
   RegionIds regions;
   std::vector<Declared> declared;
@@ -104,7 +104,7 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
   std::vector<SafetensorsTensor> tensors = list.tensors;
   for (SafetensorsTensor& tensor : tensors)
     tensor.dtype = precision.choose(tensor.name, spec_of(tensor));
-  TextMembers members = text_members(list.metadata, options.read.limits.max_json_depth);
+  TextMembers members = text_members(list.metadata, options.read.input.limits.max_json_depth);
   if (!members.others.empty())
     result.losses.push_back(fmt::format("metadata: {}", list_names(members.others)));
   if (list.training_step.value_or(0) != 0) result.losses.push_back("the count of training steps");
@@ -114,7 +114,7 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
   result.output_bytes = write_safetensors(
       output, tensors, metadata,
       {.max_header_bytes = options.max_safetensors_header_bytes,
-       .durability = options.save.durability,
+       .output = options.save.output,
        .work = options.save.work},
       [&](std::size_t i, const PieceSink& sink) {
         sink(converted(precision, list.tensors[i], list.read(i), tensors[i].dtype).bytes());
@@ -134,10 +134,10 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     if (reader.header().training_steps != 0) write.training_step = reader.header().training_steps;
     const std::string_view metadata = reader.metadata_json();
     write.metadata = precision.note_in(metadata.empty() ? "{}" : std::string(metadata),
-                                       options.read.limits.max_json_depth);
+                                       options.read.input.limits.max_json_depth);
     MckpWriter writer(output, write);
     for (std::size_t i = 0; i < out.views.size(); ++i) {
-      const Tensor tensor = Tensor::from(out.views[i], options.read.limits);
+      const Tensor tensor = Tensor::from(out.views[i], options.read.input.limits);
       SafetensorsTensor before = out.tensors[i];
       // A quantized tensor comes out of Tensor::from() with its elements restored.
       before.dtype = tensor.dtype();

@@ -27,9 +27,9 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   for (const auto& input : inputs) readers.push_back(Reader::open(input, options.read));
 
   interop::MergeConflicts conflicts(readers, preference);
-  const auto regions = interop::plan_regions(readers, options.read.limits, conflicts);
+  const auto regions = interop::plan_regions(readers, options.read.input.limits, conflicts);
   const auto connections = interop::plan_connections(readers, conflicts);
-  std::string metadata = interop::merge_metadata(readers, options.read.limits, conflicts);
+  std::string metadata = interop::merge_metadata(readers, options.read.input.limits, conflicts);
   conflicts.throw_if_open();
 
   ConvertResult result;

@@ -27,11 +27,11 @@ namespace {
 using std::filesystem::path;
 
 // Frames are asked for by the target's name.
-V01Wrapper wrapper_of_name(const path& target) {
+std::optional<Codec> frame_of_name(const path& target) {
   const path extension = target.extension();
-  if (extension == ".zst") return V01Wrapper::zstd;
-  if (extension == ".lz4") return V01Wrapper::lz4;
-  return V01Wrapper::none;
+  if (extension == ".zst") return Codec::zstd;
+  if (extension == ".lz4") return Codec::lz4;
+  return std::nullopt;
 }
 
 void write_original(const path& target, const V01Document& document, const MigrateOptions& options,
@@ -39,16 +39,16 @@ void write_original(const path& target, const V01Document& document, const Migra
   for (const V01Entry& entry : document.entries)
     for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++result.tensors; });
   result.output_bytes = write_v01(target, document,
-                                  {.wrapper = wrapper_of_name(target),
+                                  {.compression = {.codec = frame_of_name(target)},
                                    .aligned = aligned,
-                                   .durability = options.save.durability,
+                                   .output = options.save.output,
                                    .work = options.save.work});
 }
 
 // 1.0 to 1.0 is a copy, which resolves deltas and drops dead bytes.
 void same_major(const path& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
-  if (wrapper_of_name(target) != V01Wrapper::none) {
+  if (frame_of_name(target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.filename().string()),
                   "a name that does not end in .zst or .lz4",
                   "files of 1.0 are compressed by compress_checkpoint()");

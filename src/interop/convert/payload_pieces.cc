@@ -54,14 +54,15 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
   const bool has_rows = tensor.encoding() == Encoding::dense && tensor.shape().rank() != 0 &&
                         !dtype_is_packed(tensor.dtype());
   if (tensor.is_raw() || !has_rows || tensor.logical_bytes() <= threads * kPieceBytes) {
-    visit(fetch_payload(tensor, scratch, options.limits));
+    visit(fetch_payload(tensor, scratch, options.input.limits));
     return;
   }
   const std::uint64_t rows = tensor.shape()[0];
   const std::uint64_t row_bytes = tensor.logical_bytes() / rows;
   const std::uint64_t rows_in_turn = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
   const std::uint64_t rows_at_once = std::min(rows, rows_in_turn * threads);
-  io::check_allocation("payload", rows_at_once * row_bytes, options.limits, tensor.stored_bytes());
+  io::check_allocation("payload", rows_at_once * row_bytes, options.input.limits,
+                       tensor.stored_bytes());
   for (std::uint64_t begin = 0; begin < rows; begin += rows_at_once) {
     const std::uint64_t end = std::min(rows, begin + rows_at_once);
     scratch.resize((end - begin) * row_bytes);

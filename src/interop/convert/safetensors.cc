@@ -25,7 +25,7 @@ namespace {
 
 SafetensorsWriteOptions write_options(const ConvertOptions& options) {
   return {.max_header_bytes = options.max_safetensors_header_bytes,
-          .durability = options.save.durability,
+          .output = options.save.output,
           .work = options.save.work};
 }
 
@@ -72,8 +72,8 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
       SafetensorsFile::open(input, options.read, options.max_safetensors_header_bytes);
   Writer writer(output, options.save);
   PrecisionRun precision(options.precision, result);
-  writer.set_metadata(
-      precision.note_in(origin_to_json(metadata_of(file)), options.read.limits.max_json_depth));
+  writer.set_metadata(precision.note_in(origin_to_json(metadata_of(file)),
+                                        options.read.input.limits.max_json_depth));
   RegionIds regions;
   std::vector<Streamed> streamed;
   for (const SafetensorsTensor& tensor : file.tensors()) {

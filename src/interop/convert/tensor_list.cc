@@ -35,8 +35,7 @@ std::vector<SafetensorsTensor> described(const Tensors& tensors) {
 
 TensorList list_mckp(const std::filesystem::path& path, const ConvertOptions& options) {
   const MckpChain chain = MckpChain::open(
-      path, {.access = options.read.access,
-             .limits = options.read.limits,
+      path, {.input = options.read.input,
              // A conversion would give a damaged payload new checksums, and so hide the damage.
              .verify = true,
              .search = options.search,

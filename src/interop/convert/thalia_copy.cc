@@ -54,7 +54,8 @@ ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, Conver
       writer_(output, options.save) {}
 
 void ThaliaCopy::set_metadata(std::string metadata_json) {
-  std::string metadata = precision_.note_in(std::move(metadata_json), read_.limits.max_json_depth);
+  std::string metadata =
+      precision_.note_in(std::move(metadata_json), read_.input.limits.max_json_depth);
   if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
 }
 
@@ -104,9 +105,9 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
 ByteSpan ThaliaCopy::borrowed(const TensorView& tensor, DType dtype) {
   if (dtype == tensor.dtype()) {
     return is_in_place(tensor) ? tensor.bytes()
-                               : fetch_payload(tensor, held_.emplace_back(), read_.limits);
+                               : fetch_payload(tensor, held_.emplace_back(), read_.input.limits);
   }
-  const ByteSpan payload = fetch_payload(tensor, scratch_, read_.limits);
+  const ByteSpan payload = fetch_payload(tensor, scratch_, read_.input.limits);
   std::vector<std::byte>& converted = held_.emplace_back();
   precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
     converted.insert(converted.end(), piece.begin(), piece.end());

@@ -101,7 +101,8 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
 // Access::copied bypasses the storage's own view(), which may map a file.
 StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
                      const MckpReadOptions& options) {
-  return options.access == Access::copied ? storage.StorageBackend::view(key) : storage.view(key);
+  return options.input.access == Access::copied ? storage.StorageBackend::view(key)
+                                                : storage.view(key);
 }
 
 Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
@@ -129,7 +130,7 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
   for (const std::filesystem::path& folder : folders) {
     for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
       const std::filesystem::path place = folder / name;
-      const auto [bytes, reason] = io::open_base(place, options.access, options.bases);
+      const auto [bytes, reason] = io::open_base(place, options.input.access, options.bases);
       if (!bytes) {
         if (!reason.empty()) tried += fmt::format(", '{}' ({})", printable(place.string()), reason);
         continue;

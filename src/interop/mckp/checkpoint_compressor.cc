@@ -98,7 +98,7 @@ struct CheckpointCompressor::Impl {
   MckpReadOptions read_options() const {
     // The header is checked by opening and each tensor by reading it, so no pass over whole files
     // is made.
-    return {.limits = config.limits, .verify = false, .work = config.work};
+    return {.input = {.limits = config.input.limits}, .verify = false, .work = config.work};
   }
   MckpWriteOptions write_options(const Checkpoint& checkpoint,
                                  const std::optional<Base>& base) const;
@@ -223,7 +223,8 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
 Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool check) const {
   const std::vector<MckpTensor>& tensors = chain.newest().tensors();
   const MckpHeader& header = chain.newest().header();
-  io::check_allocation("header", header.original_size, config.limits, chain.newest().file_bytes());
+  io::check_allocation("header", header.original_size, config.input.limits,
+                       chain.newest().file_bytes());
   check = check && header.content_hash.has_value();
   std::vector<Tensor> restored(tensors.size());
   std::vector<Digest256> digests(tensors.size());
@@ -253,7 +254,7 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
     }
   }
   Checkpoint checkpoint{.tensors = {},
-                        .metadata = model::parse_json_object(header.metadata, config.limits),
+                        .metadata = model::parse_json_object(header.metadata, config.input.limits),
                         .training_step = header.training_step};
   for (std::size_t i = 0; i < tensors.size(); ++i)
     checkpoint.tensors.emplace(tensors[i].name, std::move(restored[i]));

@@ -46,7 +46,7 @@ void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsig
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
   try {
     // The payload's checksum is checked on every read, even where the file's was not.
-    return {tensor, interop::mckp_payload(stored.bytes, tensor, true), options.limits};
+    return {tensor, interop::mckp_payload(stored.bytes, tensor, true), options.input.limits};
   } catch (Error& error) {
     error.add_section("block");
     error.add_tensor(printable(tensor.name));
@@ -73,7 +73,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
   impl->name = std::move(name);
   impl->options = options;
   in_file(impl->name, [&] {
-    impl->parsed = interop::parse_mckp(impl->stored.bytes, options.limits);
+    impl->parsed = interop::parse_mckp(impl->stored.bytes, options.input.limits);
     // The header says what every byte of a tensor means, so it is not used unchecked.
     if (options.verify || !impl->parsed.header_is_checked)
       interop::check_mckp_checksum(impl->stored.bytes, impl->parsed);
@@ -86,7 +86,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
 }
 
 MckpFile MckpFile::open(const std::filesystem::path& path, const MckpReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
   return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
 }
 

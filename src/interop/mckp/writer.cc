@@ -43,6 +43,7 @@ using interop::MckpPrelude;
 
 // Some jobs wait and some are finished, so no thread idles while the collector is busy.
 constexpr unsigned kJobsPerThread = 3;
+constexpr std::uint64_t kDefaultMemory = 256ull << 20;
 // What a thread takes: the pieces of its jobs, and what coding one of them needs.
 constexpr std::uint64_t kThreadBytes = (kJobsPerThread + 2) * interop::kMckpPiece;
 constexpr unsigned kMetadataDepth = 256;
@@ -50,11 +51,6 @@ constexpr unsigned kMetadataDepth = 256;
 constexpr std::uint64_t kMovedPart = 1 << 18;
 // The header is short beside the tensors; higher levels gain little.
 constexpr int kHeaderLevel = 3;
-
-// Codecs without a level, which look at the elements themselves.
-bool is_self_describing(Codec codec) {
-  return codec == Codec::plane_entropy || codec == Codec::packed_exponents;
-}
 
 void check_metadata(const std::string& metadata) {
   try {
@@ -66,14 +62,7 @@ void check_metadata(const std::string& metadata) {
 }
 
 void check_options(const MckpWriteOptions& options) {
-  const codec::LevelRange range = is_self_describing(codec_of(options))
-                                      ? codec::level_range(Codec::zstd)
-                                      : codec::level_range(codec_of(options));
-  if (const int level = options.compression.level;
-      level != 0 && (level < range.lowest || level > range.highest)) {
-    fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
-                  fmt::format("{} to {}", range.lowest, range.highest));
-  }
+  codec::checked_level(codec_of(options), options.compression.level);
   if (options.quantization) check_option("bits", options.quantization->bits, 1, 8);
   check_metadata(options.metadata);
   if (options.previous) check_storage_key(options.previous->key);
@@ -101,7 +90,8 @@ std::string params_of(const MckpWriteOptions& options, int level) {
 }
 
 unsigned threads_of(const MckpWriteOptions& options) {
-  const std::uint64_t most = std::max<std::uint64_t>(options.work.memory_bytes / kThreadBytes, 1);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(options.work.memory_bytes.value_or(kDefaultMemory) / kThreadBytes, 1);
   return static_cast<unsigned>(
       std::min<std::uint64_t>(resolve_threads(options.work.threads), most));
 }
@@ -109,7 +99,8 @@ unsigned threads_of(const MckpWriteOptions& options) {
 // What the threads leave of the caller's limit. The rest of the blocks is in a temporary file.
 std::uint64_t spool_memory(const MckpWriteOptions& options) {
   const std::uint64_t taken = threads_of(options) * kThreadBytes;
-  return options.work.memory_bytes - std::min(options.work.memory_bytes, taken);
+  const std::uint64_t memory = options.work.memory_bytes.value_or(kDefaultMemory);
+  return memory - std::min(memory, taken);
 }
 
 template <typename T>
@@ -144,10 +135,7 @@ struct MckpWriter::Impl {
   // The level that was asked for is one of its codec. Deltas, which are zstd even where the options
   // say otherwise, take the standard level then.
   int level_of(Codec codec) const {
-    if (codec == Codec::store || is_self_describing(codec)) return 0;
-    const int level = options.compression.level;
-    const bool own = codec == codec_of(options) && level != 0;
-    return own ? level : codec::level_range(codec).standard;
+    return codec::checked_level(codec, codec == codec_of(options) ? options.compression.level : 0);
   }
 
   void submit(const std::shared_ptr<interop::MckpWork>& work, std::uint64_t begin,
@@ -428,8 +416,7 @@ MckpWriteResult MckpWriter::commit() {
     } else if (impl.path.empty()) {
       impl.emit(impl.sink);
     } else {
-      OutputFile out(impl.path,
-                     {.durability = impl.options.durability, .cancel = impl.options.work.cancel});
+      OutputFile out(impl.path, impl.options.output, impl.options.work.cancel);
       impl.emit([&](ByteSpan piece) { out.write(piece); });
       out.commit();
     }

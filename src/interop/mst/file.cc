@@ -102,8 +102,8 @@ MstFile MstFile::from_bytes(StoredBytes bytes, std::string name, const ReadLimit
 }
 
 MstFile MstFile::open(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
-  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options.limits);
+  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options.input.limits);
 }
 
 const std::vector<MstTensor>& MstFile::tensors() const noexcept {

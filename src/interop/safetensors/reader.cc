@@ -22,10 +22,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path,
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options,
                                       std::uint64_t max_header_bytes) {
   auto impl = std::make_shared<Impl>();
-  impl->file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
+  impl->file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
   try {
     impl->parsed =
-        interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.limits);
+        interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.input.limits);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

@@ -39,7 +39,7 @@ std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header =
       checked_header(path, tensors, metadata, options.max_header_bytes);
-  OutputFile out(path, {.durability = options.durability, .cancel = options.work.cancel});
+  OutputFile out(path, options.output, options.work.cancel);
   out.write(as_byte_span(header.bytes));
   std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
@@ -62,7 +62,7 @@ namespace thalia {
 std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
                                const std::optional<SafetensorsMetadata>& metadata,
-                               Durability durability) {
+                               const OutputOptions& output) {
   // Before the output is created; offsets in the header follow from the shapes alone.
   for (const SafetensorsTensor& tensor : tensors) {
     const auto expected = tensor.shape.byte_length(tensor.dtype);
@@ -76,7 +76,7 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
   }
   return interop::write_safetensors(
       path, tensors, metadata,
-      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .durability = durability},
+      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .output = output},
       [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
 }
 

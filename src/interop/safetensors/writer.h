@@ -16,7 +16,7 @@ namespace thalia::interop {
 
 struct SafetensorsWriteOptions {
   std::uint64_t max_header_bytes = 0;
-  Durability durability = Durability::full;
+  OutputOptions output{};
   Work work{};  ///< progress and the stop
 };
 

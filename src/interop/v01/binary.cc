@@ -54,8 +54,8 @@ struct BinaryWriter::Impl {
   Steps steps{"the file", out.path().string()};
 };
 
-BinaryWriter::BinaryWriter(const std::filesystem::path& path, Durability durability)
-    : impl_(new Impl{OutputFile(path, {.durability = durability})}) {
+BinaryWriter::BinaryWriter(const std::filesystem::path& path, const OutputOptions& output)
+    : impl_(new Impl{OutputFile(path, output)}) {
   impl_->out.write(std::vector<std::byte>(sizeof(format::V01Header)));
 }
 
@@ -140,12 +140,12 @@ struct BinaryReader::Impl {
 BinaryReader::BinaryReader(const std::filesystem::path& path, const ReadOptions& options)
     : impl_(std::make_unique<Impl>()) {
   impl_->path = path.string();
-  impl_->limits = options.limits;
+  impl_->limits = options.input.limits;
   impl_->with_path([&] {
-    const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
-    impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.limits);
+    const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+    impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.input.limits);
     impl_->body = interop::v01_body(impl_->contents).bytes;
-    impl_->tensors.emplace(impl_->body, impl_->contents.owner, options.limits.max_tensors);
+    impl_->tensors.emplace(impl_->body, impl_->contents.owner, options.input.limits.max_tensors);
   });
 }
 

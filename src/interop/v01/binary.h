@@ -33,8 +33,7 @@ struct V01IndexEntry {
 class BinaryWriter {
  public:
   /// @throws IoError.
-  explicit BinaryWriter(const std::filesystem::path& path,
-                        Durability durability = Durability::full);
+  explicit BinaryWriter(const std::filesystem::path& path, const OutputOptions& output = {});
   ~BinaryWriter();
   BinaryWriter(BinaryWriter&&) noexcept;
   BinaryWriter& operator=(BinaryWriter&&) noexcept;

@@ -169,9 +169,9 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
 }
 
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
   try {
-    return decode_v01(file->bytes(), file, options.limits);
+    return decode_v01(file->bytes(), file, options.input.limits);
   } catch (Error& error) {
     error.add_path(path.string());
     throw;

@@ -63,8 +63,8 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
 }
 
 interop::V01Contents open_contents(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.access, options.work.cancel);
-  return interop::open_v01_wrapper(file->bytes(), file, options.limits);
+  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+  return interop::open_v01_wrapper(file->bytes(), file, options.input.limits);
 }
 
 template <typename Work>
@@ -101,12 +101,11 @@ V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOp
       take_header<format::DeltaHeader>(contents.bytes, info);
     }
     const ByteSpan body = contents.bytes.subspan(sizeof(format::DeltaHeader));
-    info.metadata = metadata_at_end(body, options.limits);
+    info.metadata = metadata_at_end(body, options.input.limits);
     // Some files end in a checksum, which the last version of the original asks for.
-    if (!info.metadata && contents.wrapper == V01Wrapper::none &&
-        body.size() > interop::kV01TrailerBytes)
-      info.metadata =
-          metadata_at_end(body.first(body.size() - interop::kV01TrailerBytes), options.limits);
+    if (!info.metadata && !contents.wrapper && body.size() > interop::kV01TrailerBytes)
+      info.metadata = metadata_at_end(body.first(body.size() - interop::kV01TrailerBytes),
+                                      options.input.limits);
     return info;
   });
 }

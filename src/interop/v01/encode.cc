@@ -82,7 +82,7 @@ std::vector<std::byte> body_bytes(const Plan& plan) {
 // Streams the body to the file, without a copy of it in memory. Frames need the whole body.
 std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
                           const V01WriteOptions& options) {
-  OutputFile sink(path, {.durability = options.durability, .cancel = options.work.cancel});
+  OutputFile sink(path, options.output, options.work.cancel);
   integrity::Sha256 sha;
   write_body(plan, [&](ByteSpan piece) {
     sha.update(piece);
@@ -97,18 +97,19 @@ std::uint64_t write_plain(const std::filesystem::path& path, const Plan& plan,
 
 std::vector<std::byte> encode_v01(const V01Document& document, const V01WriteOptions& options) {
   // Before the body is made, which may take long.
-  interop::check_v01_level(options);
-  return interop::wrap_v01_body(body_bytes(make_plan(document, options.aligned)), options);
+  const auto frame = interop::wanted_v01_frame(options);
+  return interop::wrap_v01_body(body_bytes(make_plan(document, options.aligned)), frame,
+                                options.checksum_inside);
 }
 
 std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& document,
                         const V01WriteOptions& options) {
   try {
-    interop::check_v01_level(options);
+    const auto frame = interop::wanted_v01_frame(options);
     const Plan plan = make_plan(document, options.aligned);
-    if (options.wrapper == V01Wrapper::none) return write_plain(path, plan, options);
-    const auto file = interop::wrap_v01_body(body_bytes(plan), options);
-    OutputFile sink(path, {.durability = options.durability, .cancel = options.work.cancel});
+    if (!frame) return write_plain(path, plan, options);
+    const auto file = interop::wrap_v01_body(body_bytes(plan), frame, options.checksum_inside);
+    OutputFile sink(path, options.output, options.work.cancel);
     sink.write(file);
     sink.commit();
     return file.size();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "codec/chunk/codec.h"
 #include "codec/frame/lz4_frame.h"
 #include "codec/frame/zstd_frame.h"
 #include "container/wrap/unwrap.h"
@@ -18,23 +19,8 @@
 #include "format/v01.h"
 #include "integrity/sha256.h"
 #include "interop/v01/header.h"
+#include "thalia/tensor.h"
 #include "thalia/text.h"
-
-namespace thalia {
-
-std::string_view v01_wrapper_name(V01Wrapper wrapper) noexcept {
-  switch (wrapper) {
-    case V01Wrapper::none:
-      return "none";
-    case V01Wrapper::zstd:
-      return "zstd";
-    case V01Wrapper::lz4:
-      return "lz4";
-  }
-  return "unknown";
-}
-
-}  // namespace thalia
 
 namespace thalia::interop {
 namespace {
@@ -50,7 +36,7 @@ void append_checksum(std::vector<std::byte>& bytes) {
 V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
                              const ReadLimits& limits) {
   const auto codec = container::wrapper_codec(file);
-  if (!codec) return {file, std::move(owner), V01Wrapper::none, {}, {}, nullptr};
+  if (!codec) return {file, std::move(owner), std::nullopt, {}, {}, nullptr};
   // Decodes no more than a header first: a frame of something else is refused at once.
   const auto start = container::start_of_front_frame(file, *codec, sizeof(format::V01Header));
   if (!begins_as_v01_delta(start)) require_v01_start(start);
@@ -58,7 +44,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
       std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));
   V01Contents contents;
   contents.bytes = unwrapped->bytes;
-  contents.wrapper = *codec == Codec::zstd ? V01Wrapper::zstd : V01Wrapper::lz4;
+  contents.wrapper = codec;
   contents.frame = unwrapped->frame;
   contents.trailing = unwrapped->trailing;
   // Decoded bytes own themselves; the frame and what is behind it still lie in the file.
@@ -68,7 +54,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
 }
 
 V01Body v01_body(const V01Contents& contents) {
-  const bool wrapped = contents.wrapper != V01Wrapper::none;
+  const bool wrapped = contents.wrapper.has_value();
   if (wrapped && contents.trailing.size() == kV01TrailerBytes)
     return {contents.bytes, false, contents.frame, contents.trailing};
   if (!contents.trailing.empty()) {
@@ -114,29 +100,33 @@ bool begins_as_v01_delta(ByteSpan contents) noexcept {
   return false;
 }
 
-void check_v01_level(const V01WriteOptions& options) {
-  const int most = options.wrapper == V01Wrapper::zstd ? 22 : 12;
-  if (options.wrapper == V01Wrapper::none || (options.level >= 1 && options.level <= most)) return;
-  fail_argument(ErrorCode::bad_argument, "level", std::to_string(options.level),
-                fmt::format("1 to {} for {}", most, v01_wrapper_name(options.wrapper)));
+std::optional<V01Frame> wanted_v01_frame(const V01WriteOptions& options) {
+  const Codec codec = options.compression.codec.value_or(Codec::store);
+  if (codec != Codec::store && codec != Codec::zstd && codec != Codec::lz4) {
+    fail_argument(ErrorCode::bad_argument, "codec", std::string(codec_name(codec)),
+                  "store, zstd or lz4");
+  }
+  const int level = codec::checked_level(codec, options.compression.level);
+  if (codec == Codec::store) return std::nullopt;
+  return V01Frame{codec, level};
 }
 
-std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body, const V01WriteOptions& options) {
-  check_v01_level(options);
-  if (options.wrapper == V01Wrapper::none) {
+std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body,
+                                     const std::optional<V01Frame>& frame, bool checksum_inside) {
+  if (!frame) {
     append_checksum(body);
     return body;
   }
-  if (options.checksum_inside) append_checksum(body);
+  if (checksum_inside) append_checksum(body);
   std::vector<std::byte> file;
-  if (options.wrapper == V01Wrapper::zstd) {
-    codec::zstd_encode(options.level, body, file);
+  if (frame->codec == Codec::zstd) {
+    codec::zstd_encode(frame->level, body, file);
   } else {
     // Blocks of 64 KiB and no checksum, as in the original's frames.
-    codec::lz4_encode(options.level, body, file, /*with_checksum=*/false,
+    codec::lz4_encode(frame->level, body, file, /*with_checksum=*/false,
                       codec::Lz4BlockSize::kib64);
   }
-  if (!options.checksum_inside) append_checksum(file);
+  if (!checksum_inside) append_checksum(file);
   return file;
 }
 

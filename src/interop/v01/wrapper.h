@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -16,7 +17,7 @@ namespace thalia::interop {
 struct V01Contents {
   ByteSpan bytes;  ///< what stands in the frame, or the whole file
   std::shared_ptr<const void> owner;
-  V01Wrapper wrapper = V01Wrapper::none;
+  std::optional<Codec> wrapper{};
   ByteSpan frame;     ///< in the file; empty without wrapper
   ByteSpan trailing;  ///< behind the frame
   std::shared_ptr<const void> file_owner;
@@ -41,10 +42,17 @@ V01Body verified_v01_body(const V01Contents& contents);
 /// True where the contents begin with either magic of a delta.
 bool begins_as_v01_delta(ByteSpan contents) noexcept;
 
-/// `body` with its checksum, in the wrapper that the options ask for. @throws UsageError
-/// (bad_argument) for a level.
-std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body, const V01WriteOptions& options);
-/// @throws UsageError (bad_argument) for a level that the wrapper does not have.
-void check_v01_level(const V01WriteOptions& options);
+/// The frame that is asked for. Its level is never 0.
+struct V01Frame {
+  Codec codec;
+  int level;
+};
+/// nullopt: none. @throws UsageError (bad_argument) for a codec that has no frames, or a level that
+/// it does not have.
+std::optional<V01Frame> wanted_v01_frame(const V01WriteOptions& options);
+
+/// `body` with its checksum, in the frame if there is one.
+std::vector<std::byte> wrap_v01_body(std::vector<std::byte> body,
+                                     const std::optional<V01Frame>& frame, bool checksum_inside);
 
 }  // namespace thalia::interop

@@ -62,10 +62,10 @@ class Loading {
   // Errors of texts get the region's name in run().
   void read_texts() {
     if (!view_.config_json().empty())
-      config_ = parse_json_object(view_.config_json(), context_.options.limits);
+      config_ = parse_json_object(view_.config_json(), context_.options.input.limits);
     Value metadata = Value::object();
     if (!view_.metadata_json().empty())
-      metadata = parse_json_object(view_.metadata_json(), context_.options.limits);
+      metadata = parse_json_object(view_.metadata_json(), context_.options.input.limits);
     const Value* tree = metadata.find(kTreeMember);
     if (tree != nullptr) {
       read_state(*tree);
@@ -155,7 +155,7 @@ BrainRegion load_region(const RegionView& view, const LoadContext& context) {
 }
 
 Value load_tree(const RegionView& view, const ReadLimits& limits) {
-  const LoadContext context{.options = {.limits = limits}};
+  const LoadContext context{.options = {.input = {.limits = limits}}};
   return Loading(view, context).tree_alone();
 }
 

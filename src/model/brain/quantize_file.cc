@@ -45,7 +45,7 @@ class FileQuantization {
                    const QuantizeFileOptions& file_options)
       : file_(file),
         save_(file_options.save),
-        limits_(file_options.limits),
+        limits_(file_options.input.limits),
         metadata_(metadata_of(file, limits_)),
         quantizer_(options, generation_of(file, metadata_), save_.work.threads) {}
 
@@ -121,9 +121,8 @@ QuantizeFileResult quantize_file(const std::filesystem::path& input,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options) {
   const Stopwatch watch;
-  const auto file = detail::OpenFile::open(input, {.access = file_options.access,
-                                                   .limits = file_options.limits,
-                                                   .work = file_options.save.work});
+  const auto file =
+      detail::OpenFile::open(input, {.input = file_options.input, .work = file_options.save.work});
   QuantizeFileResult result =
       file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
   result.seconds = watch.seconds();

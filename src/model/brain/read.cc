@@ -34,7 +34,7 @@ class Reading {
     BrainState brain;
     brain.training_steps = reader_.header().training_steps;
     if (!reader_.metadata_json().empty()) {
-      brain.metadata = read_metadata(reader_.metadata_json(), options_.state.limits);
+      brain.metadata = read_metadata(reader_.metadata_json(), options_.state.input.limits);
     }
     // Before any tensor is read: it decides what becomes of f16 and bf16.
     context_.policy_was_applied = has_narrowing_policy(brain.metadata);

@@ -78,8 +78,8 @@ void LoadContext::allocate(std::uint64_t bytes) const {
   // once.
   const std::uint64_t before = allocated->fetch_add(bytes);
   const bool overflows = before + bytes < before;
-  io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes, options.limits,
-                       stored_bytes);
+  io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes,
+                       options.input.limits, stored_bytes);
 }
 
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
@@ -113,7 +113,7 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
   stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
   if (!context.fetch) context.allocate(bytes_of(view));
-  Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.limits);
+  Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.input.limits);
   if (!options.restore) return tensor;
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
     // A sparse tensor of few bytes may claim any shape.

@@ -140,7 +140,7 @@ Tensor ChainReader::read(const TensorView& tensor) const {
     if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_);
     const ReadOptions& options = chain_->options().read;
     // Against the bytes of all files of the chain: a small delta may well change a large tensor.
-    io::check_allocation("payload", result.logical_bytes, options.limits, disk_bytes());
+    io::check_allocation("payload", result.logical_bytes, options.input.limits, disk_bytes());
     const auto memory = std::make_shared<Memory>(result.logical_bytes);
     const MutableByteSpan bytes(memory->data, result.logical_bytes);
     chain.read_all(bytes, options.work.threads, checks(*chain_));

@@ -53,7 +53,7 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
   const format::TensorEntry& entry = stored_.entry();
   once_.run([&] {
     const std::uint64_t most =
-        io::allocation_limit(stored_.file().options().limits, entry.stored_length);
+        io::allocation_limit(stored_.file().options().input.limits, entry.stored_length);
     if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
     std::vector<std::byte> buffer;
     factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
@@ -65,7 +65,7 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {
   once_.run([&] {
     const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
-    io::check_allocation("payload", length, stored_.file().options().limits,
+    io::check_allocation("payload", length, stored_.file().options().input.limits,
                          stored_.entry().stored_length);
     pointers_.resize(length / sizeof(std::uint64_t));
     stored_.read(0, bytes_of(pointers_));

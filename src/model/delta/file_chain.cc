@@ -77,13 +77,14 @@ bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile
 // here guard counts and lengths that nothing is allocated for.
 bool is_wanted_beyond_limits(const std::shared_ptr<const io::FileBytes>& bytes,
                              const container::DeltaPrefix& prefix, ReadOptions options) {
-  options.limits.max_file_bytes = 0;
-  options.limits.max_regions = options.limits.max_tensors =
+  options.input.limits.max_file_bytes = 0;
+  options.input.limits.max_regions = options.input.limits.max_tensors =
       std::numeric_limits<std::uint32_t>::max();
-  options.limits.max_json_bytes = std::numeric_limits<std::uint64_t>::max();
+  options.input.limits.max_json_bytes = std::numeric_limits<std::uint64_t>::max();
   try {
     return is_wanted_base(
-        prefix, *detail::OpenFile::over(container::contents_of(bytes, options.limits), options));
+        prefix,
+        *detail::OpenFile::over(container::contents_of(bytes, options.input.limits), options));
   } catch (const Error&) {
     return false;
   }
@@ -96,7 +97,7 @@ std::shared_ptr<const detail::OpenFile> open_if_wanted(
     const ReadOptions& options) {
   std::shared_ptr<const detail::OpenFile> file;
   try {
-    file = detail::OpenFile::over(container::contents_of(bytes, options.limits), options);
+    file = detail::OpenFile::over(container::contents_of(bytes, options.input.limits), options);
     if (!is_wanted_base(prefix, *file)) return nullptr;
   } catch (FormatError& error) {
     if (error.code() != ErrorCode::limit_exceeded ||
@@ -190,7 +191,7 @@ std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenF
     // A file of the chain cannot be a base of it. A delta may have its base's name: the place next
     // to it is then the delta itself.
     if (is_link(place)) continue;
-    io::BaseFile found = io::open_base(place, options_.read.access, options_.bases);
+    io::BaseFile found = io::open_base(place, options_.read.input.access, options_.bases);
     if (found.bytes) {
       if (auto base = open_if_wanted(found.bytes, prefix, options_.read)) return base;
       // The first wrong file is what the error names, if no later place has the right one.

@@ -17,7 +17,7 @@ std::shared_ptr<const detail::OpenFile> resolved(const ChainReader& chain,
   const std::filesystem::path& name = chain.reader().path();
   io::UniqueFd fd = io::create_unnamed_file(folder);
   model::save_state(state_source(chain), fd.get(), name,
-                    {.durability = Durability::none,
+                    {.output = {.durability = Durability::none},
                      .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
   return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, Access::mapped), read);
 }

@@ -22,7 +22,8 @@ const container::QuantizedArrays& RestoredBytes::arrays() const {
   once_.run([&] {
     const detail::OpenFile& file = stored_.file();
     const format::TensorEntry& entry = stored_.entry();
-    io::check_allocation("payload", stored_.size(), file.options().limits, entry.stored_length);
+    io::check_allocation("payload", stored_.size(), file.options().input.limits,
+                         entry.stored_length);
     const ByteSpan codes = stored_.part(0, stored_.size(), decoded_);
     arrays_.emplace(entry, file.quantized_tensor(entry), codes);
   });

@@ -67,7 +67,7 @@ StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
     }
   }
   const std::uint64_t length = chunks_->raw_length(chunk);
-  io::check_allocation("payload", length, file_.options().limits, entry_.stored_length);
+  io::check_allocation("payload", length, file_.options().input.limits, entry_.stored_length);
   // Decoded outside the lock: two threads may decode the same chunk, which costs time and nothing
   // else.
   auto bytes = std::make_shared<std::vector<std::byte>>(length);

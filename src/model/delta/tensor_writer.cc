@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "format/delta.h"
 #include "format/payload.h"
 #include "model/delta/converted_base.h"
@@ -150,7 +151,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
     const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
-                          options_.work.memory_bytes / kListShare);
+                          options_.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare);
     // Under a threshold a changed tensor may come out as the base's.
     if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
       return store_same(id, base);

@@ -66,8 +66,7 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
   container::Findings findings(options.max_findings);
   note(findings, [&] {
     ChainOptions chain_options;
-    chain_options.read.access = options.access;
-    chain_options.read.limits = options.limits;
+    chain_options.read.input = options.input;
     chain_options.read.work = options.work;
     chain_options.search = search;
     chain_options.bases = bases;

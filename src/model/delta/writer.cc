@@ -43,7 +43,7 @@ container::CheckedOptions save_options(const DeltaOptions& options) {
   save.compression = options.compression;
   save.timestamp = options.timestamp;
   save.file_uuid = options.file_uuid;
-  save.durability = options.durability;
+  save.output = options.output;
   save.io = IoMode::buffered;  // what is written is small beside what is read
   save.work = options.work;
   save.work.progress = {};  // it is of the state's bytes, not of those that are written

@@ -72,7 +72,7 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
     const auto fresh = after.find_region(old.name());
     if (!fresh) {
       diff.regions.push_back(region_on_one_side(old, thalia::Change::removed));
-    } else if (auto changed = model::diff_regions(old, *fresh, options.limits)) {
+    } else if (auto changed = model::diff_regions(old, *fresh, options.input.limits)) {
       diff.regions.push_back(*std::move(changed));
     } else {
       ++diff.same_regions;
@@ -191,7 +191,7 @@ class ValueComparisons {
       diff.values = ValueDiff{.compared = old.shape(), .elements = old.element_count()};
       return;
     }
-    auto comparison = std::make_unique<model::ValueComparison>(old, fresh, options_.limits);
+    auto comparison = std::make_unique<model::ValueComparison>(old, fresh, options_.input.limits);
     const std::uint64_t pieces = comparison->pieces();
     if (pieces == 0) {
       diff.values = comparison->result();
@@ -243,7 +243,7 @@ Diff diff(const Reader& before, const Reader& after, const DiffOptions& options)
   Diff result;
   diff_headers(before.header(), after.header(), result);
   result.metadata =
-      model::diff_objects(before.metadata_json(), after.metadata_json(), options.limits);
+      model::diff_objects(before.metadata_json(), after.metadata_json(), options.input.limits);
   diff_all_regions(before, after, options, result);
   const auto both = diff_all_connections(before, after, result);
   if (options.values) {

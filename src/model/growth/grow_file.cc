@@ -43,7 +43,7 @@ Codec codec_of(const Reader& reader, std::string_view region) {
 }
 
 ReadOptions read_options(const AppendOptions& options) {
-  return {.access = options.access, .limits = options.limits, .work = options.work};
+  return {.input = options.input, .work = options.work};
 }
 
 // One growth of one file, from the lock to the commit. Used once.
@@ -60,7 +60,9 @@ class GrowingFile {
         region_(model::load_region(
             view_,
             // Not restored: elements keep the type and the encoding that the file has.
-            {.options = {.restore = false, .limits = options.limits, .work = options.work}})) {
+            {.options = {.restore = false,
+                         .input = {.limits = options.input.limits},
+                         .work = options.work}})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
                     "false: one region of a file grows");
@@ -98,7 +100,7 @@ class GrowingFile {
         append_growth_event(reader_.metadata_json(),
                             model::growth_event(reader_.header().training_steps, name_, source,
                                                 result.growth, growth_.reason),
-                            options_.limits));
+                            options_.input.limits));
     result.append = appender_.commit();
     return result;
   }
@@ -106,7 +108,7 @@ class GrowingFile {
   Value metadata_of(const RegionView& view) const {
     return view.metadata_json().empty()
                ? Value::object()
-               : model::parse_json_object(view.metadata_json(), options_.limits);
+               : model::parse_json_object(view.metadata_json(), options_.input.limits);
   }
 
   // Other regions that have inputs from this one, by the directory and their metadata. A region
@@ -133,7 +135,7 @@ class GrowingFile {
         [&](const model::PlacedTensor& placed, const TensorView& tensor) {
           found = found || axes.source(placed.path, tensor.shape(), name_).any();
         },
-        options_.limits);
+        options_.input.limits);
     return found;
   }
 
@@ -156,7 +158,7 @@ class GrowingFile {
         [&](const model::PlacedTensor& placed, const TensorView&) {
           grown.emplace(placed.name, placed.found);
         },
-        options_.limits);
+        options_.input.limits);
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       const Value* found = grown.at(view.name());
@@ -182,8 +184,8 @@ class GrowingFile {
     const Value* config = region_.find(component::kConfig);
     if (text.empty() || config == nullptr || config->has_tensors()) return std::string(text);
     // Compared as values, so that an unchanged config keeps its text, spaces included.
-    return model::parse_json_object(text, options_.limits) == *config ? std::string(text)
-                                                                      : to_json(*config);
+    return model::parse_json_object(text, options_.input.limits) == *config ? std::string(text)
+                                                                            : to_json(*config);
   }
 
   // Connections are one section of the file. If any of them grows, all are written again, in the
@@ -201,8 +203,8 @@ class GrowingFile {
       const ConnectionView view = reader_.connection(i);
       BrainConnection connection{full_name(full_names, view.source),
                                  full_name(full_names, view.target),
-                                 Tensor::from(view.weights, options_.limits)};
-      if (view.delays) connection.delays = Tensor::from(*view.delays, options_.limits);
+                                 Tensor::from(view.weights, options_.input.limits)};
+      if (view.delays) connection.delays = Tensor::from(*view.delays, options_.input.limits);
       const bool from_here = connection.source == name_;
       const bool to_here = connection.target == name_;
       if (from_here || to_here) {

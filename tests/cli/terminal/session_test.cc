@@ -24,7 +24,7 @@ namespace {
 void save(const fs::path& path, float first, Codec compression) {
   std::vector<float> weights(64 * 64, first);
   SaveOptions options;
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   options.compression.codec = compression;
   Writer writer(path, options);
   const RegionId region = writer.add_region({.name = "r", .n_neurons = 64});
@@ -114,7 +114,7 @@ const std::vector<Call>& calls() {
        }},
       {"output",
        [](auto& s, auto&, auto& out) {
-         OutputFile file(out, s.template options<OutputFileOptions>());
+         OutputFile file(out, {}, s.stop);
          file.write(ByteSpan());
          file.commit();
        }},
@@ -161,11 +161,11 @@ BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {
   const Session session{.out = out,
                         .stop = {},
                         .common = {.safe = true, .search = {"a", "b"}, .threads = 3, .wait = true}};
-  BOOST_TEST((session.options<ReadOptions>().access == Access::copied));
-  BOOST_TEST((session.options<VerifyOptions>().access == Access::copied));
-  BOOST_TEST((session.options<ConvertOptions>().read.access == Access::copied));
+  BOOST_TEST((session.options<ReadOptions>().input.access == Access::copied));
+  BOOST_TEST((session.options<VerifyOptions>().input.access == Access::copied));
+  BOOST_TEST((session.options<ConvertOptions>().read.input.access == Access::copied));
   const auto chain = session.options<ChainOptions>();
-  BOOST_TEST((chain.read.access == Access::copied));
+  BOOST_TEST((chain.read.input.access == Access::copied));
   BOOST_TEST(chain.read.work.threads == 3);
   BOOST_TEST(session.options<ConvertOptions>().save.work.threads == 3);
   BOOST_TEST(session.options<AppendOptions>().wait);

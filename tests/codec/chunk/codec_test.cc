@@ -15,7 +15,6 @@ using namespace thalia;
 using codec::ChunkForm;
 using codec::decode_chunk;
 using codec::encode_chunk;
-using codec::level_range;
 using format::Filter;
 using test::bytes_of;
 using test::random_bytes;
@@ -62,8 +61,8 @@ BOOST_AUTO_TEST_CASE(decodes_what_the_programs_wrote) {
 
 BOOST_AUTO_TEST_CASE(every_level_round_trips) {
   const auto raw = half_compressible(300000);
-  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
-    for (int level = 0; level <= level_range(codec).highest; ++level) {
+  for (const auto& [codec, highest] : {std::pair{Codec::zstd, 22}, std::pair{Codec::lz4, 12}}) {
+    for (int level = 0; level <= highest; ++level) {
       std::vector<std::byte> stored = {std::byte{1}};
       BOOST_TEST((encode_chunk(codec, level, {}, raw, stored) == ChunkForm{codec}));
       BOOST_TEST(stored.size() < raw.size() * 6 / 10);

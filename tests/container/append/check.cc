@@ -9,7 +9,7 @@ namespace thalia::test {
 AppendOptions steady_append() {
   AppendOptions options;
   options.timestamp = 1'767'312'000;
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   options.work.threads = 1;
   return options;
 }

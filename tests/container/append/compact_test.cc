@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(compaction)
 namespace {
 
 CompactOptions steady_compact() {
-  return {.durability = Durability::none, .work = {.threads = 1}};
+  return {.output = {.durability = Durability::none}, .work = {.threads = 1}};
 }
 
 std::map<std::string, std::string> content_hashes(const std::filesystem::path& path) {

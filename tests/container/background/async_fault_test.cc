@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_failing_call_in_the_background_is_reported_by_wait) {
     for (const long call : calls) denied.push_back({call, errno_value});
     const Outcome outcome = run_with_faults(denied, [&] {
       SaveOptions options = steady_options();
-      options.durability = Durability::full;
+      options.output.durability = Durability::full;
       const Sample sample = large_sample(2);
       AsyncSaver saver;
       saver.save_async(declared(file.path, sample, options)).wait();

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(errors_of_open_have_their_codes) {
 BOOST_AUTO_TEST_CASE(what_is_beyond_a_limit_is_refused_as_that) {
   const DamagedFile file(varied_bytes());
   const auto check = [&](const ReadLimits& limits, const std::string& name) {
-    BOOST_CHECK_EXCEPTION(Reader::open(file.path(), {.limits = limits}), FormatError,
+    BOOST_CHECK_EXCEPTION(Reader::open(file.path(), {.input = {.limits = limits}}), FormatError,
                           says(ErrorCode::limit_exceeded, name));
   };
   const Reader reader = Reader::open(file.path());

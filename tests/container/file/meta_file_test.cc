@@ -32,7 +32,7 @@ struct Pair : TemporaryFolder {
   explicit Pair(const Sample& sample, const SaveOptions& options = steady_options())
       : source(*this / "f.thalia"), side(*this / "f.thalia.meta") {
     save(source, sample, options);
-    result = write_metadata_file(source, side, {.durability = Durability::none});
+    result = write_metadata_file(source, side, {.output = {.durability = Durability::none}});
   }
   std::filesystem::path source;
   std::filesystem::path side;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_side_file_tells_what_its_source_tells_but_for_payloads) {
 BOOST_AUTO_TEST_CASE(it_is_small_beside_a_large_source) {
   Sample sample;
   sample.regions.push_back({{.name = "r"}, {dense_tensor("w", DType::u8, {3'000'000})}});
-  const Pair files(sample, SaveOptions{.durability = Durability::none});
+  const Pair files(sample, SaveOptions{.output = {.durability = Durability::none}});
   BOOST_TEST(files.result.source_bytes > 3'000'000u);
   BOOST_TEST(files.result.output_bytes < 5000u);
 }
@@ -190,12 +190,12 @@ BOOST_AUTO_TEST_CASE(side_files_of_appended_wrapped_and_side_files_are_as_good) 
   const TemporaryFolder folder;
   save(folder / "f", small_sample());
   {
-    Appender appender(folder / "f", {.durability = Durability::none});
+    Appender appender(folder / "f", {.output = {.durability = Durability::none}});
     appender.add_region({.name = "more", .config_json = R"({"a":1})"});
     appender.commit();
   }
   write_file(folder / "f", read_file(folder / "f") + "debris");
-  const MetadataFileOptions options{.durability = Durability::none};
+  const MetadataFileOptions options{.output = {.durability = Durability::none}};
   write_metadata_file(folder / "f", folder / "f.meta", options);
   const Reader source = Reader::open(folder / "f");
   BOOST_TEST(source.header().generation == 2u);

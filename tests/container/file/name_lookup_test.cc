@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(only_the_blocks_of_what_is_found_have_to_be_sound) {
         sound.add_region(tables, 0);
         sound.add_tensor(tables, wanted);
         BOOST_TEST(damage_tensors(file, tables, sound) > 35u);
-        const RegionView region = Reader::open(file.path(), {.access = access}).region("r");
+        const RegionView region =
+            Reader::open(file.path(), {.input = {.access = access}}).region("r");
         const ByteSpan found = region.at(numbered("t", wanted)).bytes();
         const std::vector<std::byte>& payload = sample.regions[0].tensors[wanted].payload;
         BOOST_TEST(std::equal(found.begin(), found.end(), payload.begin(), payload.end()));

@@ -87,7 +87,8 @@ void save_tensors(const std::filesystem::path& path, unsigned count) {
 
 Cost cost_of_opening(const std::filesystem::path& path, Access access, Verification verification) {
   return cost_of([&] {
-    Reader::open(path, {.access = access, .verification = verification, .work = {.threads = 1}});
+    Reader::open(
+        path, {.input = {.access = access}, .verification = verification, .work = {.threads = 1}});
   });
 }
 
@@ -129,8 +130,8 @@ BOOST_AUTO_TEST_CASE(finding_a_tensor_allocates_the_same_for_10_and_100000_tenso
 BOOST_AUTO_TEST_CASE(opening_a_copy_reads_a_few_pieces) {
   const TemporaryFolder folder;
   save_tensors(folder / "all", 100'000);
-  const Reader reader =
-      Reader::open(folder / "all", {.access = Access::copied, .verification = Verification::off});
+  const Reader reader = Reader::open(
+      folder / "all", {.input = {.access = Access::copied}, .verification = Verification::off});
   BOOST_TEST(reader.resident_bytes() <= 4u * (64 << 10));  // header, directory, tail
   reader.region("region.500").at("tensor.50007").as<float>();
   BOOST_TEST(reader.resident_bytes() <= 48u * (64 << 10));

@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(of_a_file_that_is_whole_only_the_ends_are_read) {
   std::filesystem::resize_file(states.path, 2 * kFar);
   const Fault far{SYS_pread64, EIO, ArgumentCondition{3, ArgumentCondition::Kind::at_least, kFar}};
   const Outcome outcome =
-      run_with_faults({far}, [&] { recover(states.path, {.access = Access::copied}); });
+      run_with_faults({far}, [&] { recover(states.path, {.input = {.access = Access::copied}}); });
   BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
 }
 

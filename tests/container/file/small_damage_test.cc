@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(a_damaged_tensor_of_a_small_file_takes_nothing_else_along) 
                                       << target.place.tensor) {
             file.flip(offset, 0x10);
             for (const Access access : {Access::mapped, Access::copied}) {
-              check_all_but(Reader::open(file.path(), {.access = access}), sample, target.place,
-                            leaves == LeafAlgorithm::xxh3_128);
+              check_all_but(Reader::open(file.path(), {.input = {.access = access}}), sample,
+                            target.place, leaves == LeafAlgorithm::xxh3_128);
             }
             const VerifyReport report = verify_damaged(file.path());
             BOOST_TEST(std::ranges::any_of(report.findings,
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(compaction_keeps_blocks_that_somebody_chose) {
        {std::pair(20u, 20), std::pair(12u, 12), std::pair(13u, 13)}) {
     options.block_log2 = chosen;
     save(folder / "f", two_regions(), options);
-    compact(folder / "f", {.durability = Durability::none});
+    compact(folder / "f", {.output = {.durability = Durability::none}});
     BOOST_TEST(int(block_log2_of(folder / "f")) == expected);
     check_same(Reader::open(folder / "f"), two_regions());
   }

@@ -54,7 +54,7 @@ bool same(ByteSpan bytes, const std::vector<std::byte>& payload) {
 
 Reader open_copied(const std::filesystem::path& path,
                    Verification verification = Verification::on_first_touch) {
-  return Reader::open(path, {.access = Access::copied, .verification = verification});
+  return Reader::open(path, {.input = {.access = Access::copied}, .verification = verification});
 }
 
 SaveOptions with_checksum(ChecksumType checksum) {
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(verify_reports_what_it_cannot_read) {
                          {SYS_mmap, EACCES, ArgumentCondition::equals(3, MAP_SHARED)}}))
       throw std::runtime_error("no filter");
     const VerifyReport report =
-        verify(file.path, {.access = Access::copied, .work = {.threads = 2}});
+        verify(file.path, {.input = {.access = Access::copied}, .work = {.threads = 2}});
     if (report.ok()) throw std::runtime_error("nothing found");
     bool found = false;
     for (const Finding& finding : report.findings) {

@@ -57,8 +57,8 @@ void DamagedFile::truncate(std::uint64_t length) {
 
 VerifyReport verify_damaged(const std::filesystem::path& path, Access access) {
   try {
-    VerifyReport report = verify(
-        path, {.access = access, .limits = tight_limits(), .work = {.threads = 1, .progress = {}}});
+    VerifyReport report = verify(path, {.input = {.access = access, .limits = tight_limits()},
+                                        .work = {.threads = 1, .progress = {}}});
     std::set<std::string> said;
     for (const Finding& finding : report.findings) {
       const std::string line = describe({.findings = {finding}});

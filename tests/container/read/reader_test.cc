@@ -31,7 +31,7 @@ FileFlags flags_of(std::vector<SampleTensor> tensors) {
 }
 
 void check_limit(const SavedFile& file, const ReadLimits& limits, const char* name) {
-  const ReadOptions options{.limits = limits};
+  const ReadOptions options{.input = {.limits = limits}};
   BOOST_CHECK_EXCEPTION(
       [&] {
         const Reader reader = Reader::open(file.path, options);
@@ -175,12 +175,13 @@ BOOST_AUTO_TEST_CASE(every_limit_is_kept_and_named) {
                           .max_json_bytes = 48,
                           .max_json_depth = 3,
                           .max_allocation_bytes = 4096};
-  check_same(Reader::open(file.path, {.limits = enough}), varied_sample());
+  check_same(Reader::open(file.path, {.input = {.limits = enough}}), varied_sample());
 
   SaveOptions compressed = steady_options();
   compressed.compression.codec = Codec::zstd;
   const SavedFile chunked(varied_sample(), compressed);
-  const Reader reader = Reader::open(chunked.path, {.limits = {.max_allocation_bytes = 4096}});
+  const Reader reader =
+      Reader::open(chunked.path, {.input = {.limits = {.max_allocation_bytes = 4096}}});
   std::vector<std::byte> out(10);
   const SliceRange range[] = {{100, 110}};
   BOOST_CHECK_EXCEPTION(reader.tensor("ramp").read_slice(range, out), FormatError,
@@ -232,7 +233,8 @@ BOOST_AUTO_TEST_CASE(threads_share_a_reader) {
     const SavedFile file(sample, options);
     // Two rounds would do for the first touches: one more for what was touched.
     for (const Access access : {Access::mapped, Access::copied}) {
-      const Reader reader = Reader::open(file.path, {.access = access, .work = {.threads = 2}});
+      const Reader reader =
+          Reader::open(file.path, {.input = {.access = access}, .work = {.threads = 2}});
       std::atomic<int> failures = 0;
       std::vector<std::jthread> threads;
       for (int t = 0; t < 8; ++t) {
@@ -257,7 +259,7 @@ BOOST_AUTO_TEST_CASE(threads_share_a_reader) {
 BOOST_AUTO_TEST_CASE(released_regions_can_be_read_again) {
   const SavedFile file(varied_sample());
   for (const Access access : {Access::mapped, Access::copied}) {
-    const Reader reader = Reader::open(file.path, {.access = access});
+    const Reader reader = Reader::open(file.path, {.input = {.access = access}});
     for (int round = 0; round < 2; ++round) {
       check_same(reader, varied_sample());
       for (std::uint32_t r = 0; r < reader.region_count(); ++r) {

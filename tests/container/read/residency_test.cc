@@ -43,7 +43,8 @@ struct TwoRegions {
 
 Reader open_unverified(const std::filesystem::path& path, Access access = Access::mapped) {
   return Reader::open(
-      path, {.access = access, .verification = Verification::off, .work = {.threads = 3}});
+      path,
+      {.input = {.access = access}, .verification = Verification::off, .work = {.threads = 3}});
 }
 
 std::uint64_t touch(ByteSpan bytes) {

@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(a_slice_across_chunks_reads_no_chunk_beyond_its_ends) {
       file.overwrite(chunk.offset, std::string(chunk.stored_length, 'x'));
     }
     for (const Access access : {Access::mapped, Access::copied}) {
-      const Reader reader =
-          Reader::open(file.path(), {.access = access, .verification = Verification::off});
+      const Reader reader = Reader::open(
+          file.path(), {.input = {.access = access}, .verification = Verification::off});
       const SliceRange range[] = {{begin, end}};
       std::vector<std::byte> out(end - begin);
       reader.tensor("t").read_slice(range, out);

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(several_threads_copy_every_byte_once) {
       BOOST_TEST_CONTEXT("blocks of 2^" << block_log2 << ", " << size << " bytes") {
         const ByteSpan payload = ByteSpan(bytes).first(size);
         save_bytes(folder / "f", payload, 70'000,
-                   {.block_log2 = block_log2, .durability = Durability::none});
+                   {.block_log2 = block_log2, .output = {.durability = Durability::none}});
         for (const Verification verification : {Verification::off, Verification::on_first_touch}) {
           const Reader reader =
               Reader::open(folder / "f", {.verification = verification, .work = {.threads = 4}});
@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(damage_anywhere_ends_the_copy) {
   const TemporaryFolder folder;
   const auto bytes = random_bytes(9 * kMiB);
   for (const ChecksumType checksum : {ChecksumType::block_tree, ChecksumType::crc32}) {
-    save_bytes(folder / "f", bytes, 1000, {.checksum = checksum, .durability = Durability::none});
+    save_bytes(folder / "f", bytes, 1000,
+               {.checksum = checksum, .output = {.durability = Durability::none}});
     const std::string sound = read_file(folder / "f");
     const std::uint64_t start = Reader::open(folder / "f").tensor("t").stored_offset();
     for (const std::uint64_t at : {std::uint64_t{0}, 5 * kMiB, 8 * kMiB}) {

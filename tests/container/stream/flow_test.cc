@@ -24,7 +24,8 @@ constexpr std::uint64_t kMiB = 1 << 20;
 struct EvenFile {
   explicit EvenFile(std::size_t count, Codec codec = Codec::store) : path(folder / "f") {
     const auto data = random_bytes(count * kMiB);
-    Writer writer(path, {.compression = {.codec = codec}, .durability = Durability::none});
+    Writer writer(path,
+                  {.compression = {.codec = codec}, .output = {.durability = Durability::none}});
     const RegionId region = writer.add_region({.name = "r"});
     for (std::size_t i = 0; i < count; ++i)
       writer.add_tensor(region, {.name = std::to_string(i), .dtype = DType::u8, .shape = {kMiB}},
@@ -44,7 +45,8 @@ struct OnePlaceFile {
       for (std::size_t at = 0; at < bytes; ++at)
         if (at % 4 != 0) data.back()[at] = std::byte{0};
     }
-    Writer writer(path, {.compression = {.codec = codec}, .durability = Durability::none});
+    Writer writer(path,
+                  {.compression = {.codec = codec}, .output = {.durability = Durability::none}});
     const RegionId region = writer.add_region({.name = "r"});
     for (std::size_t i = 0; i < kTensors; ++i)
       writer.add_tensor(region, {.name = std::to_string(i), .dtype = DType::u8, .shape = {bytes}},
@@ -138,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_all_memory_still_comes) {
   const TemporaryFolder folder;
   const auto data = random_bytes(9 * kMiB);
   {
-    Writer writer(folder / "f", {.durability = Durability::none});
+    Writer writer(folder / "f", {.output = {.durability = Durability::none}});
     const RegionId region = writer.add_region({.name = "r"});
     for (const char* name : {"a", "b", "c"})
       writer.add_tensor(region, {.name = name, .dtype = DType::u8, .shape = {data.size()}}, data);
@@ -342,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_limit_on_allocations_holds_for_the_streams_own_memory) {
   const EvenFile file(2);
   ReadLimits limits;
   limits.max_allocation_bytes = kMiB - 1;
-  const Reader reader = Reader::open(file.path, {.limits = limits});
+  const Reader reader = Reader::open(file.path, {.input = {.limits = limits}});
   StreamReader stream(reader);
   BOOST_CHECK_EXCEPTION(stream.next(), FormatError,
                         says(ErrorCode::limit_exceeded, "max_allocation_bytes"));

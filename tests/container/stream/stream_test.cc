@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(no_payload_page_of_the_mapping_is_touched) {
   const TemporaryFolder folder;
   const auto data = std::vector<std::byte>(32 << 20, std::byte{1});
   {
-    Writer writer(folder / "f", {.durability = Durability::none});
+    Writer writer(folder / "f", {.output = {.durability = Durability::none}});
     const RegionId region = writer.add_region({.name = "r"});
     writer.add_tensor(region, {.name = "t", .dtype = DType::u8, .shape = {data.size()}}, data);
     writer.commit();

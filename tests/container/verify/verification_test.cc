@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_sound_tensor_in_a_damaged_block_is_handed_out) {
       const Sample sample = sharing_a_block();
       const DamagedFile file(damaged_beside_sound(sample, compressed, LeafAlgorithm::xxh3_128));
       for (const Access access : {Access::mapped, Access::copied}) {
-        const Reader reader = Reader::open(file.path(), {.access = access});
+        const Reader reader = Reader::open(file.path(), {.input = {.access = access}});
         std::vector<std::byte> out(16'384);
         for (int round = 0; round < 2; ++round) {
           reader.tensor("sound").read(out);
@@ -171,8 +171,8 @@ BOOST_AUTO_TEST_CASE(sound_tensors_of_a_damaged_small_file_are_had_where_asked_f
     BOOST_CHECK_EXCEPTION(open(file, Verification::on_first_touch).tensor("whole"), IntegrityError,
                           says(ErrorCode::checksum_mismatch, file.path().string()));
     for (const Access access : {Access::mapped, Access::copied}) {
-      const Reader reader =
-          Reader::open(file.path(), {.access = access, .verification = Verification::by_tensor});
+      const Reader reader = Reader::open(
+          file.path(), {.input = {.access = access}, .verification = Verification::by_tensor});
       std::vector<std::byte> out(16'384);
       reader.tensor("whole").read(out);
       BOOST_TEST((out == sample.regions[0].tensors[0].payload));

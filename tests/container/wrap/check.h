@@ -37,10 +37,10 @@ inline std::string mixed_contents(std::size_t length) {
 
 /// One thread, frames of 4 KiB, no wait for the disk.
 inline CompressOptions small_frames() {
-  return {.frame_bytes = 4096, .durability = Durability::none, .work = {.threads = 1}};
+  return {.frame_bytes = 4096, .output = {.durability = Durability::none}, .work = {.threads = 1}};
 }
 inline DecompressOptions quickly() {
-  return {.durability = Durability::none, .work = {.threads = 1}};
+  return {.output = {.durability = Durability::none}, .work = {.threads = 1}};
 }
 
 /// `text` wrapped with `options`, as the bytes of the file.

@@ -44,7 +44,7 @@ bool verifies(const std::filesystem::path& path, bool readable) {
   for (const Access access : {Access::mapped, Access::copied}) {
     for (const bool quick : {false, true}) {
       const VerifyReport report =
-          verify(path, {.access = access, .quick = quick, .work = {.threads = 1}});
+          verify(path, {.input = {.access = access}, .quick = quick, .work = {.threads = 1}});
       for (const Finding& finding : report.findings)
         BOOST_TEST((!finding.section.empty() && !finding.message.empty()));
       if (quick) continue;

@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_ends_like_a_table_by_chance_is_read) {
             without_table(parts.bytes) + std::string("\x50\x2A\x4D\x18\x09\0\0\0", 8);
         file.append(reinterpret_cast<const char*>(&footer), sizeof footer);
         DecompressOptions options = quickly();
-        options.limits.max_allocation_bytes = 20'000;
+        options.input.limits.max_allocation_bytes = 20'000;
         BOOST_TEST((restored(file, options) == text), count << ' ' << descriptor);
         const File f(file);
         BOOST_TEST(!read_wrapper(f.path).value().has_seek_table);
@@ -230,16 +230,16 @@ BOOST_AUTO_TEST_CASE(limits_bound_what_is_written_and_what_a_table_takes) {
     for (const std::string& file : {parts.bytes, parts.bytes.substr(0, parts.begin)}) {
       write_file(folder / "f", file);
       DecompressOptions options = quickly();
-      options.limits.max_file_bytes = text.size();
+      options.input.limits.max_file_bytes = text.size();
       decompress_checkpoint(folder / "f", folder / "back", options);
       BOOST_TEST((read_file(folder / "back") == text));
-      options.limits.max_file_bytes = text.size() - 1;
+      options.input.limits.max_file_bytes = text.size() - 1;
       BOOST_CHECK_EXCEPTION(decompress_checkpoint(folder / "f", folder / "back", options),
                             FormatError, says(ErrorCode::limit_exceeded, "max_file_bytes"));
     }
     write_file(folder / "f", parts.bytes);
     DecompressOptions options = quickly();
-    options.limits.max_allocation_bytes = 8 * parts.entries.size();
+    options.input.limits.max_allocation_bytes = 8 * parts.entries.size();
     BOOST_CHECK_EXCEPTION(decompress_checkpoint(folder / "f", folder / "back", options),
                           FormatError, says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
   }

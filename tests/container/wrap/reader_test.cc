@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_wrapped_file_reads_as_the_plain_one) {
                {Verification::off, Verification::on_first_touch, Verification::at_open}) {
             for (const Access access : {Access::mapped, Access::copied}) {
               const Reader reader =
-                  Reader::open(f.path, {.access = access, .verification = verification});
+                  Reader::open(f.path, {.input = {.access = access}, .verification = verification});
               check_same(reader, sample);
               BOOST_TEST(reader.file_bytes() == plain.size());
             }
@@ -183,15 +183,16 @@ BOOST_AUTO_TEST_CASE(a_wrapped_file_cut_while_it_is_open_is_an_error_and_no_sign
 
 BOOST_AUTO_TEST_CASE(contents_that_are_no_thalia_file_are_refused_by_their_first_bytes) {
   for (const Codec codec : kWrappers) {
-    const std::string zeros = wrapped(std::string(10'000'000, '\0'), codec,
-                                      {.frame_bytes = 1 << 20, .durability = Durability::none});
+    const std::string zeros =
+        wrapped(std::string(10'000'000, '\0'), codec,
+                {.frame_bytes = 1 << 20, .output = {.durability = Durability::none}});
     for (const std::string& bytes : {zeros, without_table(zeros)}) {
       const File f(bytes);
       BOOST_CHECK_EXCEPTION(Reader::open(f.path), FormatError,
                             says(ErrorCode::bad_magic, f.path.string()));
       // Decoding all of it would have met this limit first.
       ReadOptions options;
-      options.limits.max_allocation_bytes = 9'000'000;
+      options.input.limits.max_allocation_bytes = 9'000'000;
       BOOST_CHECK_EXCEPTION(
           Reader::open(f.path, options), FormatError,
           has_code(bytes == zeros ? ErrorCode::limit_exceeded : ErrorCode::bad_magic));
@@ -237,9 +238,9 @@ BOOST_AUTO_TEST_CASE(a_limit_bounds_the_memory_for_the_content) {
     for (const std::string& bytes : {file, without_table(file)}) {
       const File f(bytes);
       ReadOptions options;
-      options.limits.max_allocation_bytes = plain.size();
+      options.input.limits.max_allocation_bytes = plain.size();
       check_same(Reader::open(f.path, options), small_sample());
-      options.limits.max_allocation_bytes = plain.size() - 1;
+      options.input.limits.max_allocation_bytes = plain.size() - 1;
       BOOST_CHECK_EXCEPTION(Reader::open(f.path, options), FormatError,
                             says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
     }

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(appends_store_and_compact_keeps_chunks_of_every_codec) {
     save(folder / "f", every_dtype(), with(codec, 4096));
     Appender appender(folder / "f", {.compression = {.codec = codec, .chunk_bytes = 8192},
                                      .timestamp = 1,
-                                     .durability = Durability::none});
+                                     .output = {.durability = Durability::none}});
     const RegionId more = appender.add_region({.name = "more"});
     for (const SampleTensor& tensor : tensors)
       appender.add_tensor(more, tensor.spec, tensor.payload);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(appends_store_and_compact_keeps_chunks_of_every_codec) {
       }
     };
     check();
-    compact(folder / "f", {.durability = Durability::none});
+    compact(folder / "f", {.output = {.durability = Durability::none}});
     check();
   }
 }
@@ -204,8 +204,8 @@ BOOST_AUTO_TEST_CASE(damage_is_found_before_anything_is_decoded) {
     const DamagedFile damaged(eight.file().bytes());
     const auto is_mismatch = says(ErrorCode::checksum_mismatch, "crc32", "'t'");
     for (const Access access : {Access::mapped, Access::copied}) {
-      const Reader reader =
-          Reader::open(damaged.path(), {.access = access, .verification = Verification::off});
+      const Reader reader = Reader::open(
+          damaged.path(), {.input = {.access = access}, .verification = Verification::off});
       std::vector<std::byte> out(eight.tensor().payload.size());
       BOOST_CHECK_EXCEPTION(reader.tensor("t").read(out), IntegrityError, is_mismatch);
       const SliceRange range[] = {{2500, 2501}};

@@ -27,7 +27,7 @@ Trial zstd(double ratio, double gigabytes) {
 // 20 MiB in two tensors.
 SaveResult save_automatically(const std::filesystem::path& path, ByteSpan half,
                               Durability durability) {
-  SaveOptions options{.automatic_codec = true, .durability = durability};
+  SaveOptions options{.automatic_codec = true, .output = {.durability = durability}};
   options.timestamp = 1;
   options.file_uuid.emplace();
   Writer writer(path, options);

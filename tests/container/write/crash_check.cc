@@ -28,7 +28,7 @@ Sample state(std::uint64_t seed) {
 [[noreturn]] void save_for_ever(const std::filesystem::path& path, const Sample& first,
                                 const Sample& second, Durability durability) {
   SaveOptions options = steady_options();
-  options.durability = durability;
+  options.output.durability = durability;
   try {
     for (;;) {
       save(path, first, options);

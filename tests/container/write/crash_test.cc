@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_kill_at_each_call_leaves_the_old_file) {
         save(folder / "f", small_sample());
         const std::string old = read_file(folder / "f");
         SaveOptions options = steady_options();
-        options.durability = Durability::full;
+        options.output.durability = Durability::full;
         std::vector<Fault> faults;
         for (const long call : step.calls) faults.push_back({call});
         if (!unnamed)

@@ -36,7 +36,7 @@ Sample large_sample() {
 SaveOptions options_with(IoMode io) {
   SaveOptions options = steady_options();
   options.io = io;
-  options.durability = Durability::data;
+  options.output.durability = Durability::data;
   options.work.threads = 3;
   options.work.memory_bytes = 8 << 20;
   return options;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(automatic_is_buffered_for_small_files_and_for_saves_without
   const TemporaryFolder folder;
   SaveOptions options = options_with(IoMode::automatic);
   BOOST_TEST((save(folder / "a.thalia", small_sample(), options).io == IoMode::buffered));
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   BOOST_TEST((save(folder / "a.thalia", large_sample(), options).io == IoMode::buffered));
 }
 

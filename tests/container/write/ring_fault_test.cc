@@ -42,7 +42,7 @@ Sample large_sample() {
 SaveOptions direct_options() {
   SaveOptions options = steady_options();
   options.io = IoMode::direct;
-  options.durability = Durability::full;
+  options.output.durability = Durability::full;
   return options;
 }
 

@@ -176,8 +176,8 @@ std::string check_round_trip(const Sample& sample, const SaveOptions& options) {
   }
   BOOST_TEST(report.tensors == result.tensors);
   for (const ReadOptions& read :
-       {ReadOptions{}, ReadOptions{.access = Access::copied},
-        ReadOptions{.access = Access::copied, .verification = Verification::off}}) {
+       {ReadOptions{}, ReadOptions{.input = {.access = Access::copied}},
+        ReadOptions{.input = {.access = Access::copied}, .verification = Verification::off}}) {
     const Reader reader = Reader::open(path, read);
     BOOST_TEST(bool(reader.closing_checksum() == result.closing_checksum));
     check_same(reader, sample);

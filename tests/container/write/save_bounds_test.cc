@@ -28,8 +28,7 @@ struct Bounded {
 };
 const std::vector<Bounded>& bounded_options() {
   [[maybe_unused]] const auto [checksum, leaves, block_log2, compression, automatic_codec, sha256,
-                               timestamp, file_uuid, durability, io, queue_depth, work] =
-      SaveOptions{};
+                               timestamp, file_uuid, output, io, queue_depth, work] = SaveOptions{};
   [[maybe_unused]] const auto [codec, level, chunk_bytes] = compression;
   [[maybe_unused]] const auto [threads, memory_bytes, progress, cancel] = work;
   constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
@@ -58,7 +57,7 @@ const std::vector<Bounded>& bounded_options() {
 void save_one(const Path& path, const Bounded& option, std::uint64_t value) {
   static const std::vector<float> bytes(64);
   SaveOptions options{.compression = {.codec = Codec::zstd, .chunk_bytes = 4096},
-                      .durability = Durability::none,
+                      .output = {.durability = Durability::none},
                       .io = IoMode::buffered,
                       .work = {.threads = 1}};
   option.set(options, value);

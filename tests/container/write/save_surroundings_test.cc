@@ -35,7 +35,7 @@ Sample sample_of(std::uint64_t bytes) {
 SaveOptions options_with(IoMode io, Durability durability = Durability::full) {
   SaveOptions options = steady_options();
   options.io = io;
-  options.durability = durability;
+  options.output.durability = durability;
   options.work.threads = 2;
   return options;
 }

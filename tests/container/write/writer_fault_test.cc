@@ -63,7 +63,7 @@ struct Replaced {
 
 SaveOptions options_of(Durability durability, Codec codec) {
   SaveOptions options = steady_options();
-  options.durability = durability;
+  options.output.durability = durability;
   options.compression.codec = codec;
   options.compression.chunk_bytes = 4096;
   return options;

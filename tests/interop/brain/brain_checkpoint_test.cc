@@ -179,11 +179,13 @@ BOOST_AUTO_TEST_CASE(larger_files_than_the_limit_are_refused_and_the_error_says_
   const auto path = folder.path() / "a.thalia";
   BrainCheckpoint::save(sample_brain(), path);
   const auto& error = expect<FormatError>(
-      [&] { BrainCheckpoint::load(path, {.read = {.limits = {.max_file_bytes = 1000}}}); },
+      [&] {
+        BrainCheckpoint::load(path, {.read = {.input = {.limits = {.max_file_bytes = 1000}}}});
+      },
       ErrorCode::limit_exceeded);
   BOOST_TEST(std::string(error.what()).find("max_file_bytes") != std::string::npos);
   BOOST_TEST(std::string(error.what()).find("raise it") != std::string::npos);
-  BOOST_TEST(BrainLoadOptions().read.limits.max_file_bytes == 10'000'000'000u);
+  BOOST_TEST(BrainLoadOptions().read.input.limits.max_file_bytes == 10'000'000'000u);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_leaves_the_old_file_and_nothing_beside_it) {

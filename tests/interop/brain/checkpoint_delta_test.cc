@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(training_saves_a_chain_of_ten_without_reading_what_it_wrote
       const bool exact = each.options.precision_policy.keeps_all();
       BrainState brain = first_state();
       BrainSaveOptions options = each.options;
-      options.save.durability = Durability::none;
+      options.save.output.durability = Durability::none;
       SavedBrain base = saved(brain, folder / name(0),
                               BrainCheckpoint::save(brain, folder / name(0), options), options);
       fs::rename(folder / name(0), away / name(0));

@@ -46,7 +46,7 @@ void describe_tensor(std::ostream& out, const TensorView& tensor) {
 SaveOptions fixed_identity(SaveOptions options) {
   options.timestamp = 1'700'000'000;
   options.file_uuid = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  options.durability = Durability::none;
+  options.output.durability = Durability::none;
   return options;
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 ConvertOptions quick(std::optional<Codec> codec = Codec::store) {
   ConvertOptions options;
-  options.save.durability = Durability::none;
+  options.save.output.durability = Durability::none;
   options.save.compression.codec = codec;
   return options;
 }
@@ -57,7 +57,8 @@ BOOST_AUTO_TEST_CASE(safetensors_files_come_back_through_mckp) {
   for (const DType dtype : safetensors_dtypes())
     owned.push_back(make_tensor("m." + std::string(dtype_name(dtype)), dtype, {4, 6}));
   save_safetensors(folder / "a.safetensors", borrow(owned),
-                   SafetensorsMetadata{{"b", "1"}, {"a", "zwei\n"}}, Durability::none);
+                   SafetensorsMetadata{{"b", "1"}, {"a", "zwei\n"}},
+                   {.durability = Durability::none});
   for (const auto codec :
        {std::optional(Codec::store), std::optional(Codec::zstd), std::optional<Codec>()}) {
     const auto there = convert(folder / "a.safetensors", folder / "a.mckp", quick(codec));

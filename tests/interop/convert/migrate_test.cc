@@ -27,7 +27,7 @@ constexpr FormatVersion kCurrent{1, 0, 0};
 
 MigrateOptions quick(bool across_major = false) {
   MigrateOptions options{.across_major = across_major};
-  options.save.durability = Durability::none;
+  options.save.output.durability = Durability::none;
   return options;
 }
 
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_listed) {
   region.weights()["w"] = Tensor::zeros(DType::bf16, {2, 2});
   brain.regions.add("cortex", region);
   BrainSaveOptions save;
-  save.save.durability = Durability::none;
+  save.save.output.durability = Durability::none;
   BrainCheckpoint::save(brain, folder / "new.thalia", save);
   const auto result =
       migrate(folder / "new.thalia", folder / "old.thalia.zst", kOriginal, quick(true));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_listed) {
       "elements of type bf16 are stored as f32: 'cortex/weights.w'", "n_inputs of 'cortex' is lost",
       "neuron_type of 'cortex' is lost"};
   BOOST_TEST(result.losses == expected, boost::test_tools::per_element());
-  BOOST_TEST((read_v01(folder / "old.thalia.zst").wrapper == V01Wrapper::zstd));
+  BOOST_TEST((read_v01(folder / "old.thalia.zst").wrapper == Codec::zstd));
 }
 
 BOOST_AUTO_TEST_CASE(warnings_about_the_source_come_along) {
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(convert_knows_the_format) {
                            "delta_stage1.delta.thalia", "neg_index_offset_oob.thalia"})
     BOOST_TEST((detect_format(v01_data(name)) == FileFormat::thalia_0_1), name);
   ConvertOptions options;
-  options.save.durability = Durability::none;
+  options.save.output.durability = Durability::none;
   const auto up = convert(v01_data("full.thalia"), folder / "new.thalia", options);
   BOOST_TEST(up.tensors >= 31u);
   BOOST_TEST((detect_format(folder / "new.thalia") == FileFormat::thalia));

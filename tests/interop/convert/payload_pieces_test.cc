@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
     // Enough for the pieces and not for a whole tensor.
     ConvertOptions options = with_precision("weights=keep,r.*.w=fp16");
     options.read.work.threads = threads;
-    options.read.limits.max_allocation_bytes = threads * (8u << 20);
+    options.read.input.limits.max_allocation_bytes = threads * (8u << 20);
     convert(folder / "a.thalia", folder / "b.thalia", options);
     convert(folder / "a.thalia", folder / "b.safetensors", options);
     BOOST_TEST(verify(folder / "b.thalia").ok());

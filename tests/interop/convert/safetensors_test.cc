@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE(every_dtype_rank_and_empty_shape_comes_back) {
     }
   }
   const TemporaryFolder folder;
-  save_safetensors(folder / "a.safetensors", borrow(tensors), std::nullopt, Durability::none);
+  save_safetensors(folder / "a.safetensors", borrow(tensors), std::nullopt,
+                   {.durability = Durability::none});
   const ConvertResult there = convert(folder / "a.safetensors", folder / "b.thalia", fixed());
   BOOST_TEST(there.tensors == tensors.size());
   BOOST_TEST(there.input_bytes == std::filesystem::file_size(folder / "a.safetensors"));

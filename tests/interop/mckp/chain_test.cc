@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(chains_of_ten_deltas_come_back) {
 
 BOOST_AUTO_TEST_CASE(chains_of_files_are_found_from_a_path) {
   const test::TemporaryFolder folder;
-  LocalStorage storage(folder.path(), Durability::none);
+  LocalStorage storage(folder.path(), {.durability = Durability::none});
   const auto states = save_chain(storage, 3);
   check_chain(MckpChain::open(folder / "run" / "step_2"), states[2], 3);
   // With the ending of the format, as programs name them.
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_file_names_no_file_outside_its_own_folder) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_told_of_a_named_file_that_is_something_else) {
   const test::TemporaryFolder folder;
-  LocalStorage storage(folder.path(), Durability::none);
+  LocalStorage storage(folder.path(), {.durability = Durability::none});
   const std::string other = mckp_bytes({{"w", test::normal_f32({100}, 2)}});
   MckpWriteResult result;
   mckp_bytes({{"w", test::normal_f32({100}, 2)}}, {}, {}, &result);

@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(tensors_of_many_pieces_come_back) {
   for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::plane_entropy, Codec::packed_exponents})
     for (const unsigned threads : {1u, 3u}) {
       MckpWriteResult result;
-      const std::string bytes = mckp_bytes(tensors,
-                                           {.compression = {.codec = codec, .level = 1},
-                                            .work = {.threads = threads, .memory_bytes = 1 << 20}},
-                                           {}, &result);
+      const std::string bytes = mckp_bytes(
+          tensors,
+          {.compression = {.codec = codec}, .work = {.threads = threads, .memory_bytes = 1 << 20}},
+          {}, &result);
       BOOST_TEST(result.file_bytes == bytes.size());
       BOOST_TEST(result.tensors == 4u);
       check_same(open_bytes(bytes, {.work = {.threads = threads}}), tensors);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_file_on_disk_is_mapped_and_read_one_tensor_at_a_time) {
                              {"ümläut/\n", test::normal_f32({5}, 3)}};
   MckpWriter writer(folder / "a.mckp", {.training_step = 1000,
                                         .metadata = R"({"lr":0.1,"note":"x"})",
-                                        .durability = Durability::none});
+                                        .output = {.durability = Durability::none}});
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
   const MckpWriteResult result = writer.commit();
   BOOST_TEST(std::filesystem::file_size(folder / "a.mckp") == result.file_bytes);

@@ -24,7 +24,7 @@ void judge(const char* path) {
 int main(int argc, char** argv) {
   if (argc == 5 && std::strcmp(argv[1], "rewrite") == 0) {
     thalia::ConvertOptions options;
-    options.save.durability = thalia::Durability::none;
+    options.save.output.durability = thalia::Durability::none;
     thalia::convert(argv[2], argv[3], options);
     thalia::convert(argv[3], argv[4], options);
     return 0;

@@ -25,7 +25,8 @@ std::string refusal(std::vector<SafetensorsTensor> tensors,
                     const std::optional<SafetensorsMetadata>& metadata = std::nullopt) {
   const TemporaryFolder folder;
   try {
-    save_safetensors(folder / "out", std::move(tensors), metadata, Durability::none);
+    save_safetensors(folder / "out", std::move(tensors), metadata,
+                     {.durability = Durability::none});
     return "saved";
   } catch (const Error& error) {
     BOOST_TEST(list_folder(folder.path()).empty());

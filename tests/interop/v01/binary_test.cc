@@ -18,7 +18,7 @@ namespace {
 
 // The sample's file, piece by piece.
 Digest256 write_pieces(const std::filesystem::path& path, const V01Document& document) {
-  BinaryWriter writer(path, Durability::none);
+  BinaryWriter writer(path, {.durability = Durability::none});
   format::V01Header header = interop::to_disk(document.header);
   header.metadata_length = writer.write_json(document.metadata).length;
   std::vector<V01IndexEntry> entries;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(reader_gives_the_pieces) {
 
 BOOST_AUTO_TEST_CASE(sparse_is_chosen_by_the_originals_rule_on_request) {
   const TemporaryFolder folder;
-  BinaryWriter writer(folder / "f", Durability::none);
+  BinaryWriter writer(folder / "f", {.durability = Durability::none});
   const Tensor zeros = Tensor::zeros(DType::f32, {101});
   BOOST_TEST(writer.write_tensor(zeros).length == 16u + 404u);
   BOOST_TEST(writer.write_tensor(zeros, /*sparse=*/true).length == 24u);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_at_the_path_before_the_end) {
   const TemporaryFolder folder;
   const auto path = folder / "f.thalia";
   {
-    BinaryWriter writer(path, Durability::none);
+    BinaryWriter writer(path, {.durability = Durability::none});
     writer.write_tensor(Tensor::zeros(DType::f32, {3}));
     BOOST_CHECK_EXCEPTION(writer.finalize(), UsageError, has_code(ErrorCode::wrong_state));
     BOOST_TEST(!std::filesystem::exists(path));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_at_the_path_before_the_end) {
 
 BOOST_AUTO_TEST_CASE(a_finished_writer_takes_no_more) {
   const TemporaryFolder folder;
-  BinaryWriter writer(folder / "f", Durability::none);
+  BinaryWriter writer(folder / "f", {.durability = Durability::none});
   writer.write_header(interop::to_disk({}));
   writer.finalize();
   BOOST_CHECK_EXCEPTION(writer.write_json(Value::object()), UsageError,

@@ -44,8 +44,9 @@ void flip_each(const std::string& file, std::size_t begin, std::size_t end, bool
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
-  for (const V01Wrapper wrapper : {V01Wrapper::none, V01Wrapper::zstd, V01Wrapper::lz4}) {
-    const std::string file = v01_text(encode_v01(v01_sample(), {.wrapper = wrapper}));
+  for (const Codec wrapper : {Codec::store, Codec::zstd, Codec::lz4}) {
+    const std::string file =
+        v01_text(encode_v01(v01_sample(), {.compression = {.codec = wrapper}}));
     BOOST_TEST((outcome(file) == Outcome::read));
     for (std::size_t length = 0; length < file.size(); ++length)
       BOOST_TEST((outcome(file.substr(0, length)) == Outcome::refused), "length " << length);
@@ -73,8 +74,9 @@ BOOST_AUTO_TEST_CASE(flips_with_the_right_checksum_are_read_or_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(flips_of_frames_are_read_or_refused) {
-  for (const V01Wrapper wrapper : {V01Wrapper::zstd, V01Wrapper::lz4}) {
-    const std::string file = v01_text(encode_v01(v01_sample(), {.wrapper = wrapper}));
+  for (const Codec wrapper : {Codec::zstd, Codec::lz4}) {
+    const std::string file =
+        v01_text(encode_v01(v01_sample(), {.compression = {.codec = wrapper}}));
     flip_each(file, 0, file.size(), /*sealed=*/false);
   }
 }

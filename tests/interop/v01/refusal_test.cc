@@ -254,14 +254,15 @@ BOOST_AUTO_TEST_CASE(limits_of_the_caller_count) {
   limited({.max_regions = 2}, "max_regions");
   limited({.max_json_bytes = 10}, "max_json_bytes");
   limited({.max_json_depth = 1}, "max_json_depth");
-  const auto wrapped = encode_v01(v01_sample(), {.wrapper = V01Wrapper::zstd});
+  const auto wrapped = encode_v01(v01_sample(), {.compression = {.codec = Codec::zstd}});
   BOOST_CHECK_EXCEPTION(decode_v01(wrapped, nullptr, {.max_allocation_bytes = 100}), FormatError,
                         says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
 }
 
 BOOST_AUTO_TEST_CASE(what_follows_a_frame_is_the_checksum_or_nothing) {
-  for (const V01Wrapper wrapper : {V01Wrapper::zstd, V01Wrapper::lz4}) {
-    const std::string file = v01_text(encode_v01(v01_sample(), {.wrapper = wrapper}));
+  for (const Codec wrapper : {Codec::zstd, Codec::lz4}) {
+    const std::string file =
+        v01_text(encode_v01(v01_sample(), {.compression = {.codec = wrapper}}));
     refuses(file + "x", ErrorCode::inconsistent, "33 bytes");
     refuses(file.substr(0, file.size() - 1), ErrorCode::inconsistent, "31 bytes");
     std::string damaged = file;
@@ -344,10 +345,14 @@ BOOST_AUTO_TEST_CASE(documents_that_0_1_cannot_hold_are_refused) {
 
 BOOST_AUTO_TEST_CASE(mistakes_of_the_caller_are_told) {
   V01Document document = v01_sample();
-  BOOST_CHECK_EXCEPTION(encode_v01(document, {.wrapper = V01Wrapper::zstd, .level = 23}),
+  BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::zstd, .level = 23}}),
                         UsageError, says(ErrorCode::bad_argument, "level", "23"));
-  BOOST_CHECK_EXCEPTION(encode_v01(document, {.wrapper = V01Wrapper::lz4, .level = 0}), UsageError,
-                        says(ErrorCode::bad_argument, "level"));
+  BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::lz4, .level = -1}}),
+                        UsageError, says(ErrorCode::bad_argument, "level", "1 to 12"));
+  BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.level = 3}}), UsageError,
+                        says(ErrorCode::bad_argument, "level", "none"));
+  BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::plane_entropy}}),
+                        UsageError, says(ErrorCode::bad_argument, "codec", "store, zstd or lz4"));
   document.metadata["config"]["w"] = Tensor::zeros(DType::f32, {1});
   BOOST_CHECK_EXCEPTION(encode_v01(document), UsageError,
                         says(ErrorCode::bad_argument, "config.w", "tensor"));

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(files_of_the_original_come_back_through_version_1_0) {
     BOOST_TEST_CONTEXT(path) {
       const V01Document document = read_v01(path).document;
       BrainSaveOptions options{.sparse = SparseStorage::as_is};
-      options.save.durability = Durability::none;
+      options.save.output.durability = Durability::none;
       BrainCheckpoint::save(from_v01(document), folder / "new.thalia", options);
       const V01Conversion back =
           to_v01(BrainCheckpoint::load(folder / "new.thalia", {.restore = false}));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_only_python_has_come_back_through_version_1_0)
   const TemporaryFolder folder;
   const V01Document document = decode_v01(encode_v01(v01_sample())).document;
   BrainSaveOptions options{.sparse = SparseStorage::as_is};
-  options.save.durability = Durability::none;
+  options.save.output.durability = Durability::none;
   BrainCheckpoint::save(from_v01(document), folder / "new.thalia", options);
   const V01Conversion back = to_v01(BrainCheckpoint::load(folder / "new.thalia"));
   BOOST_TEST((plain(back.document) == plain(document)));

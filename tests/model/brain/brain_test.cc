@@ -147,8 +147,9 @@ BOOST_AUTO_TEST_CASE(encodings_are_restored_whatever_the_tensor_was_stored_as) {
                  .at("csr")
                  .as_tensor()
                  .is_dense());
-  expect<FormatError>([&] { dense.load({.state = {.limits = {.max_allocation_bytes = 1000}}}); },
-                      ErrorCode::limit_exceeded);
+  expect<FormatError>(
+      [&] { dense.load({.state = {.input = {.limits = {.max_allocation_bytes = 1000}}}}); },
+      ErrorCode::limit_exceeded);
 }
 
 BOOST_AUTO_TEST_CASE(shapes_that_contradict_the_region_are_refused_by_a_save) {

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_base_in_memory_is_named_from_the_delta_s_folder_too) {
                          .identity = saved.identity,
                          .state = state_source(sample(1)),
                          .digests = saved.digests},
-              "d.delta.thalia", {.durability = Durability::none});
+              "d.delta.thalia", {.output = {.durability = Durability::none}});
   BOOST_TEST(Reader::open("d.delta.thalia").delta_base()->path == "base.thalia");
 }
 
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(verify_chain_finds_a_base_that_is_gone_another_or_damaged) 
 BOOST_AUTO_TEST_CASE(a_file_without_a_checksum_is_no_base) {
   const TemporaryFolder folder;
   save_full(sample(1), folder / "base.thalia",
-            {.checksum = ChecksumType::none, .durability = Durability::none});
+            {.checksum = ChecksumType::none, .output = {.durability = Durability::none}});
   BOOST_CHECK_EXCEPTION(save_delta(sample(2), folder / "base.thalia", folder / "d.delta.thalia"),
                         UsageError,
                         says(ErrorCode::bad_argument, "without a checksum", "base.thalia"));

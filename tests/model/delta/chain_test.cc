@@ -111,7 +111,7 @@ struct Links {
     fs::path last = folder / "base.thalia";
     save_full(walk.state(), last,
               {.compression = {.codec = Codec::zstd, .chunk_bytes = 4096},
-               .durability = Durability::none});
+               .output = {.durability = Durability::none}});
     for (int i = 1; i <= kLinks; ++i) {
       walk.step();
       const fs::path path = folder / (std::to_string(i) + ".delta.thalia");
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
       for (const auto& [path, state] : links.files) check_chain(ChainReader::open(path), state);
       const fs::path full = links.folder / "full.thalia";
       const ResolveResult result =
-          resolve(links.files.back().first, full, {}, {.durability = Durability::none});
+          resolve(links.files.back().first, full, {}, {.output = {.durability = Durability::none}});
       BOOST_TEST(result.depth == unsigned{kLinks});
       BOOST_TEST(Reader::open(full).delta_base().has_value() == false);
       check_chain(ChainReader::open(full), links.files.back().second);

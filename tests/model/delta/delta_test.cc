@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_is_known_to_be_unchanged_is_not_asked_for) {
   StateSource source = thalia::state_source(base);
   source.regions[0].tensors[0].load = []() -> Tensor { throw std::runtime_error("asked for"); };
   const DeltaResult result =
-      write_delta(source, base, folder.delta, {.durability = Durability::none});
+      write_delta(source, base, folder.delta, {.output = {.durability = Durability::none}});
   BOOST_TEST(result.same == 1);
   BOOST_TEST(result.changed_regions.empty());
   check_chain(ChainReader::open(folder.delta), state);
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
       const ChainReader chain = ChainReader::open(path);
       BOOST_TEST(chain.paths().size() == chain.depth() + 1);
       check_chain(chain, saved);
-      check_chain(ChainReader::open(path, {.read = {.access = Access::copied}}), saved);
+      check_chain(ChainReader::open(path, {.read = {.input = {.access = Access::copied}}}), saved);
     }
   }
   const ResolveResult full = resolve(links.back().first, folder / "full.thalia", {},
@@ -278,8 +278,9 @@ BOOST_AUTO_TEST_CASE(a_delta_between_two_files_is_that_of_their_states) {
   save_full(after, folder / "new.thalia");
   const ChainReader base = ChainReader::open(folder.base);
   const ChainReader now = ChainReader::open(folder / "new.thalia");
-  const DeltaOptions options{
-      .timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}, .durability = Durability::none};
+  const DeltaOptions options{.timestamp = 1,
+                             .file_uuid = std::array<std::uint8_t, 16>{},
+                             .output = {.durability = Durability::none}};
   write_delta(thalia::state_source(now), base, folder.delta, options);
   check_chain(ChainReader::open(folder.delta), after);
   // Equal input gives equal bytes.
@@ -298,7 +299,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other
   save_full(before, folder.base);
   save_full(after, folder / "new.thalia");
   write_delta(thalia::state_source(ChainReader::open(folder / "new.thalia")),
-              ChainReader::open(folder.base), folder.delta, {.durability = Durability::none});
+              ChainReader::open(folder.base), folder.delta,
+              {.output = {.durability = Durability::none}});
   check_chain(ChainReader::open(folder.delta), after);
 }
 
@@ -338,11 +340,13 @@ BOOST_AUTO_TEST_CASE(every_checksum_can_tell_a_base) {
   const SampleState after = one(with_changes(tensor, 3));
   for (unsigned type = 1; type < 4; ++type) {  // with none there is nothing to know it by
     const auto checksum = static_cast<ChecksumType>(type);
-    save_full(one(tensor), folder.base, {.checksum = checksum, .durability = Durability::none});
+    save_full(one(tensor), folder.base,
+              {.checksum = checksum, .output = {.durability = Durability::none}});
     save_delta(after, folder.base, folder.delta, {.checksum = checksum});
     BOOST_TEST(verify(folder.delta).ok());
     check_chain(ChainReader::open(folder.delta), after);
-    save_full(one(tensor), folder.base, {.checksum = checksum, .durability = Durability::none});
+    save_full(one(tensor), folder.base,
+              {.checksum = checksum, .output = {.durability = Durability::none}});
     BOOST_CHECK_THROW(ChainReader::open(folder.delta), IntegrityError);
   }
 }

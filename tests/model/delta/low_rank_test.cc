@@ -61,7 +61,7 @@ DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem:
   return write_delta(state_source(ChainReader::open(now)), ChainReader::open(base), target,
                      {.low_rank = options,
                       .timestamp = 1767225600,
-                      .durability = Durability::none,
+                      .output = {.durability = Durability::none},
                       .work = {.threads = 2}});
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const DeltaOptions kSteady{
-    .timestamp = 1, .file_uuid = std::array<std::uint8_t, 16>{}, .durability = Durability::none};
+const DeltaOptions kSteady{.timestamp = 1,
+                           .file_uuid = std::array<std::uint8_t, 16>{},
+                           .output = {.durability = Durability::none}};
 
 // Of each kind of change: none, a few elements, small moves, another shape, sparse; connections.
 SampleState state(std::uint64_t step) {

@@ -102,7 +102,8 @@ StateSource state(std::uint64_t step) {
 }
 
 void save_base(const fs::path& path, std::uint64_t step) {
-  Writer writer(path, {.compression = {.codec = Codec::lz4}, .durability = Durability::none});
+  Writer writer(path,
+                {.compression = {.codec = Codec::lz4}, .output = {.durability = Durability::none}});
   writer.set_training_steps(step);
   const StateSource all = state(step);
   const RegionId region = writer.add_region(all.regions[0].spec);
@@ -125,7 +126,7 @@ void save_base(const fs::path& path, std::uint64_t step) {
 
 DeltaOptions delta_options() {
   return {.compression = {.codec = Codec::lz4},
-          .durability = Durability::none,
+          .output = {.durability = Durability::none},
           .work = {.threads = 2, .memory_bytes = kMemory}};
 }
 
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_delta_of_large_tensors_is_written_and_resolved_in_little_
   check_peak([&] {
     resolve(folder / "2.delta.thalia", folder / "full.thalia", chain,
             {.compression = {.codec = Codec::lz4},
-             .durability = Durability::none,
+             .output = {.durability = Durability::none},
              .work = {.threads = 2, .memory_bytes = kMemory}});
   });
   const ChainReader full = ChainReader::open(folder / "full.thalia");

@@ -51,7 +51,8 @@ inline StateSource state_source(const SampleState& state) {
 }
 
 inline SaveResult save_full(const SampleState& state, const std::filesystem::path& path,
-                            const SaveOptions& options = {.durability = Durability::none}) {
+                            const SaveOptions& options = {
+                                .output = {.durability = Durability::none}}) {
   Writer writer(path, options);
   writer.set_metadata(state.metadata);
   writer.set_training_steps(state.steps);
@@ -70,8 +71,8 @@ inline SaveResult save_full(const SampleState& state, const std::filesystem::pat
 
 inline DeltaResult save_delta(const SampleState& state, const std::filesystem::path& base,
                               const std::filesystem::path& path,
-                              DeltaOptions options = {.durability = Durability::none}) {
-  options.durability = Durability::none;
+                              DeltaOptions options = {.output = {.durability = Durability::none}}) {
+  options.output.durability = Durability::none;
   return write_delta(state_source(state), ChainReader::open(base), path, options);
 }
 

@@ -23,7 +23,7 @@ class Pair {
 
   explicit Pair(const Write& write) {
     for (const bool later : {false, true}) {
-      Writer writer(path(later), {.durability = Durability::none});
+      Writer writer(path(later), {.output = {.durability = Durability::none}});
       write(writer, later);
       writer.commit();
     }
@@ -237,8 +237,8 @@ BOOST_AUTO_TEST_CASE(without_values_no_payload_is_read) {
     add(writer, writer.add_region({.name = "r"}), "w", values);
   });
   const ReadOptions unverified{.verification = Verification::off};
-  const Reader a =
-      Reader::open(pair.path(false), {.access = Access::copied, .verification = Verification::off});
+  const Reader a = Reader::open(
+      pair.path(false), {.input = {.access = Access::copied}, .verification = Verification::off});
   const Reader b = Reader::open(pair.path(true), unverified);
   BOOST_TEST(thalia::diff(a, b).regions.size() == 1u);
   BOOST_TEST(a.resident_bytes() < 1u << 20);

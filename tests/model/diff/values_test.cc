@@ -83,7 +83,7 @@ struct How {
 
 ValueDiff compare(const Side& before, const Side& after, const How& how = {}) {
   const TemporaryFolder folder;
-  SaveOptions save{.compression = {.codec = how.codec}, .durability = Durability::none};
+  SaveOptions save{.compression = {.codec = how.codec}, .output = {.durability = Durability::none}};
   save.compression.chunk_bytes = 4096;
   for (const Side* side : {&before, &after}) {
     Writer writer(folder / (side == &before ? "a" : "b"), save);
@@ -92,9 +92,9 @@ ValueDiff compare(const Side& before, const Side& after, const How& how = {}) {
     writer.add_tensor(writer.add_region({.name = "r"}), spec, side->bytes);
     writer.commit();
   }
-  const Diff diff =
-      thalia::diff(Reader::open(folder / "a"), Reader::open(folder / "b"),
-                   {.values = true, .limits = how.limits, .work = {.threads = how.threads}});
+  const Diff diff = thalia::diff(
+      Reader::open(folder / "a"), Reader::open(folder / "b"),
+      {.values = true, .input = {.limits = how.limits}, .work = {.threads = how.threads}});
   BOOST_REQUIRE(diff.regions.size() == 1u);
   BOOST_REQUIRE(diff.regions[0].tensors.size() == 1u);
   return diff.regions[0].tensors[0].values.value();

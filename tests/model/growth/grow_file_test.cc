@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(grow_file_in_place)
 
 namespace {
 
-const AppendOptions kSteady{.timestamp = 1'765'000'000, .durability = Durability::none};
+const AppendOptions kSteady{.timestamp = 1'765'000'000, .output = {.durability = Durability::none}};
 
 struct File {
   explicit File(const BrainState& brain, const model::StoreOptions& options = {},
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) 
   BrainState grown = brain();
   grow_output(grown, "cortex", 2);
   AppendOptions options = kSteady;
-  options.durability = Durability::full;
+  options.output.durability = Durability::full;
   options.work.threads = 1;
   std::set<bool> seen;
   for (unsigned call = 0;; ++call) {

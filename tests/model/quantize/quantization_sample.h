@@ -18,7 +18,8 @@
 namespace thalia::test {
 
 inline SaveOptions quiet_save() {
-  return {.timestamp = 1767225600, .durability = Durability::none, .work = {.threads = 2}};
+  return {
+      .timestamp = 1767225600, .output = {.durability = Durability::none}, .work = {.threads = 2}};
 }
 
 inline Tensor tensor_of(DType dtype, const Shape& shape, const std::vector<double>& numbers) {
