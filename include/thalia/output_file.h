@@ -25,7 +25,7 @@ class OutputFile {
   /// permitted its owner. @throws IoError; UsageError (bad_argument) where the target exists and is
   /// no regular file.
   explicit OutputFile(const std::filesystem::path& path, const OutputOptions& output = {},
-                      std::stop_token cancel = {});
+                      const std::stop_token& cancel = {});
   ~OutputFile();
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;

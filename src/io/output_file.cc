@@ -62,7 +62,7 @@ struct OutputFile::Impl {
 };
 
 OutputFile::OutputFile(const std::filesystem::path& path, const OutputOptions& output,
-                       std::stop_token cancel)
+                       const std::stop_token& cancel)
     : impl_(std::make_unique<Impl>(path, output, cancel)) {}
 OutputFile::~OutputFile() = default;
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
