@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Every published figure, taken on an idle machine and written to one table.
+
+Runs peers.py and the benchmark programs one after the other, each only once the load is below 0.5,
+and writes bench/figures.md: median and range, and for each run its command, date and load. The
+samples stay in BUILD/figures, so that a later run of some sections keeps the others.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from race.report import number_text, seconds_text, spread_text
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+IDLE = 0.5  # a load above this is somebody else's work
+PATIENCE = 20 * 60  # seconds to wait for it
+COLUMNS = "| | ours | beside | it | ours faster by | aim |\n|---|---|---|---|---|---|\n"
+FACTS = ("processor", "cores", "memory", "kernel", "disk folder", "memory folder", "compiler", "build")
+FACTS += ("peers",)
+
+
+class Section(NamedTuple):
+    """A run: the words of its command behind the program."""
+
+    program: str
+    arguments: tuple = ()
+
+
+LARGE = ("--mib", "4096")
+SECTIONS = (
+    Section("peers.py", (*LARGE, "--rounds", "5")),
+    Section("async_benchmark", LARGE),
+    Section("stream_benchmark", LARGE),
+    Section("save_benchmark", LARGE),
+    Section("load_benchmark", LARGE),
+    Section("verify_benchmark", LARGE),
+    Section("open_benchmark"),
+    Section("compressed_benchmark", LARGE),
+    Section("brain_benchmark"),
+    Section("view_benchmark"),
+    Section("precision_benchmark", ("--mib", "64")),
+)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add = parser.add_argument
+    add("--build", type=pathlib.Path, default=ROOT / "build-bench", help="build folder")
+    add("--out", type=pathlib.Path, default=ROOT / "bench/figures.md", help="the table")
+    names = [section.program for section in SECTIONS]
+    add("--only", action="append", choices=names, help="only this program; may be repeated")
+    add("--smoke", action="store_true", help="tiny, on any machine: does it still run?")
+    return parser.parse_args()
+
+
+def wait_until_idle():
+    end = time.monotonic() + PATIENCE
+    while os.getloadavg()[0] >= IDLE:
+        if time.monotonic() > end:
+            sys.exit(f"figures.py: the load is {os.getloadavg()[0]:.2f}, expected less than {IDLE}")
+        time.sleep(5)
+
+
+def run(section, options, record):
+    folder = record.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if not options.smoke:
+        wait_until_idle()
+    of_peers = section.program == "peers.py"
+    samples = folder / ("peers/peers.json" if of_peers else f"{section.program}.samples.json")
+    samples.unlink(missing_ok=True)
+    if of_peers:
+        command = [ROOT / "bench/peers.py", "--build", options.build, "--out", samples.parent]
+    else:
+        # Google Benchmark's own measurements have no floor beside them.
+        command = [options.build / "bench" / section.program, "--json", samples]
+        command.append("--benchmark_filter=no such")
+    command += ["--smoke"] if options.smoke else section.arguments
+    before = {
+        "program": section.program,
+        "arguments": shlex.join(["--smoke"] if options.smoke else section.arguments),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "load": round(os.getloadavg()[0], 2),
+        "commit": git("describe", "--always", "--dirty"),
+    }
+    print(f"== {section.program} {before['arguments']}", flush=True)
+    subprocess.run(list(map(str, command)), check=True)
+    found = json.loads(samples.read_text(encoding="utf-8"))
+    before["facts"] = found.get("facts") or found.get("environment")
+    before["rows"] = rows_of_peers(found) if of_peers else rows_of_pairs(found)
+    record.write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")
+
+
+def git(*words):
+    return subprocess.run(
+        ["git", "-C", str(ROOT), *words], check=False, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def speed_text(size, seconds):
+    return f"{number_text(size / seconds / 2**30)} GiB/s" if size else seconds_text(seconds)
+
+
+def rows_of_peers(found):
+    """Of each race what ours takes, then a row for each other contestant."""
+    rows = []
+    for race in found["results"]:
+        size = race.get("bytes", 0)
+        ran = [row for row in race["rows"] if "failure" not in row]
+        ours = speed_text(size, ran[0]["seconds"]["median"])
+        for row in ran[1:]:
+            aim = row.get("aim")
+            text = f"{aim['bound']} {aim['value']:g}" if aim else ""
+            if aim and not aim["met"]:
+                text += ": missed"
+            it = speed_text(size, row["seconds"]["median"])
+            rows.append([race["name"], ours, row["name"], it, spread_text(row["ratio"]), text])
+        for row in race["rows"]:
+            if "failure" in row:
+                rows.append([race["name"], "", row["name"], "not run: " + row["failure"], "", ""])
+    return rows
+
+
+def rows_of_pairs(found):
+    rows = []
+    for each in found["comparisons"]:
+        if "skipped" in each:
+            rows.append([each["name"], "", "", "not run: " + each["skipped"], "", ""])
+            continue
+        middle = len(each["pairs"]) // 2
+        ours, floor = (sorted(pair[side] for pair in each["pairs"])[middle] for side in (0, 1))
+        size = each["bytes"]
+        ratio = spread_text({key: each[key] for key in ("median", "min", "max")})
+        rows.append(
+            [each["name"], speed_text(size, ours), each["floor"], speed_text(size, floor), ratio, ""]
+        )
+    return rows
+
+
+def document(records):
+    """The table: a heading line for each run, then its rows."""
+    facts = {}
+    for record in records:
+        facts.update(record["facts"] or {})
+    machine = [f"- {key}: {facts[key]}" for key in FACTS if key in facts]
+    lines = [
+        "# Figures",
+        "",
+        "Written by `bench/figures.py`; [README.md](README.md) states the method. Every run had the machine to",
+        f"itself: it began with a load below {IDLE}. Ratios are medians with the least and the greatest; above",
+        "1, ours is faster. Rates are medians, in GiB of raw bytes.",
+        "",
+        *machine,
+        "",
+        "",
+    ]
+    table = COLUMNS
+    for record in records:
+        command = f"{record['program']} {record['arguments']}".strip()
+        table += (
+            f"| **`{command}`**, {record['date']}, load {record['load']:g}, {record['commit']} | | | | | |\n"
+        )
+        for row in record["rows"]:
+            table += "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
+    return "\n".join(lines) + table
+
+
+def main(options):
+    folder = options.build / ("figures-smoke" if options.smoke else "figures")
+    out = folder / "figures.md" if options.smoke else options.out
+    for section in SECTIONS:
+        if options.only and section.program not in options.only:
+            continue
+        run(section, options, folder / f"{section.program}.json")
+        taken = [folder / f"{each.program}.json" for each in SECTIONS]
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in taken if path.exists()]
+        out.write_text(document(records), encoding="utf-8")
+    print(out)
+
+
+if __name__ == "__main__":
+    try:
+        main(parse())
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"figures.py: {error}")
