@@ -47,6 +47,7 @@ SECTIONS = (
     Section("brain_benchmark"),
     Section("view_benchmark"),
     Section("precision_benchmark", ("--mib", "64")),
+    Section("codec_benchmark"),
 )
 
 

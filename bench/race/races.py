@@ -132,6 +132,7 @@ class Bench:
     def make_files(self, say):
         """The file that each contestant loads, on the disk."""
         self.ours("save", self.folder / "state.thalia", "full", "automatic")
+        self.ours("forget")  # some peers take twice the state to save it
         makers = {kind.suffix: kind for kind in reversed(peers.ALL) if kind.name}
         for suffix in {kind.suffix for kind in self._wanted}:
             kind = makers[suffix]
@@ -143,7 +144,6 @@ class Bench:
             except Exception as error:  # its load says so
                 say(f"{path.name}: {error}")
                 disk.remove(path)
-        self.ours("forget")
         self.ours("settle", self.folder)
 
     def _cold(self, path):
