@@ -15,6 +15,7 @@
 #include "codec/frame/frame.h"
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/seek_table.h"
+#include "container/wrap/unwrap.h"
 #include "format/wrapper.h"
 #include "io/posix_file.h"
 #include "thalia/output_file.h"
@@ -29,9 +30,7 @@ Codec codec_of(const std::filesystem::path& target, const CompressOptions& optio
     fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(*codec)),
                   "1 (zstd) or 2 (lz4)");
   }
-  const std::string ending = target.extension().string();
-  if (ending == ".zst") return Codec::zstd;
-  if (ending == ".lz4") return Codec::lz4;
+  if (const auto codec = container::wrapper_codec(target)) return *codec;
   throw UsageError(ErrorCode::bad_argument, "the target's name tells no codec, name one",
                    {.path = target.string(), .field = "codec", .bound = ".zst, .lz4"});
 }

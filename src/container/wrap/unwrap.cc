@@ -42,6 +42,13 @@ std::optional<Codec> wrapper_codec(ByteSpan start) noexcept {
   return std::nullopt;
 }
 
+std::optional<Codec> wrapper_codec(const std::filesystem::path& name) {
+  const std::filesystem::path ending = name.extension();
+  if (ending == ".zst") return Codec::zstd;
+  if (ending == ".lz4") return Codec::lz4;
+  return std::nullopt;
+}
+
 std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::size_t most) {
   std::vector<std::byte> start(most);
   const auto decoder = codec::FrameDecoder::create(codec);

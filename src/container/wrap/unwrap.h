@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Unwrapped {
 
 /// The codec whose frame begins with these bytes, by its magic number; nullopt where none does.
 std::optional<Codec> wrapper_codec(ByteSpan start) noexcept;
+
+/// The codec of the frames that a file's name asks for: .zst or .lz4; nullopt for another ending.
+std::optional<Codec> wrapper_codec(const std::filesystem::path& name);
 
 /// What the frame at the front of `file` holds, up to `most` bytes of it, as far as the frame gives
 /// them: enough to tell whether the rest is worth decoding. @throws FormatError where it is broken.

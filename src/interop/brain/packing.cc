@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/wrap/unwrap.h"
 #include "format/constants.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
@@ -19,13 +20,6 @@ namespace thalia::interop {
 namespace {
 
 using std::filesystem::path;
-
-std::optional<Codec> codec_of_name(const path& target) {
-  const path extension = target.extension();
-  if (extension == ".zst") return Codec::zstd;
-  if (extension == ".lz4") return Codec::lz4;
-  return std::nullopt;
-}
 
 std::uint64_t seconds_since_1970() {
   using namespace std::chrono;
@@ -64,7 +58,7 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
 }  // namespace
 
 std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
-  const auto named = codec_of_name(target);
+  const auto named = container::wrapper_codec(target);
   if (!named) return std::nullopt;
   // The name decides; options may agree with it or leave the codec open.
   if (!options.automatic_codec && options.compression.codec.value_or(*named) == *named)

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "container/wrap/unwrap.h"
 #include "interop/brain/packing.h"
 #include "interop/convert/migrations.h"
 #include "interop/v01/metadata.h"
@@ -26,20 +27,12 @@ namespace {
 
 using std::filesystem::path;
 
-// Frames are asked for by the target's name.
-std::optional<Codec> frame_of_name(const path& target) {
-  const path extension = target.extension();
-  if (extension == ".zst") return Codec::zstd;
-  if (extension == ".lz4") return Codec::lz4;
-  return std::nullopt;
-}
-
 void write_original(const path& target, const V01Document& document, const MigrateOptions& options,
                     bool aligned, MigrateResult& result) {
   for (const V01Entry& entry : document.entries)
     for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++result.tensors; });
   result.output_bytes = write_v01(target, document,
-                                  {.compression = {.codec = frame_of_name(target)},
+                                  {.compression = {.codec = container::wrapper_codec(target)},
                                    .aligned = aligned,
                                    .output = options.save.output,
                                    .work = options.save.work});
@@ -48,7 +41,7 @@ void write_original(const path& target, const V01Document& document, const Migra
 // 1.0 to 1.0 is a copy, which resolves deltas and drops dead bytes.
 void same_major(const path& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
-  if (frame_of_name(target)) {
+  if (container::wrapper_codec(target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.filename().string()),
                   "a name that does not end in .zst or .lz4",
                   "files of 1.0 are compressed by compress_checkpoint()");
