@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/parallel.h"
 #include "format/extent.h"
 #include "io/aligned_buffer.h"
 #include "io/allocation_limit.h"
@@ -68,10 +67,7 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
       options_(options),
       strategy_(*file_, plan_, options_),
       scheduler_(std::make_shared<StreamScheduler>(
-          options_.work.memory_bytes.value_or(kDefaultMemoryBytes) -
-              std::min(options_.work.memory_bytes.value_or(kDefaultMemoryBytes),
-                       strategy_.buffer_bytes()),
-          std::max(options_.queue_depth, strategy_.workers()),
+          strategy_.tensor_bytes(), std::max(options_.queue_depth, strategy_.workers()),
           delivery_order(plan_, options_.order), plan_.tensors.size())),
       payloads_(plan_.tensors.size()),
       work_{*file_,

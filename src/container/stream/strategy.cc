@@ -23,7 +23,8 @@ constexpr std::size_t kResidencySamples = 64;
 
 ReadStrategy::ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan,
                            const StreamOptions& options)
-    : source_{file.mapping().fd(), -1, file.mapping().path()} {
+    : source_{file.mapping().fd(), -1, file.mapping().path()},
+      memory_bytes_(options.work.memory_bytes.value_or(kDefaultMemoryBytes)) {
   // Who asks for direct reads gets them for pages in the cache, too.
   if (options.io != IoMode::direct) cache_.emplace(source_.fd, file.header().file_length);
   const bool pays = plan.total_bytes >= kDirectReadThreshold && !io::is_in_memory(source_.fd) &&
@@ -62,8 +63,7 @@ bool ReadStrategy::is_mostly_cached(const StreamPlan& plan) const {
 void ReadStrategy::share(const StreamPlan& plan, const StreamOptions& options) {
   // At most half of the memory is for buffers, so that the other half is left for tensors.
   const std::uint64_t extents = plan.total_bytes / kStreamExtent + 1;
-  const std::uint64_t affordable =
-      options.work.memory_bytes.value_or(kDefaultMemoryBytes) / 2 / kStreamExtent;
+  const std::uint64_t affordable = memory_bytes_ / 2 / kStreamExtent;
   workers_ = static_cast<unsigned>(
       std::min<std::uint64_t>({resolve_threads(options.work.threads), extents, affordable}));
   const std::uint64_t depth = std::min<std::uint64_t>(options.queue_depth, affordable) / workers_;
@@ -72,8 +72,10 @@ void ReadStrategy::share(const StreamPlan& plan, const StreamOptions& options) {
       std::clamp<std::uint64_t>(depth, 1, (extents + workers_ - 1) / workers_));
 }
 
-std::uint64_t ReadStrategy::buffer_bytes() const noexcept {
-  return std::uint64_t{workers_} * (is_direct() ? depth_ : 1) * kStreamExtent;
+std::uint64_t ReadStrategy::tensor_bytes() const noexcept {
+  const std::uint64_t buffers =
+      std::uint64_t{workers_} * (is_direct() ? depth_ : 1) * kStreamExtent;
+  return memory_bytes_ - std::min(memory_bytes_, buffers);
 }
 
 }  // namespace thalia::container

@@ -30,7 +30,8 @@ class ReadStrategy {
   }
   unsigned workers() const noexcept { return workers_; }
   unsigned depth() const noexcept { return depth_; }  ///< reads in flight of each worker
-  std::uint64_t buffer_bytes() const noexcept;        ///< of all workers together
+  /// Of the options' memory, what the buffers of all workers leave for tensors.
+  std::uint64_t tensor_bytes() const noexcept;
   /// Why this is not the strategy that was asked for; empty where it is.
   const std::string& fallback() const noexcept { return fallback_; }
 
@@ -44,6 +45,7 @@ class ReadStrategy {
   io::ReadMethod waits_ = io::ReadMethod::ring;
   std::size_t memory_alignment_ = 1;
   std::optional<io::PageCacheView> cache_;
+  const std::uint64_t memory_bytes_;
   unsigned workers_ = 1;
   unsigned depth_ = 1;
   std::string fallback_;

@@ -13,7 +13,6 @@
 #include "container/write/chunk_layout.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_image.h"
-#include "container/write/memory_shares.h"
 #include "container/write/piece_range.h"
 #include "io/direct_file.h"
 #include "io/posix_file.h"
@@ -81,7 +80,7 @@ double target_speed(const SaveOptions& options, std::uint64_t total,
                     std::span<const Sample> samples, int fd, const std::filesystem::path& path) {
   FileImage image(fd, path);
   ExtentWriter extents(image, total, options);
-  WriteQueue queue = extents.make_queue(1, MemoryShares(options.work).queue);
+  WriteQueue queue = extents.make_queue();
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; bytes.size() < extents.extent_bytes(); ++i) {
     const std::vector<std::byte>& next = samples[i % samples.size()].bytes;

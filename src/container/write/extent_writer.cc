@@ -11,9 +11,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/parallel.h"
 #include "container/file/block_choice.h"
-#include "container/write/memory_shares.h"
 #include "format/extent.h"
 #include "format/header.h"
 #include "integrity/block_tree.h"
@@ -39,10 +37,6 @@ constexpr std::uint64_t kPage = io::kDirectAlignment;
 // Of a queue: one extent is gathered while another one is on its way.
 constexpr std::uint64_t kLeastDepth = 2;
 
-std::uint64_t last_queues(const SaveOptions& options) {
-  return MemoryShares(options.work).last_queues();
-}
-
 }  // namespace
 
 ExtentWriter::ExtentWriter(FileImage& image, std::uint64_t expected_bytes,
@@ -50,6 +44,7 @@ ExtentWriter::ExtentWriter(FileImage& image, std::uint64_t expected_bytes,
     : image_(image),
       expected_bytes_(expected_bytes),
       options_(options),
+      shares_(options.work),
       trees_(possible_trees(options)),
       extent_bytes_(trees_.empty() ? kExtentBytes
                                    : std::max(trees_.back().block_bytes, kExtentBytes)),
@@ -78,7 +73,7 @@ void ExtentWriter::open_direct() {
     io_fallback_ = "blocks of the tree are larger than 16 MiB";
     return;
   }
-  if (last_queues(options_) < kLeastDepth * extent_bytes_) {
+  if (shares_.last_queues() < kLeastDepth * extent_bytes_) {
     io_fallback_ = "memory_bytes leaves no room for two blocks of the tree";
     return;
   }
@@ -108,7 +103,7 @@ bool ExtentWriter::direct_pays() const {
          !io::is_in_memory(image_.fd());
 }
 
-WriteQueue ExtentWriter::make_queue(unsigned queues, std::uint64_t memory_bytes) const {
+WriteQueue ExtentWriter::queue_of(unsigned queues, std::uint64_t memory_bytes) const {
   const std::uint64_t affordable = memory_bytes / queues / extent_bytes_;
   if (!direct_fd_ || affordable < kLeastDepth) return nullptr;
   const auto depth = static_cast<unsigned>(
@@ -119,7 +114,7 @@ WriteQueue ExtentWriter::make_queue(unsigned queues, std::uint64_t memory_bytes)
 
 std::uint64_t ExtentWriter::most_writers() const noexcept {
   if (!direct_fd_) return std::numeric_limits<std::uint64_t>::max();
-  return last_queues(options_) / (kLeastDepth * extent_bytes_);
+  return shares_.last_queues() / (kLeastDepth * extent_bytes_);
 }
 
 bool ExtentWriter::can_put() const noexcept {
@@ -261,7 +256,7 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
   // Whole pages: those behind the extents', then the first one, which may be among them.
   const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
   // The threads' queues are gone. A ring may be denied by now, after direct writes went well.
-  const WriteQueue queue = make_queue(1, last_queues(options_));
+  const WriteQueue queue = make_last_queue(1);
   if (!queue) {
     io_fallback_ = "there was no ring for the last write";
     direct_fd_.reset();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "container/write/file_image.h"
+#include "container/write/memory_shares.h"
 #include "io/direct_writer.h"
 #include "io/unique_fd.h"
 #include "thalia/options.h"
@@ -45,9 +46,13 @@ class ExtentWriter {
   std::uint64_t end() const noexcept { return end_; }
   std::uint64_t extent_count() const noexcept { return (end_ + extent_bytes_ - 1) / extent_bytes_; }
 
-  /// @param queues of all threads together share the queue depth and `memory_bytes`. Null where
-  /// those are less than two extents for each.
-  WriteQueue make_queue(unsigned queues, std::uint64_t memory_bytes) const;
+  /// For the extents that are put while payloads come. Null where writes are not direct, and where
+  /// memory has no room for two extents.
+  WriteQueue make_queue() const { return queue_of(1, shares_.queue); }
+  /// For write(): `queues` of all threads together share the depth and the memory. Null as above.
+  WriteQueue make_last_queue(unsigned queues) const {
+    return queue_of(queues, shares_.last_queues());
+  }
   /// Threads that may write() at once: of direct writes, so many as have memory for a queue.
   std::uint64_t most_writers() const noexcept;
   /// Hashes and writes one extent, once, unless it was put. Direct writes may be in flight until
@@ -67,6 +72,7 @@ class ExtentWriter {
   std::optional<double> finish(std::uint64_t length);
 
  private:
+  WriteQueue queue_of(unsigned queues, std::uint64_t memory_bytes) const;
   void open_direct();
   bool direct_pays() const;
   void reserve(std::uint64_t end);
@@ -89,6 +95,7 @@ class ExtentWriter {
   FileImage& image_;
   const std::uint64_t expected_bytes_;
   const SaveOptions& options_;
+  const MemoryShares shares_;
   std::vector<Tree> trees_;  ///< of all sizes that the file may come to; one from set_end() on
   const std::uint64_t extent_bytes_;
   const std::uint64_t leaf_bytes_;

@@ -10,7 +10,6 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "container/write/memory_shares.h"
 #include "integrity/content_hash.h"
 
 namespace thalia::container {
@@ -45,10 +44,9 @@ class ImageWriter {
   void run() {
     const unsigned workers =
         resolve_threads(options_.work.threads, std::min(count_, extents_.most_writers()));
-    const std::uint64_t memory = MemoryShares(options_.work).last_queues();
     std::atomic<std::uint64_t> next{0};
     parallel_for(workers, workers, [&](std::size_t) {
-      Worker worker{extents_.make_queue(workers, memory), {}};
+      Worker worker{extents_.make_last_queue(workers), {}};
       for (std::uint64_t extent;
            (extent = next.fetch_add(1, std::memory_order_relaxed)) < count_;) {
         try {

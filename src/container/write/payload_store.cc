@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/parallel.h"
 #include "base/utf8.h"
 
 namespace thalia::container {
@@ -49,7 +48,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       streams_(draft.tensors.size()),
       sinks_left_(shares_.gathered / extents_.extent_bytes()) {
   if (compressing()) {
-    queue_ = extents_.make_queue(1, shares_.queue);
+    queue_ = extents_.make_queue();
     sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_);
     const std::uint64_t sink_bytes = extents_.can_put() ? extents_.extent_bytes() : 0;
     pipeline_ =
@@ -107,7 +106,7 @@ PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
   streams_[id] = std::make_unique<Stream>();
   Stream& stream = *streams_[id];
   if (compressing()) return stream;
-  if (!queue_) queue_ = extents_.make_queue(1, shares_.queue);
+  if (!queue_) queue_ = extents_.make_queue();
   // A sink holds one extent. When all that memory allows are in use, the stream gets none, and its
   // pieces go through the page cache.
   if (!idle_sinks_.empty()) {
