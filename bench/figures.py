@@ -17,7 +17,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from race.report import number_text, seconds_text, spread_text
+from race.report import aim_text, number_text, seconds_text, spread_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 IDLE = 0.5  # a load above this is somebody else's work
@@ -118,12 +118,9 @@ def rows_of_peers(found):
         ran = [row for row in race["rows"] if "failure" not in row]
         ours = speed_text(size, ran[0]["seconds"]["median"])
         for row in ran[1:]:
-            aim = row.get("aim")
-            text = f"{aim['bound']} {aim['value']:g}" if aim else ""
-            if aim and not aim["met"]:
-                text += ": missed"
             it = speed_text(size, row["seconds"]["median"])
-            rows.append([race["name"], ours, row["name"], it, spread_text(row["ratio"]), text])
+            ratio = spread_text(row["ratio"])
+            rows.append([race["name"], ours, row["name"], it, ratio, aim_text(row)])
         for row in race["rows"]:
             if "failure" in row:
                 rows.append([race["name"], "", row["name"], "not run: " + row["failure"], "", ""])
