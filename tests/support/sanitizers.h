@@ -1,5 +1,5 @@
 // Whether this program was built with a sanitizer that takes memory of its own: bounds on memory,
-// and tests that deny a process some, mean nothing then.
+// and tests that deny a process some, mean nothing then, and everything takes long.
 #pragma once
 
 // Those of LeakSanitizer, which only a program built with it has.
@@ -31,5 +31,11 @@ inline constexpr bool kSanitized =
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+/// How many of `all` random cases are tried: one in ten where each takes ten times as long. The
+/// round without sanitizers tries all.
+constexpr int random_cases(int all) {
+  return kSanitized ? all / 10 : all;
+}
 
 }  // namespace thalia::test
