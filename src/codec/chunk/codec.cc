@@ -16,6 +16,7 @@
 #include "codec/frame/lz4_frame.h"
 #include "codec/frame/zstd_frame.h"
 #include "codec/rans/plane_entropy.h"
+#include "format/little_endian.h"
 
 namespace thalia::codec {
 namespace {
@@ -87,6 +88,7 @@ Levels levels_of(Codec codec) {
 }  // namespace
 
 int checked_level(Codec codec, int level) {
+  check_option("codec", format::code_of(codec), 0, kCodecCount - 1);
   const auto [lowest, highest, standard] = levels_of(codec);
   if (level == 0) return standard;
   if (level >= lowest && level <= highest) return level;

@@ -28,9 +28,7 @@ void check_options(const SaveOptions& options) {
                   "none beside automatic_codec, which chooses one");
   }
   // A codec that is chosen automatically brings its own level.
-  const Codec codec = options.compression.codec.value_or(Codec::store);
-  check_option("codec", format::code_of(codec), 0, kCodecCount - 1);
-  codec::checked_level(codec, options.compression.level);
+  codec::checked_level(options.compression.codec.value_or(Codec::store), options.compression.level);
 }
 
 }  // namespace thalia::container

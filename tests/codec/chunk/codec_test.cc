@@ -137,15 +137,14 @@ BOOST_AUTO_TEST_CASE(levels_that_are_none_are_usage_errors) {
   BOOST_CHECK_EXCEPTION(encode_chunk(Codec::zstd, -1, {}, {}, out), UsageError, bad);
   BOOST_CHECK_EXCEPTION(encode_chunk(Codec::lz4, 13, {}, {}, out), UsageError, bad);
   BOOST_CHECK_EXCEPTION(encode_chunk(Codec::store, 1, {}, {}, out), UsageError, bad);
+  for (const int code : {5, 255})
+    BOOST_CHECK_EXCEPTION(encode_chunk(Codec(code), 0, {}, {}, out), UsageError, bad);
 }
 
 BOOST_AUTO_TEST_CASE(codecs_and_filters_of_other_versions_are_unsupported) {
-  std::vector<std::byte> raw(4), out;
-  for (const int code : {5, 255}) {
-    const auto codec = static_cast<Codec>(code);
-    BOOST_CHECK_THROW(encode_chunk(codec, 0, {}, raw, out), UnsupportedError);
-    BOOST_CHECK_THROW(decode_chunk(codec, Filter::none, raw, raw), UnsupportedError);
-  }
+  std::vector<std::byte> raw(4);
+  for (const int code : {5, 255})
+    BOOST_CHECK_THROW(decode_chunk(Codec(code), Filter::none, raw, raw), UnsupportedError);
   for (const int filter : {6, 7, 255})
     BOOST_CHECK_THROW(decode_chunk(Codec::store, static_cast<Filter>(filter), raw, raw),
                       UnsupportedError);

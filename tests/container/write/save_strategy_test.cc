@@ -17,7 +17,7 @@
 using namespace thalia;
 using namespace thalia::test;
 
-BOOST_AUTO_TEST_SUITE(save_way)
+BOOST_AUTO_TEST_SUITE(save_strategy)
 
 namespace {
 

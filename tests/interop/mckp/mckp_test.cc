@@ -230,6 +230,7 @@ BOOST_AUTO_TEST_CASE(wrong_requests_are_refused) {
   };
   const auto bad = test::has_code(ErrorCode::bad_argument);
   BOOST_CHECK_EXCEPTION(writer_of({.compression = {.level = 23}}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(writer_of({.compression = {.codec = Codec{9}}}), UsageError, bad);
   BOOST_CHECK_EXCEPTION(writer_of({.compression = {.codec = Codec::lz4, .level = 13}}), UsageError,
                         bad);
   BOOST_CHECK_EXCEPTION(writer_of({.metadata = "[]"}), UsageError, bad);
