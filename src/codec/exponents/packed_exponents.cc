@@ -21,17 +21,12 @@ namespace {
 
 using format::PackedExponentsHeader;
 
-constexpr std::string_view kName = "packed_exponents";
 // Words of a block, so many that their highest bytes stay in the first cache between splitting and
 // packing. A multiple of kGroup, so that only the last group of a chunk can be incomplete.
-constexpr std::size_t kBlock = 4096;
+constexpr std::size_t kExponentBlock = 4096;
 // The code is chosen from a 32nd of the groups, at least 32 and at most 128 of them, from all over
 // the chunk: the shares of the exponents need no more, and a chunk may span several tensors.
 constexpr std::size_t kFewestSampled = 32, kMostSampled = 128;
-
-[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
-  fail_frame(kName, what, std::to_string(value), std::move(bound));
-}
 
 // Where the parts of a stream lie. All but the escapes have lengths that follow from the header.
 struct Parts {
@@ -89,12 +84,12 @@ std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, st
   const ExponentLookup lookup(code);
   std::byte* planes[kMaxPlanes];
   for (std::size_t k = 0; k + 1 < width; ++k) planes[k] = out + parts.planes + k * parts.count;
-  std::byte highest[kBlock];
+  std::byte highest[kExponentBlock];
   std::byte* codes = out + parts.codes;
   std::byte* low = out + parts.low;
   std::byte* escapes = out + parts.escapes;
-  for (std::size_t i = 0; i < parts.count; i += kBlock) {
-    const std::size_t n = std::min<std::size_t>(kBlock, parts.count - i);
+  for (std::size_t i = 0; i < parts.count; i += kExponentBlock) {
+    const std::size_t n = std::min<std::size_t>(kExponentBlock, parts.count - i);
     const std::size_t groups = (n + kGroup - 1) / kGroup;
     planes[width - 1] = highest;
     kernels.split(raw.data() + i * width, n, planes);
@@ -134,23 +129,28 @@ struct Stream {
 Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   PackedExponentsHeader header;
   if (stored.size() < sizeof(header))
-    fail("stored bytes", stored.size(), fmt::format("{} or more", sizeof(header)));
+    fail_frame(kPackedExponentsName, "stored bytes", stored.size(),
+               fmt::format("{} or more", sizeof(header)));
   std::memcpy(&header, stored.data(), sizeof(header));
   const std::size_t width = header.element_bytes;
-  if (width != 2 && width != 4 && width != 8) fail("element_bytes", width, "2, 4 or 8");
+  if (width != 2 && width != 4 && width != 8)
+    fail_frame(kPackedExponentsName, "element_bytes", width, "2, 4 or 8");
   if (header.symbol_bits < 1 || header.symbol_bits > 8)
-    fail("symbol_bits", header.symbol_bits, "1 to 8");
+    fail_frame(kPackedExponentsName, "symbol_bits", header.symbol_bits, "1 to 8");
   if (header.code_bits < 1 || header.code_bits > ExponentCode::kMaxCodeBits)
-    fail("code_bits", header.code_bits, fmt::format("1 to {}", ExponentCode::kMaxCodeBits));
-  if (header.zero_3 != 0) fail("zero_3", header.zero_3, "0");
+    fail_frame(kPackedExponentsName, "code_bits", header.code_bits,
+               fmt::format("1 to {}", ExponentCode::kMaxCodeBits));
+  if (header.zero_3 != 0) fail_frame(kPackedExponentsName, "zero_3", header.zero_3, "0");
   ExponentCode code{.symbol_bits = header.symbol_bits, .code_bits = header.code_bits};
   const Parts parts(code, width, raw_bytes);
   const std::uint64_t length = parts.escapes + header.escape_count;
-  if (stored.size() != length) fail("stored bytes", stored.size(), std::to_string(length));
+  if (stored.size() != length)
+    fail_frame(kPackedExponentsName, "stored bytes", stored.size(), std::to_string(length));
   std::memcpy(code.symbols.data(), stored.data() + sizeof(header), code.escape());
   const auto refuse_low_bits = [&](std::string_view what, std::uint8_t symbol) {
     if ((symbol & ~code.symbol_mask()) != 0)
-      fail(what, symbol, fmt::format("no bit below the highest {}", code.symbol_bits));
+      fail_frame(kPackedExponentsName, what, symbol,
+                 fmt::format("no bit below the highest {}", code.symbol_bits));
   };
   for (const std::uint8_t symbol : code.symbols) refuse_low_bits("symbol", symbol);
   for (const std::byte escape : stored.subspan(parts.escapes))
@@ -167,7 +167,7 @@ void check_padding(const Stream& stream, ByteSpan stored) {
     for (unsigned j = 0; j < planes; ++j) {
       format::le64 plane;
       std::memcpy(&plane, stored.data() + end - 8 * (j + 1), sizeof(plane));
-      if (plane >> used != 0) fail("padding", plane >> used, "0");
+      if (plane >> used != 0) fail_frame(kPackedExponentsName, "padding", plane >> used, "0");
     }
   };
   check(stream.parts.low, stream.code.code_bits);
@@ -209,7 +209,7 @@ bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std
     if (is_promising(code, counts)) {
       // `out` only grows: a vector that is used again is not filled with zeros again. The last
       // resize cuts it to the stream.
-      const std::size_t room = raw.size() + kBlock + kEscapeSlack;
+      const std::size_t room = raw.size() + kExponentBlock + kEscapeSlack;
       if (out.size() < room) out.resize(room);
       length = encode(code, width, raw, out.data(), kernels, exponent_kernels(set));
     }
@@ -231,16 +231,18 @@ void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set
   const std::byte* planes[kMaxPlanes];
   for (std::size_t k = 0; k + 1 < width; ++k)
     planes[k] = stored.data() + parts.planes + k * parts.count;
-  std::byte highest[kBlock];
+  std::byte highest[kExponentBlock];
   const std::byte* codes = stored.data() + parts.codes;
   const std::byte* low = stored.data() + parts.low;
   const std::byte* escapes = stored.data() + parts.escapes;
   const std::byte* const end = stored.data() + stored.size();
-  for (std::size_t i = 0; i < parts.count; i += kBlock) {
-    const std::size_t n = std::min<std::size_t>(kBlock, parts.count - i);
+  for (std::size_t i = 0; i < parts.count; i += kExponentBlock) {
+    const std::size_t n = std::min<std::size_t>(kExponentBlock, parts.count - i);
     const std::size_t groups = (n + kGroup - 1) / kGroup;
     escapes = exponents.unpack(code, codes, groups, escapes, end, highest);
-    if (escapes == nullptr) fail("escapes", stored.size() - parts.escapes, "one for each code");
+    if (escapes == nullptr)
+      fail_frame(kPackedExponentsName, "escapes", stored.size() - parts.escapes,
+                 "one for each code");
     if (code.low_bits() != 0) exponents.add_low(code.low_bits(), low, groups, highest);
     planes[width - 1] = highest;
     kernels.join(planes, n, raw.data() + i * width);
@@ -250,8 +252,8 @@ void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set
   }
   // Fewer codes asked for an escape than there are.
   if (escapes != end) {
-    fail("escapes", stored.size() - parts.escapes,
-         fmt::format("{}, as many as codes", escapes - stored.data() - parts.escapes));
+    fail_frame(kPackedExponentsName, "escapes", stored.size() - parts.escapes,
+               fmt::format("{}, as many as codes", escapes - stored.data() - parts.escapes));
   }
   const std::size_t tail = raw.size() % width;
   if (tail != 0) std::memcpy(raw.data() + raw.size() - tail, stored.data() + parts.tail, tail);

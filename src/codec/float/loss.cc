@@ -114,7 +114,7 @@ Measures measures([[maybe_unused]] InstructionSet set) {
 }
 
 // Elements that are widened at a time; they stay in the first cache.
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kLossBlock = 1024;
 
 // Whether every number of `from` is a number of `to`, so that nothing has to be read.
 bool is_lossless(DType from, DType to) {
@@ -131,9 +131,9 @@ void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, Convers
   const bool wide = from == DType::f64;
   const DType common = wide ? DType::f64 : DType::f32;
   const std::size_t from_bytes = dtype_bits(from) / 8, to_bytes = dtype_bits(to) / 8;
-  std::array<std::byte, kBlock * sizeof(double)> widened_before, widened_after;
-  for (std::size_t i = 0; i < count; i += kBlock) {
-    const std::size_t n = std::min(kBlock, count - i);
+  std::array<std::byte, kLossBlock * sizeof(double)> widened_before, widened_after;
+  for (std::size_t i = 0; i < count; i += kLossBlock) {
+    const std::size_t n = std::min(kLossBlock, count - i);
     const auto widened = [&](DType dtype, ByteSpan bytes, auto& scratch) {
       if (dtype == common) return bytes.data();
       const MutableByteSpan out(scratch.data(), n * dtype_bits(common) / 8);

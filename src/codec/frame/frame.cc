@@ -29,7 +29,7 @@ constexpr std::uint64_t kZstdBlock = 128 << 10;
 constexpr std::uint64_t kZstdLeastBlock = 4;
 constexpr std::uint64_t kLz4Ratio = 255;
 
-[[noreturn]] void fail_codec(Codec codec) {
+[[noreturn]] void fail_frame_codec(Codec codec) {
   fail_argument(ErrorCode::bad_argument, "codec", std::to_string(static_cast<int>(codec)),
                 "1 (zstd) or 2 (lz4)");
 }
@@ -63,13 +63,13 @@ std::uint64_t most_content(FrameKind kind, std::uint64_t stored_length) noexcept
 void decode_frame(Codec codec, ByteSpan stored, MutableByteSpan raw) {
   if (codec == Codec::lz4) return lz4_decode(stored, raw, false);
   if (codec == Codec::zstd) return zstd_decode(stored, raw, false);
-  fail_codec(codec);
+  fail_frame_codec(codec);
 }
 
 void encode_frame(Codec codec, int level, ByteSpan raw, std::vector<std::byte>& out) {
   if (codec == Codec::lz4) return lz4_encode(level, raw, out, true);
   if (codec == Codec::zstd) return zstd_encode(level, raw, out, true);
-  fail_codec(codec);
+  fail_frame_codec(codec);
 }
 
 FrameDecoder::Step FrameDecoder::decode(ByteSpan stored, MutableByteSpan room) {
@@ -86,7 +86,7 @@ FrameDecoder::Step FrameDecoder::decode(ByteSpan stored, MutableByteSpan room) {
 std::unique_ptr<FrameDecoder> FrameDecoder::create(Codec codec) {
   if (codec == Codec::lz4) return make_lz4_decoder();
   if (codec == Codec::zstd) return make_zstd_decoder();
-  fail_codec(codec);
+  fail_frame_codec(codec);
 }
 
 }  // namespace thalia::codec

@@ -13,8 +13,6 @@
 namespace thalia::codec {
 namespace {
 
-constexpr const char* kName = "lz4";
-
 class Lz4Decoder final : public FrameDecoder {
  public:
   Lz4Decoder() : FrameDecoder(FrameKind::lz4) {
@@ -29,7 +27,7 @@ class Lz4Decoder final : public FrameDecoder {
     // which callers need not follow.
     const std::size_t hint =
         LZ4F_decompress(context_.get(), room.data(), &written, stored.data(), &consumed, nullptr);
-    if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));
+    if (LZ4F_isError(hint)) fail_frame(kLz4Name, LZ4F_getErrorName(hint));
     return {consumed, written, hint == 0};
   }
 

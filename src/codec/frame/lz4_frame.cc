@@ -15,22 +15,17 @@
 namespace thalia::codec {
 namespace {
 
-constexpr const char* kName = "lz4";
-struct FreeContext {
+struct FreeLz4 {
   void operator()(LZ4F_dctx* context) const noexcept { LZ4F_freeDecompressionContext(context); }
 };
-
-std::string bytes(std::uint64_t count) {
-  return fmt::format("{} bytes", count);
-}
 
 // Done first, so that a wrong size is named before anything is decoded.
 void check_start(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
   const Lz4Start start = lz4_start(stored);
   const bool has_size = (start.flags & kLz4ContentSizeFlag) != 0;
-  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (!has_size && needs_size) fail_frame(kLz4Name, "no content size");
   if (has_size && start.content_size != raw_length)
-    fail_frame(kName, "wrong content size", bytes(start.content_size), bytes(raw_length));
+    fail_frame(kLz4Name, "wrong content size", in_bytes(start.content_size), in_bytes(raw_length));
 }
 
 }  // namespace
@@ -54,7 +49,7 @@ void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
   check_start(stored, raw.size(), needs_size);
   LZ4F_dctx* made = nullptr;
   if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION))) throw std::bad_alloc();
-  const std::unique_ptr<LZ4F_dctx, FreeContext> context(made);
+  const std::unique_ptr<LZ4F_dctx, FreeLz4> context(made);
 
   LZ4F_decompressOptions_t options = {};
   options.stableDst = 1;  // what is decoded stays in `raw`, so linked blocks need no copy of it
@@ -65,14 +60,14 @@ void lz4_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
     std::size_t written = raw.size();
     std::size_t consumed = stored.size();
     hint = LZ4F_decompress(context.get(), raw.data(), &written, stored.data(), &consumed, &options);
-    if (LZ4F_isError(hint)) fail_frame(kName, LZ4F_getErrorName(hint));
+    if (LZ4F_isError(hint)) fail_frame(kLz4Name, LZ4F_getErrorName(hint));
     raw = raw.subspan(written);
     stored = stored.subspan(consumed);
     if (hint != 0 && written == 0 && consumed == 0)
-      fail_frame(kName, stored.empty() ? "ends too early" : "holds more than its content size");
+      fail_frame(kLz4Name, stored.empty() ? "ends too early" : "holds more than its content size");
   }
-  if (!raw.empty()) fail_frame(kName, "holds less than its content size");
-  if (!stored.empty()) fail_frame(kName, "bytes follow the frame");
+  if (!raw.empty()) fail_frame(kLz4Name, "holds less than its content size");
+  if (!stored.empty()) fail_frame(kLz4Name, "bytes follow the frame");
 }
 
 }  // namespace thalia::codec

@@ -11,8 +11,6 @@
 namespace thalia::codec {
 namespace {
 
-constexpr const char* kName = "zstd";
-
 class ZstdDecoder final : public FrameDecoder {
  public:
   ZstdDecoder() : FrameDecoder(FrameKind::zstd), context_(ZSTD_createDCtx()) {
@@ -23,7 +21,7 @@ class ZstdDecoder final : public FrameDecoder {
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     // 0 says that the frame has ended, and that all of its content is in `room`.
     const std::size_t hint = ZSTD_decompressStream(context_.get(), &out, &in);
-    if (ZSTD_isError(hint)) fail_frame(kName, ZSTD_getErrorName(hint));
+    if (ZSTD_isError(hint)) fail_frame(kZstdName, ZSTD_getErrorName(hint));
     return {in.pos, out.pos, hint == 0};
   }
 
@@ -42,7 +40,7 @@ std::unique_ptr<FrameDecoder> make_zstd_decoder() {
 
 std::optional<std::uint64_t> zstd_content_size(ByteSpan start) {
   const unsigned long long content = ZSTD_getFrameContentSize(start.data(), start.size());
-  if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kName, "broken header");
+  if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kZstdName, "broken header");
   if (content == ZSTD_CONTENTSIZE_UNKNOWN) return std::nullopt;
   return content;
 }

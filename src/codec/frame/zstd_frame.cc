@@ -17,11 +17,10 @@
 namespace thalia::codec {
 namespace {
 
-constexpr const char* kName = "zstd";
 // A context of a high level takes up to hundreds of MiB; each thread would keep that for good.
 constexpr std::size_t kKeptContext = 16 << 20;
 
-struct FreeContext {
+struct FreeZstd {
   void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
@@ -32,38 +31,34 @@ std::size_t compressed(std::size_t result) {
   return result;
 }
 
-std::string bytes(std::uint64_t count) {
-  return fmt::format("{} bytes", count);
-}
-
 // Everything that can be known before the first byte is written.
 void check_frame(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
   format::le32 magic;
   // zstd's own functions also take skippable frames and those of its versions before 0.8.
-  if (stored.size() < sizeof(magic)) fail_frame(kName, "too short", bytes(stored.size()));
+  if (stored.size() < sizeof(magic)) fail_frame(kZstdName, "too short", in_bytes(stored.size()));
   std::memcpy(&magic, stored.data(), sizeof(magic));
   if (magic != ZSTD_MAGICNUMBER)
-    fail_frame(kName, "wrong magic number", fmt::format("{:#010x}", std::uint32_t{magic}),
+    fail_frame(kZstdName, "wrong magic number", fmt::format("{:#010x}", std::uint32_t{magic}),
                fmt::format("{:#010x}", ZSTD_MAGICNUMBER));
 
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
-  if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kName, "broken header");
+  if (content == ZSTD_CONTENTSIZE_ERROR) fail_frame(kZstdName, "broken header");
   const bool has_size = content != ZSTD_CONTENTSIZE_UNKNOWN;
-  if (!has_size && needs_size) fail_frame(kName, "no content size");
+  if (!has_size && needs_size) fail_frame(kZstdName, "no content size");
   if (has_size && content != raw_length)
-    fail_frame(kName, "wrong content size", bytes(content), bytes(raw_length));
+    fail_frame(kZstdName, "wrong content size", in_bytes(content), in_bytes(raw_length));
 
   const std::size_t length = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
-  if (ZSTD_isError(length)) fail_frame(kName, ZSTD_getErrorName(length));
+  if (ZSTD_isError(length)) fail_frame(kZstdName, ZSTD_getErrorName(length));
   if (length != stored.size())
-    fail_frame(kName, "bytes follow the frame", bytes(stored.size()), bytes(length));
+    fail_frame(kZstdName, "bytes follow the frame", in_bytes(stored.size()), in_bytes(length));
 }
 
 }  // namespace
 
 void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum) {
   // A save has many frames, so the thread keeps its context, unless a high level has made it large.
-  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeZstd> context;
   if (!context) context.reset(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();
   // The frame carries its content size by default, and no checksum: a chunk has its CRC-32.
@@ -85,13 +80,13 @@ bool zstd_has_checksum(ByteSpan start) noexcept {
 void zstd_decode(ByteSpan stored, MutableByteSpan raw, bool needs_size) {
   check_frame(stored, raw.size(), needs_size);
   // Kept by the thread: 160 KiB that cost more to make than a chunk of 4 KiB to decode.
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeZstd> context(ZSTD_createDCtx());
   if (!context) throw std::bad_alloc();
   const std::size_t decoded =
       ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(decoded)) fail_frame(kName, ZSTD_getErrorName(decoded));
+  if (ZSTD_isError(decoded)) fail_frame(kZstdName, ZSTD_getErrorName(decoded));
   if (decoded != raw.size())
-    fail_frame(kName, "decodes to another size", bytes(decoded), bytes(raw.size()));
+    fail_frame(kZstdName, "decodes to another size", in_bytes(decoded), in_bytes(raw.size()));
 }
 
 }  // namespace thalia::codec

@@ -16,7 +16,7 @@ namespace thalia::codec {
 namespace {
 
 // Columns of a block: sums and elements take 8 KiB and stay in the first cache.
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kSumBlock = 512;
 
 }  // namespace
 
@@ -26,13 +26,13 @@ void add_low_rank(DType dtype, const LowRankFactors& factors, std::uint64_t firs
   std::uint64_t left = checked_count(dtype, dtype, elements.size(), elements.size());
   const StandardEnvironment environment;
   const double largest = largest_finite(dtype);
-  alignas(64) std::array<double, kBlock> sums;
-  alignas(64) std::array<double, kBlock> numbers;
+  alignas(64) std::array<double, kSumBlock> sums;
+  alignas(64) std::array<double, kSumBlock> numbers;
   std::byte* at = elements.data();
   while (left != 0) {
     const std::uint64_t row = first / factors.columns;
     const std::uint64_t column = first % factors.columns;
-    const std::size_t count = std::min({kBlock, left, factors.columns - column});
+    const std::size_t count = std::min({kSumBlock, left, factors.columns - column});
     sums.fill(0);
     for (std::uint64_t k = 0; k < factors.rank; ++k) {
       const double scale = factors.left[k * factors.rows + row];

@@ -17,12 +17,12 @@ namespace thalia::codec {
 namespace {
 
 // Elements that are converted to f64 at a time; they stay in the first cache.
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kNumberBlock = 1024;
 // Sums and extremes are kept in eight independent lanes, so that the compiler can use vectors: it
 // may not reorder the additions of a single sum. The order is thus fixed, and the same everywhere.
 constexpr std::size_t kLanes = 8;
 
-using Numbers = std::array<double, kBlock>;
+using Numbers = std::array<double, kNumberBlock>;
 
 void check_bits(unsigned bits) {
   if (bits >= 1 && bits <= kMaxQuantizedBits) return;
@@ -46,8 +46,8 @@ void in_blocks(DType dtype, ByteSpan group, Action action) {
   const std::size_t width = dtype_bits(dtype) / 8;
   const std::size_t total = group.size() / width;
   alignas(64) Numbers numbers;
-  for (std::size_t i = 0; i < total; i += kBlock) {
-    const std::size_t count = std::min(kBlock, total - i);
+  for (std::size_t i = 0; i < total; i += kNumberBlock) {
+    const std::size_t count = std::min(kNumberBlock, total - i);
     convert_elements(dtype, DType::f64, group.subspan(i * width, count * width),
                      std::as_writable_bytes(std::span(numbers).first(count)));
     action(numbers, i, count);
@@ -157,8 +157,8 @@ void dequantize(DType dtype, std::span<const std::uint8_t> codes, UniformScale s
   const std::size_t width = dtype_bits(dtype) / 8;
   const double minimum = scale.minimum, step = scale.scale, largest = largest_finite(dtype);
   alignas(64) Numbers numbers;
-  for (std::size_t i = 0; i < codes.size(); i += kBlock) {
-    const std::size_t count = std::min(kBlock, codes.size() - i);
+  for (std::size_t i = 0; i < codes.size(); i += kNumberBlock) {
+    const std::size_t count = std::min(kNumberBlock, codes.size() - i);
     const std::uint8_t* const in = codes.data() + i;
     for (std::size_t k = 0; k < count; ++k) {
       const double number = minimum + static_cast<double>(in[k]) * step;

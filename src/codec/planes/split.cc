@@ -14,7 +14,7 @@ namespace thalia::codec {
 namespace {
 
 // Words of a block: their differences stay in the first cache between the two passes.
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kSplitBlock = 1024;
 
 template <typename Byte>
 void point_at_planes(Byte* start, std::size_t width, std::size_t count, Byte** planes) {
@@ -44,9 +44,9 @@ void split_differences(ByteSpan raw, MutableByteSpan out, VectorSet set) {
   // Word 0 is stored as it is: its difference from 0. Unsigned arithmetic wraps, so that any words
   // have differences and any differences a sum.
   T before = 0;
-  Stored block[kBlock];
-  for (std::size_t i = 0; i < count; i += kBlock) {
-    const std::size_t n = std::min(kBlock, count - i);
+  Stored block[kSplitBlock];
+  for (std::size_t i = 0; i < count; i += kSplitBlock) {
+    const std::size_t n = std::min(kSplitBlock, count - i);
     block[0] = static_cast<T>(words[i] - before);
     for (std::size_t j = 1; j < n; ++j) block[j] = static_cast<T>(words[i + j] - words[i + j - 1]);
     before = words[i + n - 1];
@@ -64,9 +64,9 @@ void join_differences(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
   const std::byte* planes[sizeof(T)];
   point_at_planes(stored.data(), sizeof(T), count, planes);
   T sum = 0;
-  Stored block[kBlock];
-  for (std::size_t i = 0; i < count; i += kBlock) {
-    const std::size_t n = std::min(kBlock, count - i);
+  Stored block[kSplitBlock];
+  for (std::size_t i = 0; i < count; i += kSplitBlock) {
+    const std::size_t n = std::min(kSplitBlock, count - i);
     join(planes, n, reinterpret_cast<std::byte*>(block));
     advance(planes, sizeof(T), n);
     for (std::size_t j = 0; j < n; ++j) words[i + j] = sum = static_cast<T>(sum + block[j]);

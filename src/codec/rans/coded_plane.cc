@@ -25,10 +25,6 @@ constexpr std::size_t kStateBytes = kRansStates * sizeof(le32);
 /// Bytes below the first word that the kernels may touch.
 constexpr std::size_t kSlack = 64;
 
-[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
-  fail_frame("plane_entropy", what, std::to_string(value), std::move(bound));
-}
-
 std::byte* write_frequencies(const RansFrequencies& frequencies, std::byte* out) {
   std::memset(out, 0, kBitmapBytes);
   std::byte* at = out + kBitmapBytes;
@@ -45,7 +41,8 @@ std::byte* write_frequencies(const RansFrequencies& frequencies, std::byte* out)
 // Takes what it reads off `coded`.
 ByteSpan take(ByteSpan& coded, std::size_t bytes) {
   if (coded.size() < bytes)
-    fail("bytes of a coded plane", coded.size(), fmt::format("{} more", bytes));
+    fail_frame(kPlaneEntropyName, "bytes of a coded plane", coded.size(),
+               fmt::format("{} more", bytes));
   const ByteSpan taken = coded.first(bytes);
   coded = coded.subspan(bytes);
   return taken;
@@ -60,11 +57,12 @@ RansFrequencies read_frequencies(ByteSpan& coded) {
     le16 frequency;
     std::memcpy(&frequency, take(coded, sizeof(frequency)).data(), sizeof(frequency));
     if (frequency < 1 || frequency >= kRansScale)
-      fail("frequency", frequency, fmt::format("1 to {}", kRansScale - 1));
+      fail_frame(kPlaneEntropyName, "frequency", frequency, fmt::format("1 to {}", kRansScale - 1));
     frequencies[i] = frequency;
     sum += frequency;
   }
-  if (sum != kRansScale) fail("sum of frequencies", sum, std::to_string(kRansScale));
+  if (sum != kRansScale)
+    fail_frame(kPlaneEntropyName, "sum of frequencies", sum, std::to_string(kRansScale));
   return frequencies;
 }
 
@@ -111,7 +109,8 @@ PlaneDecoder::PlaneDecoder(ByteSpan coded)
     std::memcpy(&state, states.data() + i * sizeof(state), sizeof(state));
     // Such states alone keep the decoder's arithmetic within 32 bits.
     if (state < kRansLow || state >> 16 >= kRansLow)
-      fail("state", state, fmt::format("{} to {}", kRansLow, (std::uint64_t{kRansLow} << 16) - 1));
+      fail_frame(kPlaneEntropyName, "state", state,
+                 fmt::format("{} to {}", kRansLow, (std::uint64_t{kRansLow} << 16) - 1));
     states_[i] = state;
   }
   words_ = coded.data();
@@ -124,14 +123,16 @@ void PlaneDecoder::decode(MutableByteSpan symbols, const RansKernels& kernels) {
                                             states_.data(), symbols.data());
   const MutableByteSpan rest = symbols.subspan(groups * kRansStates);
   if (!rans_decode_some(*table_, words_, end_, rest.size(), states_.data(), rest.data()))
-    fail("words left of a coded plane", 0, "1 or more");
+    fail_frame(kPlaneEntropyName, "words left of a coded plane", 0, "1 or more");
 }
 
 void PlaneDecoder::finish() const {
   if (words_ != end_)
-    fail("bytes left of a coded plane", static_cast<std::uint64_t>(end_ - words_), "0");
+    fail_frame(kPlaneEntropyName, "bytes left of a coded plane",
+               static_cast<std::uint64_t>(end_ - words_), "0");
   for (const std::uint32_t state : states_)
-    if (state != kRansLow) fail("last state", state, std::to_string(kRansLow));
+    if (state != kRansLow)
+      fail_frame(kPlaneEntropyName, "last state", state, std::to_string(kRansLow));
 }
 
 }  // namespace thalia::codec

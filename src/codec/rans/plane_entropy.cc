@@ -28,14 +28,10 @@ using format::PlaneMode;
 
 // Words of a block: the planes of 8 bytes take 16 KiB, half of a usual first cache. A multiple of
 // the states, since only the last call of PlaneDecoder::decode() may end within a group.
-constexpr std::size_t kBlock = 2048;
-static_assert(kBlock % kRansStates == 0);
+constexpr std::size_t kPlaneBlock = 2048;
+static_assert(kPlaneBlock % kRansStates == 0);
 // Keeps counts within 32 bits; an estimate may be somewhat higher than the true count.
 constexpr std::size_t kLongest = std::size_t{1} << 31;
-
-[[noreturn]] void fail(std::string_view what, std::uint64_t value, std::string bound) {
-  fail_frame("plane_entropy", what, std::to_string(value), std::move(bound));
-}
 
 std::size_t head_bytes(std::size_t width) {
   return sizeof(PlaneEntropyHeader) + width * sizeof(PlaneEntry);
@@ -143,30 +139,34 @@ struct Stream {
 ElementKind parse_header(ByteSpan stored) {
   PlaneEntropyHeader header;
   if (stored.size() < sizeof(header))
-    fail("stored bytes", stored.size(), fmt::format("{} or more", sizeof(header)));
+    fail_frame(kPlaneEntropyName, "stored bytes", stored.size(),
+               fmt::format("{} or more", sizeof(header)));
   std::memcpy(&header, stored.data(), sizeof(header));
   const std::size_t width = header.element_bytes;
   if (width != 1 && width != 2 && width != 4 && width != 8)
-    fail("element_bytes", width, "1, 2, 4 or 8");
+    fail_frame(kPlaneEntropyName, "element_bytes", width, "1, 2, 4 or 8");
   if (header.is_rotated > (width > 1 ? 1 : 0))
-    fail("is_rotated", header.is_rotated, width > 1 ? "0 or 1" : "0");
-  if (header.zero_2 != 0) fail("zero_2", header.zero_2, "0");
+    fail_frame(kPlaneEntropyName, "is_rotated", header.is_rotated, width > 1 ? "0 or 1" : "0");
+  if (header.zero_2 != 0) fail_frame(kPlaneEntropyName, "zero_2", header.zero_2, "0");
   if (stored.size() < head_bytes(width))
-    fail("stored bytes", stored.size(), fmt::format("{} or more", head_bytes(width)));
+    fail_frame(kPlaneEntropyName, "stored bytes", stored.size(),
+               fmt::format("{} or more", head_bytes(width)));
   return {width, header.is_rotated == 1};
 }
 
 void check_entry(const PlaneEntry& entry, std::uint64_t count, std::uint64_t left) {
   const PlaneMode mode = entry.mode;
   if (mode != PlaneMode::stored && mode != PlaneMode::constant && mode != PlaneMode::coded)
-    fail("mode", format::code_of(mode), "0 to 2");
-  if (mode != PlaneMode::constant && entry.value != 0) fail("value", entry.value, "0");
-  if (entry.zero_2 != 0) fail("zero_2", entry.zero_2, "0");
+    fail_frame(kPlaneEntropyName, "mode", format::code_of(mode), "0 to 2");
+  if (mode != PlaneMode::constant && entry.value != 0)
+    fail_frame(kPlaneEntropyName, "value", entry.value, "0");
+  if (entry.zero_2 != 0) fail_frame(kPlaneEntropyName, "zero_2", entry.zero_2, "0");
   if (mode == PlaneMode::stored && entry.length != count)
-    fail("length of a stored plane", entry.length, std::to_string(count));
+    fail_frame(kPlaneEntropyName, "length of a stored plane", entry.length, std::to_string(count));
   if (mode == PlaneMode::constant && entry.length != 0)
-    fail("length of a constant plane", entry.length, "0");
-  if (entry.length > left) fail("length of a plane", entry.length, std::to_string(left));
+    fail_frame(kPlaneEntropyName, "length of a constant plane", entry.length, "0");
+  if (entry.length > left)
+    fail_frame(kPlaneEntropyName, "length of a plane", entry.length, std::to_string(left));
 }
 
 // Checks everything that can be checked before a byte is decoded, and makes the decoders, which
@@ -191,7 +191,8 @@ Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
   }
   stream.tail = stored.subspan(at);
   if (stream.tail.size() != raw_bytes % width)
-    fail("bytes behind the planes", stream.tail.size(), std::to_string(raw_bytes % width));
+    fail_frame(kPlaneEntropyName, "bytes behind the planes", stream.tail.size(),
+               std::to_string(raw_bytes % width));
   return stream;
 }
 
@@ -210,16 +211,16 @@ void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
 void decode_words(Stream& stream, MutableByteSpan raw, VectorSet set) {
   const std::size_t width = stream.kind.width, count = raw.size() / width;
   const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, stream.kind.is_rotated);
-  std::byte blocks[kMaxPlanes][kBlock];
+  std::byte blocks[kMaxPlanes][kPlaneBlock];
   const std::byte* planes[kMaxPlanes];
   for (std::size_t k = 0; k < width; ++k) {
     const StoredPlane& plane = stream.planes[k];
     if (plane.mode == PlaneMode::constant)
-      std::memset(blocks[k], std::to_integer<int>(plane.value), kBlock);
+      std::memset(blocks[k], std::to_integer<int>(plane.value), kPlaneBlock);
     planes[k] = plane.mode == PlaneMode::stored ? plane.bytes.data() : blocks[k];
   }
-  for (std::size_t i = 0; i < count; i += kBlock) {
-    const std::size_t n = std::min(kBlock, count - i);
+  for (std::size_t i = 0; i < count; i += kPlaneBlock) {
+    const std::size_t n = std::min(kPlaneBlock, count - i);
     for (std::size_t k = 0; k < width; ++k) {
       if (stream.planes[k].decoder)
         stream.planes[k].decoder->decode({blocks[k], n}, rans_kernels(set));
