@@ -28,15 +28,26 @@ FACTS += ("peers",)
 
 
 class Section(NamedTuple):
-    """A run: the words of its command behind the program."""
+    """A run: the words of its command behind the program, and the part of it that --only names."""
 
     program: str
     arguments: tuple = ()
+    part: str = ""
+
+    @property
+    def name(self):
+        return f"{self.program} {self.part}".strip()
+
+    def words(self, smoke):
+        return (*(("--smoke",) if smoke else self.arguments), *(("--only", self.part) if self.part else ()))
 
 
 LARGE = ("--mib", "4096")
+PEERS = (*LARGE, "--rounds", "5")
 SECTIONS = (
-    Section("peers.py", (*LARGE, "--rounds", "5")),
+    Section("peers.py", PEERS, "open"),
+    Section("peers.py", PEERS, "save"),
+    Section("peers.py", PEERS, "load"),
     Section("async_benchmark", LARGE),
     Section("stream_benchmark", LARGE),
     Section("save_benchmark", LARGE),
@@ -56,8 +67,8 @@ def parse():
     add = parser.add_argument
     add("--build", type=pathlib.Path, default=ROOT / "build-bench", help="build folder")
     add("--out", type=pathlib.Path, default=ROOT / "bench/figures.md", help="the table")
-    names = [section.program for section in SECTIONS]
-    add("--only", action="append", choices=names, help="only this program; may be repeated")
+    names = [section.name for section in SECTIONS]
+    add("--only", action="append", choices=names, help="only this run; may be repeated")
     add("--smoke", action="store_true", help="tiny, on any machine: does it still run?")
     return parser.parse_args()
 
@@ -70,8 +81,11 @@ def wait_until_idle():
         time.sleep(5)
 
 
-def run(section, options, record):
-    folder = record.parent
+def record_of(section, folder):
+    return folder / f"{section.name.replace(' ', '-')}.json"
+
+
+def run(section, options, folder):
     folder.mkdir(parents=True, exist_ok=True)
     if not options.smoke:
         wait_until_idle()
@@ -84,10 +98,11 @@ def run(section, options, record):
         # Google Benchmark's own measurements have no floor beside them.
         command = [options.build / "bench" / section.program, "--json", samples]
         command.append("--benchmark_filter=no such")
-    command += ["--smoke"] if options.smoke else section.arguments
+    arguments = section.words(options.smoke)
+    command += arguments
     before = {
         "program": section.program,
-        "arguments": shlex.join(["--smoke"] if options.smoke else section.arguments),
+        "arguments": shlex.join(arguments),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": round(os.getloadavg()[0], 2),
         "commit": git("describe", "--always", "--dirty"),
@@ -97,7 +112,7 @@ def run(section, options, record):
     found = json.loads(samples.read_text(encoding="utf-8"))
     before["facts"] = found.get("facts") or found.get("environment")
     before["rows"] = rows_of_peers(found) if of_peers else rows_of_pairs(found)
-    record.write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")
+    record_of(section, folder).write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")
 
 
 def git(*words):
@@ -175,10 +190,10 @@ def main(options):
     folder = options.build / ("figures-smoke" if options.smoke else "figures")
     out = folder / "figures.md" if options.smoke else options.out
     for section in SECTIONS:
-        if options.only and section.program not in options.only:
+        if options.only and section.name not in options.only:
             continue
-        run(section, options, folder / f"{section.program}.json")
-        taken = [folder / f"{each.program}.json" for each in SECTIONS]
+        run(section, options, folder)
+        taken = [record_of(each, folder) for each in SECTIONS]
         records = [json.loads(path.read_text(encoding="utf-8")) for path in taken if path.exists()]
         out.write_text(document(records), encoding="utf-8")
     print(out)
