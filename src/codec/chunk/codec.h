@@ -22,8 +22,8 @@ struct ChunkForm {
 /// not save at least the chunk's entry in the directory, `out` becomes a copy of the raw bytes, and
 /// the form is store without a filter. Equal arguments give equal bytes.
 /// @param level 0 for the codec's default, else 1 to 22 (zstd) or 1 to 12 (lz4).
-/// @throws UsageError (bad_argument) for a level that the codec does not have; UnsupportedError for
-/// a codec that this version lacks.
+/// @throws UsageError (bad_argument) for a codec that there is not, or a level that it does not
+/// have.
 ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out);
 
@@ -33,7 +33,8 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
 void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
 
 /// The level that is meant: 1 to 22 for zstd, 1 to 12 for lz4, the codec's own for 0; always 0 for
-/// a codec without levels. @throws UsageError (bad_argument) for one that the codec does not have.
+/// a codec without levels. @throws UsageError (bad_argument) for a codec that there is not, or a
+/// level that it does not have.
 int checked_level(Codec codec, int level);
 
 }  // namespace thalia::codec
