@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t seed
     byte = static_cast<std::byte>(seed >> 56);
   }
   return bytes;
+}
+
+/// By memcmp: tests are not optimized, and the library's comparisons of std::byte take one at a
+/// time.
+inline bool same_bytes(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 inline std::string hex(ByteSpan bytes) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -73,7 +74,7 @@ class Walker {
     for (const StreamedTensor& item : stream) {
       std::vector<std::byte> expected(item.tensor.logical_bytes());
       item.tensor.read(expected);
-      if (!std::equal(item.bytes.begin(), item.bytes.end(), expected.begin(), expected.end()))
+      if (!same_bytes(item.bytes, expected))
         throw std::logic_error("a stream gives other bytes than read()");
     }
   }

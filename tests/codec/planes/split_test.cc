@@ -11,6 +11,7 @@ using namespace thalia;
 using codec::VectorSet;
 using test::hex;
 using test::random_bytes;
+using test::same_bytes;
 
 BOOST_AUTO_TEST_SUITE(byte_planes)
 
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(rotated_planes_come_back_and_are_the_same_from_each_set) {
         BOOST_TEST((planes == expected));
         Bytes back(raw.size());
         pair.join(pointers.data(), count, back.data());
-        BOOST_TEST((back == raw));
+        BOOST_TEST(same_bytes(back, raw));
       }
     }
   }

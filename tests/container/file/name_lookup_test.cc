@@ -11,6 +11,7 @@
 #include "format/overlay.h"
 #include "format/region.h"
 #include "format/tensor.h"
+#include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(only_the_blocks_of_what_is_found_have_to_be_sound) {
             Reader::open(file.path(), {.input = {.access = access}}).region("r");
         const ByteSpan found = region.at(numbered("t", wanted)).bytes();
         const std::vector<std::byte>& payload = sample.regions[0].tensors[wanted].payload;
-        BOOST_TEST(std::equal(found.begin(), found.end(), payload.begin(), payload.end()));
+        BOOST_TEST(same_bytes(found, payload));
         // What lies in the damaged blocks is refused as ever.
         BOOST_CHECK_EXCEPTION(region.at(numbered("t", far_from(wanted))), IntegrityError, kDamaged);
       }

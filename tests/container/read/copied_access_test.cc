@@ -12,6 +12,7 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/fault.h"
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_file_cut_while_it_is_open_is_an_error_and_no_signal) {
       BOOST_TEST(same(before, file.payload(0)));
       BOOST_TEST(same(a.bytes(), file.payload(0)));
       a.read(out);
-      BOOST_TEST((out == file.payload(0)));
+      BOOST_TEST(same_bytes(out, file.payload(0)));
     }
   }
 }
@@ -183,14 +184,14 @@ BOOST_AUTO_TEST_CASE(only_what_is_viewed_stays_in_memory) {
       BOOST_TEST(opened <= 4u * (64 << 10));
       std::vector<std::byte> out(kLarge);
       b.read(out);  // straight into `out`, but for blocks that it shares with others
-      BOOST_TEST((out == file.payload(1)));
+      BOOST_TEST(same_bytes(out, file.payload(1)));
       BOOST_TEST(reader.resident_bytes() <= opened + 2 * (64 << 10));
       b.rows(1'000'000, 1'000'001);
       BOOST_TEST(reader.resident_bytes() <= opened + 3 * (64 << 10));
       BOOST_TEST(same(b.bytes(), file.payload(1)));
       BOOST_TEST(reader.resident_bytes() >= kLarge);
       b.read(out);  // from memory where it is there
-      BOOST_TEST((out == file.payload(1)));
+      BOOST_TEST(same_bytes(out, file.payload(1)));
     }
   }
 }
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_on_the_way_into_the_callers_memory) {
                           says(ErrorCode::checksum_mismatch, file.path.string(), "'b'"));
   }
   reader.tensor("a").read(out);
-  BOOST_TEST((out == file.payload(0)));
+  BOOST_TEST(same_bytes(out, file.payload(0)));
   BOOST_CHECK_THROW(open_copied(file.path, Verification::at_open), IntegrityError);
 }
 

@@ -4,6 +4,7 @@
 #include "boost_test.h"
 #include "container/read/damage_check.h"
 #include "format/chunk.h"
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -69,7 +70,7 @@ void check_random_slices(const Reader& reader, const Sample& sample, int count) 
       BOOST_TEST_REQUIRE(view.slice_bytes(ranges) == expected.size());
       std::vector<std::byte> out(expected.size(), std::byte{0xEE});
       view.read_slice(ranges, out);
-      BOOST_TEST(bool(out == expected), tensor.spec.name);
+      BOOST_TEST(same_bytes(out, expected), tensor.spec.name);
     }
   }
 }
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_slice_decodes_the_chunks_it_lies_in_and_no_other) {
                             says(ErrorCode::checksum_mismatch, "'t'"));
     } else {
       view.read_slice(ranges, out);
-      BOOST_TEST(bool(out == naive_slice(tensor, {{row, row + 1}, {0, 4096}})));
+      BOOST_TEST(same_bytes(out, naive_slice(tensor, {{row, row + 1}, {0, 4096}})));
     }
   }
   std::vector<std::byte> all(tensor.payload.size());
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_slice_across_chunks_reads_no_chunk_beyond_its_ends) {
       const SliceRange range[] = {{begin, end}};
       std::vector<std::byte> out(end - begin);
       reader.tensor("t").read_slice(range, out);
-      BOOST_TEST(bool(out == naive_slice(tensor, {{begin, end}})));
+      BOOST_TEST(same_bytes(out, naive_slice(tensor, {{begin, end}})));
     }
   }
 }
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(rows_are_a_view_of_the_rows) {
       const ByteSpan expected =
           ByteSpan(tensor.payload).subspan(begin * width, (rows - begin) * width);
       const ByteSpan got = view.rows(begin, rows);
-      BOOST_TEST(std::equal(got.begin(), got.end(), expected.begin(), expected.end()));
+      BOOST_TEST(same_bytes(got, expected));
       if (!got.empty()) BOOST_TEST(got.data() == view.bytes().data() + begin * width);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "boost_test.h"
 #include "io/unique_fd.h"
+#include "support/bytes.h"
 
 namespace thalia::test {
 
@@ -66,8 +67,7 @@ StreamResult check_stream(StreamReader& stream, const std::vector<TensorView>& a
       BOOST_TEST((item->tensor.stored_offset() == tensor.stored_offset()));
       std::vector<std::byte> expected(tensor.logical_bytes());
       tensor.read(expected);
-      BOOST_TEST(
-          std::equal(item->bytes.begin(), item->bytes.end(), expected.begin(), expected.end()));
+      BOOST_TEST(same_bytes(item->bytes, expected));
     }
     ++count;
   }

@@ -7,6 +7,7 @@
 
 #include "boost_test.h"
 #include "container/stream/check.h"
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/fault.h"
@@ -57,8 +58,7 @@ void check_error(StreamReader& stream, const Reader& sound, Check check) {
       const RegionView region = sound.region(Reader::region_name(tensor));
       std::vector<std::byte> expected(tensor.logical_bytes());
       region.at(tensor.name()).read(expected);
-      BOOST_TEST(
-          std::equal(item->bytes.begin(), item->bytes.end(), expected.begin(), expected.end()));
+      BOOST_TEST(same_bytes(item->bytes, expected));
     }
   } catch (const Error& error) {
     threw = true;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_tensor_is_passed_over_where_asked_for) {
             ++count;
             std::vector<std::byte> expected(item->tensor.logical_bytes());
             tensors[item->index].read(expected);
-            BOOST_TEST(std::ranges::equal(item->bytes, expected), item->tensor.name());
+            BOOST_TEST(same_bytes(item->bytes, expected), item->tensor.name());
           }
           BOOST_TEST(damaged == std::vector<std::string>{"t4"}, boost::test_tools::per_element());
           BOOST_TEST(stream.result().damaged == 1u);

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_destination_may_wait_for_memory_to_become_free) {
   std::size_t count = 0;
   for (const StreamedTensor& item : stream) {
     const ByteSpan expected = other.region("r").at(item.tensor.name()).bytes();
-    BOOST_TEST(std::equal(item.bytes.begin(), item.bytes.end(), expected.begin(), expected.end()));
+    BOOST_TEST(same_bytes(item.bytes, expected));
     const std::lock_guard lock(mutex);
     free.push_back(item.bytes.data());
     freed.notify_one();
@@ -197,8 +197,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_one_unit_may_share_a_place) {
               const auto item = stream.next();
               BOOST_TEST_REQUIRE(item.has_value());
               BOOST_TEST(item->index == i);
-              BOOST_TEST(std::equal(item->bytes.begin(), item->bytes.end(), file.data[i].begin(),
-                                    file.data[i].end()));
+              BOOST_TEST(same_bytes(item->bytes, file.data[i]));
               place.free();
             }
             BOOST_TEST(!stream.next());
@@ -220,8 +219,7 @@ BOOST_AUTO_TEST_CASE(a_place_may_be_shared_beside_tensors_in_the_streams_memory)
   for (std::size_t i = 0; i < OnePlaceFile::kTensors; ++i) {
     const auto item = stream.next();
     BOOST_TEST_REQUIRE(item.has_value());
-    BOOST_TEST(std::equal(item->bytes.begin(), item->bytes.end(), file.data[i].begin(),
-                          file.data[i].end()));
+    BOOST_TEST(same_bytes(item->bytes, file.data[i]));
     if (!item->memory) place.free();
   }
   BOOST_TEST(!stream.next());

@@ -7,6 +7,7 @@
 #include "boost_test.h"
 #include "container/stream/check.h"
 #include "io/aligned_buffer.h"
+#include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/error.h"
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(what_is_handed_out_lies_in_the_callers_memory_or_keeps_its_
   for (const StreamedTensor& item : kept) {
     std::vector<std::byte> expected(item.tensor.logical_bytes());
     item.tensor.read(expected);
-    BOOST_TEST(std::equal(item.bytes.begin(), item.bytes.end(), expected.begin(), expected.end()));
+    BOOST_TEST(same_bytes(item.bytes, expected));
     const bool is_callers = item.tensor.name() == "t1";
     BOOST_TEST((item.bytes.data() == place.data()) == is_callers);
     BOOST_TEST((item.memory == nullptr) == (is_callers || item.bytes.empty()));
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(no_payload_page_of_the_mapping_is_touched) {
     StreamReader stream(reader, {.io = io});
     const auto item = stream.next();
     BOOST_TEST_REQUIRE(bool(item));
-    BOOST_TEST(std::equal(item->bytes.begin(), item->bytes.end(), data.begin(), data.end()));
+    BOOST_TEST(same_bytes(item->bytes, data));
     BOOST_TEST(reader.resident_bytes() < 4u << 20);  // the header's and the tables' folios
   }
 }

@@ -4,6 +4,7 @@
 #include "boost_test.h"
 #include "container/read/damage_check.h"
 #include "container/verify/findings.h"
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -125,13 +126,13 @@ BOOST_AUTO_TEST_CASE(a_sound_tensor_in_a_damaged_block_is_handed_out) {
         std::vector<std::byte> out(16'384);
         for (int round = 0; round < 2; ++round) {
           reader.tensor("sound").read(out);
-          BOOST_TEST((out == sample.regions[0].tensors[1].payload));
+          BOOST_TEST(same_bytes(out, sample.regions[0].tensors[1].payload));
           std::vector<std::byte> dense(20 * 30 * 4);
           reader.tensor("sparse").read_dense(dense);
           BOOST_TEST((dense == densified(sample.regions[0].tensors[2])));
           if (!compressed) {
             const ByteSpan view = reader.tensor("sound").bytes();
-            BOOST_TEST(std::equal(view.begin(), view.end(), out.begin(), out.end()));
+            BOOST_TEST(same_bytes(view, out));
             BOOST_TEST(reader.tensor("sound").rows(3, 5).size() == 2048u);
             BOOST_CHECK_EXCEPTION(reader.tensor("damaged").bytes(), IntegrityError, kDamaged);
           }
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(sound_tensors_of_a_damaged_small_file_are_had_where_asked_f
           file.path(), {.input = {.access = access}, .verification = Verification::by_tensor});
       std::vector<std::byte> out(16'384);
       reader.tensor("whole").read(out);
-      BOOST_TEST((out == sample.regions[0].tensors[0].payload));
+      BOOST_TEST(same_bytes(out, sample.regions[0].tensors[0].payload));
       BOOST_CHECK_EXCEPTION(reader.tensor("damaged").read(out), IntegrityError, kDamaged);
       const TensorView whole = reader.tensor("whole");
       std::size_t streamed = 0;

@@ -8,6 +8,7 @@
 #include "container/file/wrapped.h"
 #include "container/wrap/check.h"
 #include "container/write/same_as_sample.h"
+#include "support/bytes.h"
 #include "support/damage.h"
 #include "support/errors.h"
 #include "support/sample.h"
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(frames_are_decoded_once_whatever_many_threads_touch_them) {
           const TensorView view = file->tensor_view(r, file->directory_region(r).first_tensor);
           const auto& payload = sample.regions[r].tensors[0].payload;
           const ByteSpan bytes = view.bytes();
-          if (!std::equal(bytes.begin(), bytes.end(), payload.begin(), payload.end())) ++wrong;
+          if (!same_bytes(bytes, payload)) ++wrong;
         }
       });
     }
@@ -291,7 +292,7 @@ BOOST_AUTO_TEST_CASE(streams_read_wrapped_files) {
       while (const auto tensor = stream.next()) {
         const auto& payload = sample.regions[tensors++].tensors[0].payload;
         const ByteSpan bytes = tensor->bytes;
-        BOOST_TEST(std::equal(bytes.begin(), bytes.end(), payload.begin(), payload.end()));
+        BOOST_TEST(same_bytes(bytes, payload));
       }
       BOOST_TEST(tensors == 3u);
     }

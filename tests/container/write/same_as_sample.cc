@@ -5,6 +5,7 @@
 
 #include "boost_test.h"
 #include "container/file/short_name.h"
+#include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/verify.h"
 
@@ -12,7 +13,7 @@ namespace thalia::test {
 namespace {
 
 bool equal(ByteSpan a, ByteSpan b) {
-  return std::ranges::equal(a, b);
+  return same_bytes(a, b);
 }
 
 // The arrays of a sparse view one behind the other, as they lie in the payload.

@@ -6,6 +6,7 @@
 #include "boost_test.h"
 #include "interop/brain/checkpoints.h"
 #include "interop/convert/precision_samples.h"
+#include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/safetensors.h"
@@ -45,8 +46,7 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
     const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
     for (const SafetensorsTensor& tensor : file.tensors()) {
       const ByteSpan expected = tensor.name == "w" ? ByteSpan(halves) : bytes;
-      BOOST_TEST(
-          std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.begin(), expected.end()));
+      BOOST_TEST(same_bytes(tensor.bytes, expected));
     }
   }
 }

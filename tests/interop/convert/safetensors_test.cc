@@ -7,6 +7,7 @@
 #include "interop/brain/checkpoints.h"
 #include "interop/convert/precision_samples.h"
 #include "interop/samples.h"
+#include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_dtype_rank_and_empty_shape_comes_back) {
     BOOST_TEST((view.dtype() == tensor.dtype));
     BOOST_TEST((view.shape() == tensor.shape));
     BOOST_TEST((view.role() == Role::weights));
-    BOOST_TEST(std::ranges::equal(view.bytes(), tensor.bytes));
+    BOOST_TEST(same_bytes(view.bytes(), tensor.bytes));
   }
   convert(folder / "b.thalia", folder / "c.safetensors", fixed());
   BOOST_TEST((read_file(folder / "c.safetensors") == read_file(folder / "a.safetensors")));
@@ -228,8 +229,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
     const bool is_weight = tensor.name != "a.0.x";
     BOOST_TEST((tensor.dtype == (is_weight ? DType::bf16 : DType::f32)));
     const ByteSpan expected = is_weight ? ByteSpan(halves) : bytes;
-    BOOST_TEST(
-        std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.begin(), expected.end()));
+    BOOST_TEST(same_bytes(tensor.bytes, expected));
   }
   BOOST_TEST(same.converted_tensors == 4u);
 

@@ -6,6 +6,7 @@
 
 #include "boost_test.h"
 #include "interop/samples.h"
+#include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/error.h"
 
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(keeps_every_dtype_rank_and_empty_shape) {
     BOOST_TEST_REQUIRE((found != file.tensors().end()));
     BOOST_TEST((found->dtype == tensor.dtype));
     BOOST_TEST((found->shape == tensor.shape));
-    BOOST_TEST(std::ranges::equal(found->bytes, tensor.bytes));
+    BOOST_TEST(same_bytes(found->bytes, tensor.bytes));
   }
 }
 
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_view_outlives_nothing_but_its_file_object) {
     return file;
   }();
   std::filesystem::remove(folder / "out");
-  BOOST_TEST(std::ranges::equal(copy.tensors()[0].bytes, tensor.bytes));
+  BOOST_TEST(same_bytes(copy.tensors()[0].bytes, tensor.bytes));
 }
 
 BOOST_AUTO_TEST_CASE(large_and_small_payloads_land_at_their_offsets) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(large_and_small_payloads_land_at_their_offsets) {
   const SafetensorsFile file = SafetensorsFile::open(folder / "out");
   for (const OwnedTensor& tensor : tensors) {
     const auto found = std::ranges::find(file.tensors(), tensor.name, &SafetensorsTensor::name);
-    BOOST_TEST(std::ranges::equal(found->bytes, tensor.bytes));
+    BOOST_TEST(same_bytes(found->bytes, tensor.bytes));
   }
 }
 
