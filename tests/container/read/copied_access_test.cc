@@ -48,11 +48,6 @@ struct LargeFile {
   std::filesystem::path path;
 };
 
-bool same(ByteSpan bytes, const std::vector<std::byte>& payload) {
-  return bytes.size() == payload.size() &&
-         std::memcmp(bytes.data(), payload.data(), bytes.size()) == 0;
-}
-
 Reader open_copied(const std::filesystem::path& path,
                    Verification verification = Verification::on_first_touch) {
   return Reader::open(path, {.input = {.access = Access::copied}, .verification = verification});
@@ -85,8 +80,8 @@ BOOST_AUTO_TEST_CASE(a_file_cut_while_it_is_open_is_an_error_and_no_signal) {
                               has_code(ErrorCode::truncated));
         BOOST_CHECK_EXCEPTION(reader.verify_all(), FormatError, has_code(ErrorCode::truncated));
       }
-      BOOST_TEST(same(before, file.payload(0)));
-      BOOST_TEST(same(a.bytes(), file.payload(0)));
+      BOOST_TEST(same_bytes(before, file.payload(0)));
+      BOOST_TEST(same_bytes(a.bytes(), file.payload(0)));
       a.read(out);
       BOOST_TEST(same_bytes(out, file.payload(0)));
     }
@@ -119,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_disk_that_fails_is_an_error_with_errno_offset_and_tensor)
           throw std::runtime_error("no filter");
         std::vector<std::byte> out(kLarge);
         a.read(out);
-        if (!same(out, file.payload(0))) throw std::runtime_error("other bytes");
+        if (!same_bytes(out, file.payload(0))) throw std::runtime_error("other bytes");
         in_place ? static_cast<void>(b.bytes()) : b.read(out);
       });
       BOOST_TEST(outcome.kind == Outcome::Kind::io_error, outcome.message);
@@ -188,7 +183,7 @@ BOOST_AUTO_TEST_CASE(only_what_is_viewed_stays_in_memory) {
       BOOST_TEST(reader.resident_bytes() <= opened + 2 * (64 << 10));
       b.rows(1'000'000, 1'000'001);
       BOOST_TEST(reader.resident_bytes() <= opened + 3 * (64 << 10));
-      BOOST_TEST(same(b.bytes(), file.payload(1)));
+      BOOST_TEST(same_bytes(b.bytes(), file.payload(1)));
       BOOST_TEST(reader.resident_bytes() >= kLarge);
       b.read(out);  // from memory where it is there
       BOOST_TEST(same_bytes(out, file.payload(1)));

@@ -12,14 +12,10 @@
 namespace thalia::test {
 namespace {
 
-bool equal(ByteSpan a, ByteSpan b) {
-  return same_bytes(a, b);
-}
-
 // The arrays of a sparse view one behind the other, as they lie in the payload.
 void check_arrays(ByteSpan payload, ByteSpan indices, ByteSpan values, std::uint64_t skipped) {
-  BOOST_TEST(equal(indices, payload.subspan(skipped, indices.size())));
-  BOOST_TEST(equal(values, payload.last(values.size())));
+  BOOST_TEST(same_bytes(indices, payload.subspan(skipped, indices.size())));
+  BOOST_TEST(same_bytes(values, payload.last(values.size())));
 }
 
 void check_sparse_view(const TensorView& view, const SampleTensor& tensor) {
@@ -34,7 +30,7 @@ void check_sparse_view(const TensorView& view, const SampleTensor& tensor) {
           BOOST_TEST(arrays.row_pointers.size() == tensor.spec.shape[0] + 1);
           BOOST_TEST(arrays.column_indices.size() == tensor.spec.nnz);
           const ByteSpan pointers = std::as_bytes(arrays.row_pointers);
-          BOOST_TEST(equal(pointers, ByteSpan(tensor.payload).first(pointers.size())));
+          BOOST_TEST(same_bytes(pointers, ByteSpan(tensor.payload).first(pointers.size())));
           check_arrays(tensor.payload, std::as_bytes(arrays.column_indices), arrays.values,
                        pointers.size());
         },
@@ -56,10 +52,10 @@ void check_dense_view(const TensorView& view, const SampleTensor& tensor) {
   for (const std::uint64_t extent : shape.extents()) whole.push_back({0, extent});
   std::vector<std::byte> out(view.slice_bytes(whole));
   view.read_slice(whole, out);
-  BOOST_TEST(equal(out, tensor.payload));
+  BOOST_TEST(same_bytes(out, tensor.payload));
   const bool whole_bytes = !dtype_is_packed(view.dtype());
   if (view.is_raw() && shape.rank() > 0 && whole_bytes)
-    BOOST_TEST(equal(view.rows(0, shape[0]), tensor.payload));
+    BOOST_TEST(same_bytes(view.rows(0, shape[0]), tensor.payload));
 }
 
 void check_texts(const Reader& reader, const Sample& sample) {
@@ -115,15 +111,15 @@ void check_same(const TensorView& view, const SampleTensor& tensor) {
 
   std::vector<std::byte> out(tensor.payload.size());
   view.read(out);
-  BOOST_TEST(equal(out, tensor.payload));
+  BOOST_TEST(same_bytes(out, tensor.payload));
   const std::vector<std::byte> dense = densified(tensor);
   BOOST_TEST_REQUIRE(view.dense_bytes() == dense.size());
   out.assign(dense.size(), std::byte{0xEE});
   view.read_dense(out);
-  BOOST_TEST(equal(out, dense));
+  BOOST_TEST(same_bytes(out, dense));
   if (view.is_raw()) {
     const ByteSpan bytes = view.bytes();
-    BOOST_TEST(equal(bytes, tensor.payload));
+    BOOST_TEST(same_bytes(bytes, tensor.payload));
     BOOST_TEST(view.stored_offset() % (tensor.payload.size() >= 65536 ? 4096 : 64) == 0u);
     if (!bytes.empty()) BOOST_TEST(reinterpret_cast<std::uintptr_t>(bytes.data()) % 64 == 0u);
     if (spec.encoding != Encoding::dense) check_sparse_view(view, tensor);
