@@ -11,12 +11,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
@@ -126,7 +126,7 @@ class Appender {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 extern template TensorId Appender::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 
+#include "thalia/detail/held.h"
 #include "thalia/writer.h"
 
 namespace thalia {
@@ -91,7 +92,7 @@ class SaveHandle {
   friend class AsyncSaver;
   friend class detail::SaveQueue;
   explicit SaveHandle(std::shared_ptr<detail::SaveState> state) : state_(std::move(state)) {}
-  std::shared_ptr<detail::SaveState> state_;
+  detail::Shared<detail::SaveState> state_;
 };
 
 /// Owns one background thread, which writes the saves one after the other, and the memory for
@@ -147,7 +148,7 @@ class AsyncSaver {
   std::uint64_t snapshot_bytes() const noexcept;
 
  private:
-  std::shared_ptr<detail::SaveQueue> queue_;
+  detail::Shared<detail::SaveQueue> queue_;
 };
 
 }  // namespace thalia

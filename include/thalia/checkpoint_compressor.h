@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/mckp.h"
 #include "thalia/storage.h"
 #include "thalia/tensor_value.h"
@@ -134,7 +135,7 @@ class CheckpointCompressor {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  detail::Shared<Impl> impl_;
 };
 
 }  // namespace thalia

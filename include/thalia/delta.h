@@ -21,6 +21,7 @@
 
 #include "thalia/base_policy.h"
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/file_identity.h"
 #include "thalia/low_rank.h"
 #include "thalia/options.h"
@@ -97,7 +98,7 @@ class ChainReader {
   friend class ResolvedFile;
   static Reader reader_over(std::shared_ptr<const detail::OpenFile> file);
   ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader);
-  std::shared_ptr<const model::FileChain> chain_;
+  detail::Shared<const model::FileChain> chain_;
   Reader reader_;
 };
 

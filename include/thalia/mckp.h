@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include "thalia/base_policy.h"
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/shape.h"
@@ -121,13 +121,17 @@ class MckpFile {
  private:
   friend class MckpChain;
   struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  detail::Shared<const Impl> impl_;
 };
 
 /// A file and those that it was taken against, the newest first: what restores a delta. As
 /// MckpFile.
 class MckpChain {
  public:
+  MckpChain(const MckpChain&) = default;  // a move too: newest() is always there
+  MckpChain& operator=(const MckpChain&) = default;
+  ~MckpChain() = default;
+
   /// Previous checkpoints are looked up by key, and used where their content hash is the one that
   /// the delta asks for. @throws as MckpFile::open(); StorageError; MissingBaseError with the key
   /// of one that is not there; IntegrityError, which tells nothing of what is there, for another
@@ -153,6 +157,7 @@ class MckpChain {
   void verify_content() const;
 
  private:
+  MckpChain() = default;
   std::vector<MckpFile> files_;
 };
 
@@ -220,7 +225,7 @@ class MckpWriter {
   /// more than 65,535 bytes); CancelledError; IoError.
   void add(std::string name, Tensor tensor, std::optional<Tensor> base = std::nullopt);
   /// Whether any tensor that was added will be stored quantized.
-  bool quantizes() const noexcept;
+  bool quantizes() const;
   /// In place of the options'. @throws UsageError (bad_argument) for what is no JSON object.
   void set_metadata(std::string metadata);
   /// @throws IoError; CancelledError; what the sink throws. UsageError (wrong_state) a second time.
@@ -228,7 +233,7 @@ class MckpWriter {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 }  // namespace thalia

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/shape.h"
@@ -57,7 +57,7 @@ class MstFile {
 
  private:
   struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  detail::Shared<const Impl> impl_;
 };
 
 /// What the original's `compress` writes of one tensor: a zstd frame of bytes that are XORed with

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <stop_token>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/options.h"
 
 namespace thalia {
@@ -37,7 +37,7 @@ class OutputFile {
   void overwrite(std::uint64_t offset, ByteSpan bytes);
   /// What was written. @throws as write().
   void read(std::uint64_t offset, MutableByteSpan out);
-  std::uint64_t size() const noexcept;  ///< bytes written
+  std::uint64_t size() const;  ///< bytes written
 
   /// Syncs the file, puts it at the path, and syncs the folder, as far as the durability says.
   /// @return seconds spent in the syncs. @throws as write(): the old file is in place then, unless
@@ -45,11 +45,11 @@ class OutputFile {
   double commit();
 
   /// Of the target, links resolved.
-  const std::filesystem::path& path() const noexcept;
+  const std::filesystem::path& path() const;
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 }  // namespace thalia

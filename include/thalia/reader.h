@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/format_version.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
@@ -141,7 +142,7 @@ class Reader {
   friend class ChainReader;
   friend class StreamReader;
   explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
-  std::shared_ptr<const detail::OpenFile> file_;
+  detail::Shared<const detail::OpenFile> file_;
 };
 
 }  // namespace thalia

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "thalia/detail/held.h"
 #include "thalia/neuron_type.h"
 #include "thalia/tensor.h"
 
@@ -72,7 +73,7 @@ class RegionView {
   friend class detail::OpenFile;
   RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index);
 
-  std::shared_ptr<const detail::OpenFile> file_;
+  detail::Shared<const detail::OpenFile> file_;
   const format::DirectoryRegion* record_;
   std::string_view name_;
   std::uint32_t index_;

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/shape.h"
@@ -51,7 +51,7 @@ class SafetensorsFile {
 
  private:
   struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  detail::Shared<const Impl> impl_;
 };
 
 /// Writes atomically (temporary, sync, rename) and byte for byte as the reference does (safetensors

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
@@ -159,7 +160,7 @@ class StreamReader {
     current_.reset();  // its memory first: the next one may need it
     current_ = next();
   }
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
   std::optional<StreamedTensor> current_;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/shape.h"
@@ -181,7 +182,7 @@ class TensorView {
   void check_typed(DType wanted) const;
   void check_booleans(ByteSpan raw) const;
 
-  std::shared_ptr<const detail::OpenFile> file_;
+  detail::Shared<const detail::OpenFile> file_;
   const format::TensorEntry* entry_;
   std::string_view region_;
   std::string_view name_;

@@ -2,6 +2,9 @@
 //
 // The states of networks, and what is done to them: thalia/brain.h. Other formats:
 // thalia/interop.h.
+//
+// A move from a Reader, a view or a handle leaves it usable. A writer or a stream that was moved
+// from throws UsageError (wrong_state) when it is used.
 #pragma once
 
 #include "thalia/append.h"

@@ -10,13 +10,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/held.h"
 #include "thalia/file_identity.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
@@ -113,7 +113,7 @@ class Writer {
  private:
   friend struct container::WriterAccess;
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 extern template TensorId Writer::add_csr(RegionId, TensorSpec, CsrArrays<std::uint32_t>);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "thalia/detail/held.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -19,6 +20,10 @@ std::string shown(std::string_view text) {
 }
 
 }  // namespace
+
+void detail::fail_moved() {
+  throw UsageError(ErrorCode::wrong_state, "the object was moved from");
+}
 
 std::string_view error_code_name(ErrorCode code) noexcept {
   switch (code) {

@@ -92,7 +92,7 @@ void OutputFile::read(std::uint64_t offset, MutableByteSpan out) {
   });
 }
 
-std::uint64_t OutputFile::size() const noexcept {
+std::uint64_t OutputFile::size() const {
   return impl_->written + impl_->gathered.size();
 }
 
@@ -103,7 +103,7 @@ double OutputFile::commit() {
   });
 }
 
-const std::filesystem::path& OutputFile::path() const noexcept {
+const std::filesystem::path& OutputFile::path() const {
   return impl_->file.path();
 }
 

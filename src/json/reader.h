@@ -34,6 +34,7 @@ enum class Kind { object, array, string, number, boolean, null };
 std::string_view kind_name(Kind kind) noexcept;
 
 class Value;
+class Walk;
 using MemberVisitor = std::function<void(std::string_view key, Value& value)>;
 using ElementVisitor = std::function<void(Value& value)>;
 
@@ -58,11 +59,11 @@ class Value {
 
  private:
   friend class Walk;
-  Value(class Walk& walk, void* parsed, unsigned depth);
+  Value(Walk& walk, void* parsed, unsigned depth);
   void take(Kind wanted);
   void finish();
 
-  class Walk& walk_;
+  Walk& walk_;
   void* parsed_;
   unsigned depth_;
   Kind kind_;

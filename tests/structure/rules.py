@@ -66,6 +66,7 @@ PUBLIC_PLACES = {
     "growth.h": "model/growth",
     "diff.h": "model/diff",
     "growth_history.h": "model/brain",
+    "detail/held.h": "base",
     "detail/lazy.h": "base",
     "brain.h": "interop",
     "interop.h": "interop",
@@ -170,6 +171,11 @@ CALLS = (
         r"\bwide_indices = [\w.>-]*\bwide_indices(?:\(\))?[,;}]",
         ("include/thalia/tensor.h",),
         "a TensorLayout is copied whole",
+    ),
+    (
+        r"std::(?:shared|unique)_ptr<[^;()]*> \w+_;",
+        ("src/", "include/thalia/detail/", "include/thalia/brain_state.h", "include/thalia/tensor_value.h"),
+        "thalia/detail/held.h: what was moved from must not be followed",
     ),
 )
 

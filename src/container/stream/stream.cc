@@ -70,7 +70,7 @@ class StreamReader::Impl {
     collect(*reader.file_, sources);
     container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options.order);
     settle(*reader.file_, plan);
-    session_.emplace(reader.file_, std::move(plan), options);
+    session_.emplace(reader.file_.pointer(), std::move(plan), options);
   }
 
   // The tensors of a region of the directory, as they lie in the file.

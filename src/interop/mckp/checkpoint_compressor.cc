@@ -169,7 +169,7 @@ std::optional<Base> CheckpointCompressor::Impl::open_base(std::string_view key,
   const CheckpointSignature signature = signature_of(chain);
   signatures.put(key, signature, 1);
   Base base{.previous = {.key = std::string(key), .content_hash = signature.hash},
-            .chain = std::move(chain),
+            .chain = chain,
             .kept = nullptr};
   const auto known = kept.find(key);
   if (known && known->hash == signature.hash) base.kept = known->tensors;

@@ -394,7 +394,7 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   });
 }
 
-bool MckpWriter::quantizes() const noexcept {
+bool MckpWriter::quantizes() const {
   return impl_->quantizes;
 }
 

@@ -55,7 +55,7 @@ struct BinaryWriter::Impl {
 };
 
 BinaryWriter::BinaryWriter(const std::filesystem::path& path, const OutputOptions& output)
-    : impl_(new Impl{OutputFile(path, output)}) {
+    : impl_(std::unique_ptr<Impl>(new Impl{OutputFile(path, output)})) {
   impl_->out.write(std::vector<std::byte>(sizeof(format::V01Header)));
 }
 
@@ -64,7 +64,6 @@ BinaryWriter::BinaryWriter(BinaryWriter&&) noexcept = default;
 BinaryWriter& BinaryWriter::operator=(BinaryWriter&&) noexcept = default;
 
 BinaryWriter::Impl& BinaryWriter::open() {
-  if (!impl_) throw UsageError(ErrorCode::wrong_state, "the writer was moved from");
   impl_->steps.require_open();
   return *impl_;
 }
@@ -153,13 +152,8 @@ BinaryReader::~BinaryReader() = default;
 BinaryReader::BinaryReader(BinaryReader&&) noexcept = default;
 BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
 
-BinaryReader::Impl& BinaryReader::open() const {
-  if (!impl_) throw UsageError(ErrorCode::wrong_state, "the reader was moved from");
-  return *impl_;
-}
-
 format::V01Header BinaryReader::read_header() const {
-  const Impl& impl = open();
+  const Impl& impl = *impl_;
   return impl.with_path([&] {
     // Warnings are for read_v01(); readers of pieces have no place to show them.
     interop::Sentences warnings;
@@ -169,7 +163,7 @@ format::V01Header BinaryReader::read_header() const {
 
 std::vector<V01IndexEntry> BinaryReader::read_index() const {
   const format::V01Header header = read_header();
-  const Impl& impl = open();
+  const Impl& impl = *impl_;
   return impl.with_path([&] {
     interop::Sentences warnings;
     return interop::read_v01_index(impl.body, header, warnings);
@@ -177,12 +171,12 @@ std::vector<V01IndexEntry> BinaryReader::read_index() const {
 }
 
 Tensor BinaryReader::read_tensor(std::uint64_t offset) const {
-  Impl& impl = open();
+  Impl& impl = *impl_;
   return impl.with_path([&] { return impl.tensors->at(offset).tensor; });
 }
 
 Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const {
-  const Impl& impl = open();
+  const Impl& impl = *impl_;
   return impl.with_path([&] {
     // Offset and length come from the caller, who has them from the file.
     if (!format::lies_within({offset, length}, 0, impl.body.size())) {
@@ -196,7 +190,7 @@ Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const 
 }
 
 bool BinaryReader::validate_checksum() const {
-  const Impl& impl = open();
+  const Impl& impl = *impl_;
   try {
     interop::verified_v01_body(impl.contents);
     return true;

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/v01.h"
+#include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/v01.h"
 #include "thalia/value.h"
@@ -56,7 +56,7 @@ class BinaryWriter {
  private:
   struct Impl;
   Impl& open();
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 /// A file, or what stands in its frame. What is read is checked against the body's end, and against
@@ -83,8 +83,7 @@ class BinaryReader {
 
  private:
   struct Impl;
-  Impl& open() const;
-  std::unique_ptr<Impl> impl_;
+  detail::Owned<Impl> impl_;
 };
 
 }  // namespace thalia

@@ -100,7 +100,7 @@ ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOpti
 }
 
 ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
-  return {std::make_shared<const model::FileChain>(top.file_, options), top};
+  return {std::make_shared<const model::FileChain>(top.file_.pointer(), options), top};
 }
 
 Reader ChainReader::reader_over(std::shared_ptr<const detail::OpenFile> file) {
@@ -137,7 +137,7 @@ Tensor ChainReader::read(const TensorView& tensor) const {
     const model::TensorChain chain = find_tensor(*chain_, tensor);
     const ChainTensor& result = chain.result();
     // No copy: the tensor owns the chain instead, which maps the file.
-    if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_);
+    if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_.pointer());
     const ReadOptions& options = chain_->options().read;
     // Against the bytes of all files of the chain: a small delta may well change a large tensor.
     io::check_allocation("payload", result.logical_bytes, options.input.limits, disk_bytes());

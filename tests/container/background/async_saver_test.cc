@@ -312,6 +312,7 @@ BOOST_AUTO_TEST_CASE(writers_that_cannot_be_saved_are_refused_at_the_call) {
   saver.save_async(std::move(moved));
   BOOST_CHECK_EXCEPTION(saver.save_async(std::move(moved)), UsageError,
                         has_code(ErrorCode::wrong_state));
+  BOOST_CHECK_EXCEPTION(moved.commit(), UsageError, says(ErrorCode::wrong_state, "moved from"));
 }
 
 BOOST_AUTO_TEST_CASE(an_incomplete_writer_is_left_to_the_caller) {

@@ -70,6 +70,16 @@ BOOST_AUTO_TEST_CASE(chains_of_files_are_found_from_a_path) {
   check_chain(MckpChain::open(folder / "run" / "step_2"), states[2], 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_chain_that_was_moved_from_still_has_its_files) {
+  const test::TemporaryFolder folder;
+  LocalStorage storage(folder.path(), {.durability = Durability::none});
+  const auto states = save_chain(storage, 3);
+  MckpChain chain = MckpChain::open(folder / "run" / "step_2");
+  const MckpChain moved = std::move(chain);
+  check_chain(moved, states[2], 3);
+  check_chain(chain, states[2], 3);
+}
+
 BOOST_AUTO_TEST_CASE(missing_and_wrong_bases_are_told_apart) {
   MemoryStorage storage;
   save_chain(storage, 3);
