@@ -1,6 +1,7 @@
-// Runs a fuzz target over the files of folders, and over mutations of each: every truncation of
-// small files, flips, overwritten, removed and repeated bytes from a fixed seed. An ordinary test
-// with any compiler; a finding ends the process after its input was written down. Folders behind
+// Runs one of the fuzz targets, by its name, over the files of folders, and over mutations of each:
+// every truncation of small files, flips, overwritten, removed and repeated bytes from a fixed
+// seed. An ordinary test with any compiler; a finding ends the process after its input was written
+// down. Folders behind
 // --seeds are shared with other tests and many: their files get a few mutations and no truncations.
 // --thin N leaves all but one in N of truncations and mutations out, where each takes long.
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -27,6 +29,14 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 namespace {
 
 using Input = std::vector<std::uint8_t>;
+
+// Filled before main() by what FUZZ_TARGET leaves in each source.
+std::map<std::string_view, FuzzTarget>& targets() {
+  static std::map<std::string_view, FuzzTarget> named;
+  return named;
+}
+
+FuzzTarget target = nullptr;
 
 constexpr std::size_t kTruncations = 2048;
 constexpr std::size_t kSeedMutations = 10;
@@ -55,7 +65,7 @@ void run(const Input& input) {
   running = &input;
   // In memory of its exact size, so that a sanitizer sees a read past the end.
   const Input exact(input);
-  LLVMFuzzerTestOneInput(exact.data(), exact.size());
+  target(exact.data(), exact.size());
   running = nullptr;
 }
 
@@ -126,12 +136,18 @@ void run_file(const std::filesystem::path& path, std::size_t mutations, std::siz
 
 }  // namespace
 
+NamedFuzzTarget::NamedFuzzTarget(const char* name, FuzzTarget named) {
+  targets()[name] = named;
+}
+
 int main(int argc, char** argv) {
-  const std::size_t mutations = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;
+  const auto found = targets().find(argc > 1 ? argv[1] : "");
+  if (found != targets().end()) target = found->second;
+  const std::size_t mutations = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   std::size_t thin = 1;
   std::set<std::filesystem::path> files, seeds;
   std::set<std::filesystem::path>* list = &files;
-  for (int i = 2; i < argc; ++i) {
+  for (int i = 3; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--seeds") {
       list = &seeds;
       continue;
@@ -144,10 +160,10 @@ int main(int argc, char** argv) {
       if (entry.is_regular_file()) list->insert(entry.path());
     }
   }
-  if (files.empty() || list->empty()) {
+  if (target == nullptr || files.empty() || list->empty()) {
     std::fprintf(
         stderr,
-        "usage: %s MUTATIONS [--thin N] CORPUS-FOLDER… [--seeds FOLDER…], with at least one "
+        "usage: %s TARGET MUTATIONS [--thin N] CORPUS-FOLDER… [--seeds FOLDER…], with at least one "
         "file\n",
         argv[0]);
     return 2;

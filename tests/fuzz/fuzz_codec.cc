@@ -16,11 +16,13 @@
 #include "thalia/error.h"
 
 using namespace thalia;
+
+namespace {
+namespace codec_target {
+
 using codec::Content;
 using codec::ElementLayout;
 using codec::VectorSet;
-
-namespace {
 
 using Bytes = std::vector<std::byte>;
 
@@ -106,12 +108,10 @@ void filter_and_back(Filter split, Filter join, std::size_t width, ByteSpan raw,
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static const std::vector<VectorSet> sets = present_sets();
   constexpr std::size_t kHead = 3;
-  if (size < kHead) return 0;
+  if (size < kHead) return;
   const ElementLayout layout = kLayouts[data[0] % std::size(kLayouts)];
   const std::size_t raw_length = data[1] + std::size_t{256} * data[2];
   const ByteSpan bytes = std::as_bytes(std::span(data + kHead, size - kHead));
@@ -123,5 +123,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     filter_and_back(codec::split_difference_planes, codec::join_difference_planes, width, bytes,
                     sets);
   }
-  return 0;
 }
+
+}  // namespace codec_target
+}  // namespace
+
+FUZZ_TARGET(codec)

@@ -24,6 +24,7 @@ using namespace thalia;
 using namespace thalia::test;
 
 namespace {
+namespace delta_target {
 
 namespace fs = std::filesystem;
 
@@ -174,9 +175,7 @@ void rename_base(std::string& upper, const std::string& lower) {
                 lower.substr(kPrefix + offsetof(format::Header, file_uuid), 16));
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static const Files files;
   std::string lower = files.lower;
   std::string upper = files.upper;
@@ -192,5 +191,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rename_base(upper, lower);
   reseal_delta(upper);
   check(files, lower, upper);
-  return 0;
 }
+
+}  // namespace delta_target
+}  // namespace
+
+FUZZ_TARGET(delta)

@@ -11,18 +11,17 @@
 using namespace thalia;
 
 namespace {
+namespace growth_history_target {
 
 constexpr ReadLimits kLimits{.max_json_depth = 64};
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<GrowthEvent> events;
   try {
     events = parse_growth_history(text, kLimits);
   } catch (const FormatError&) {
-    return 0;
+    return;
   }
   const std::string history = growth_history_json(events);
   FUZZ_REQUIRE(parse_growth_history("{\"growth_history\":" + history + "}", kLimits) == events);
@@ -35,5 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     is_pruning(event);
     neuron_change(event);
   }
-  return 0;
 }
+
+}  // namespace growth_history_target
+}  // namespace
+
+FUZZ_TARGET(growth_history)

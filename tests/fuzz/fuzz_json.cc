@@ -10,6 +10,7 @@
 using namespace thalia;
 
 namespace {
+namespace json_target {
 
 constexpr unsigned kDepth = 64;
 
@@ -55,18 +56,20 @@ bool passes_check(std::string_view text) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::string once;
   try {
     once = compact(text);
   } catch (const FormatError&) {
     FUZZ_REQUIRE(!passes_check(text));
-    return 0;
+    return;
   }
   FUZZ_REQUIRE(passes_check(text));
   FUZZ_REQUIRE(compact(once) == once);
-  return 0;
 }
+
+}  // namespace json_target
+}  // namespace
+
+FUZZ_TARGET(json)

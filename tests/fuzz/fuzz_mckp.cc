@@ -17,6 +17,7 @@
 using namespace thalia;
 
 namespace {
+namespace mckp_target {
 
 MckpReadOptions tight() {
   MckpReadOptions options{.work = {.threads = 1}};
@@ -60,9 +61,7 @@ void check_round_trip(const MckpFile& file) {
     FUZZ_REQUIRE(again.read(tensor.name) == restored(file, tensor));
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const std::vector<std::byte> bytes = sealed(std::as_bytes(std::span(data, size)));
   try {
     const MckpFile file = MckpFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", tight());
@@ -83,5 +82,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const IntegrityError&) {
   } catch (const UnsupportedError&) {
   }
-  return 0;
 }
+
+}  // namespace mckp_target
+}  // namespace
+
+FUZZ_TARGET(mckp)

@@ -8,7 +8,10 @@
 
 using namespace thalia;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+namespace {
+namespace mst_target {
+
+void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
   ReadLimits limits;
   limits.max_allocation_bytes = 1 << 20;
@@ -29,5 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }
-  return 0;
 }
+
+}  // namespace mst_target
+}  // namespace
+
+FUZZ_TARGET(mst)

@@ -16,6 +16,7 @@ using namespace thalia;
 using namespace thalia::test;
 
 namespace {
+namespace open_target {
 
 // True where verify has no complaint within the limits.
 bool is_sound(const std::string& path) {
@@ -41,17 +42,19 @@ void check(MemoryFile& file, std::span<const char> bytes) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static MemoryFile file;
   std::string bytes(reinterpret_cast<const char*>(data), size);
   check(file, bytes);
-  if (size < sizeof(format::Header)) return 0;
+  if (size < sizeof(format::Header)) return;
   format::Header layout;
   std::memcpy(&layout, data, sizeof layout);
   const std::string before = bytes;
   reseal(bytes, layout);
   if (bytes != before) check(file, bytes);
-  return 0;
 }
+
+}  // namespace open_target
+}  // namespace
+
+FUZZ_TARGET(open)

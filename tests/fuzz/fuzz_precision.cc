@@ -12,14 +12,13 @@
 using namespace thalia;
 
 namespace {
+namespace precision_target {
 
 bool is_floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::string_view text = input.substr(0, input.find('\n'));
   const std::string_view path = input.substr(std::min(text.size() + 1, size));
@@ -28,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     policy = parse_precision_policy(text);
   } catch (const UsageError& error) {
     FUZZ_REQUIRE(error.context().field == "precision");
-    return 0;
+    return;
   }
   FUZZ_REQUIRE(parse_precision_policy(to_string(policy)) == policy);
   for (std::uint8_t code = 0; code < kDTypeCount; ++code) {
@@ -38,5 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_REQUIRE(is_floating(dtype) ? is_floating(stored) : stored == dtype);
     FUZZ_REQUIRE(!policy.keeps_all() || stored == dtype);
   }
-  return 0;
 }
+
+}  // namespace precision_target
+}  // namespace
+
+FUZZ_TARGET(precision)

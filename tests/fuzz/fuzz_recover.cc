@@ -16,6 +16,7 @@ using namespace thalia;
 using namespace thalia::test;
 
 namespace {
+namespace recover_target {
 
 // True of what a reader may still meet behind a header that holds: it is not the header's fault.
 bool opens(const std::string& path, bool use_commit_record) {
@@ -55,13 +56,15 @@ void check(MemoryFile& file, const std::string& bytes) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static MemoryFile file;
   std::string bytes(reinterpret_cast<const char*>(data), size);
   check(file, bytes);
   std::memset(bytes.data(), 0, std::min<std::size_t>(size, 256));
   check(file, bytes);
-  return 0;
 }
+
+}  // namespace recover_target
+}  // namespace
+
+FUZZ_TARGET(recover)

@@ -12,6 +12,7 @@
 using namespace thalia;
 
 namespace {
+namespace safetensors_target {
 
 constexpr std::uint64_t kLimit = interop::kSafetensorsHeaderLimit;
 
@@ -47,9 +48,7 @@ void check_round_trip(const interop::ParsedSafetensors& parsed) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan file = std::as_bytes(std::span(data, size));
   try {
     const auto parsed = interop::parse_safetensors(file, kLimit);
@@ -58,5 +57,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }
-  return 0;
 }
+
+}  // namespace safetensors_target
+}  // namespace
+
+FUZZ_TARGET(safetensors)

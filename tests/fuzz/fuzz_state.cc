@@ -13,6 +13,7 @@
 using namespace thalia;
 
 namespace {
+namespace state_target {
 
 struct File {
   test::TemporaryFolder folder;
@@ -56,23 +57,25 @@ void save_region(const File& file, const BrainRegion& region) {
   writer.commit();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static const File first;
   static const File second;
-  if (!save_text(first, std::string(reinterpret_cast<const char*>(data), size))) return 0;
+  if (!save_text(first, std::string(reinterpret_cast<const char*>(data), size))) return;
   BrainRegion region;
   try {
     region = first.load();
   } catch (const Error&) {
-    return 0;
+    return;
   }
   try {
     save_region(second, region);
   } catch (const UsageError&) {
-    return 0;  // a name that no tensor can have
+    return;  // a name that no tensor can have
   }
   FUZZ_REQUIRE(second.load() == region);
-  return 0;
 }
+
+}  // namespace state_target
+}  // namespace
+
+FUZZ_TARGET(state)

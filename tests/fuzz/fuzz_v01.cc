@@ -12,6 +12,7 @@
 using namespace thalia;
 
 namespace {
+namespace v01_target {
 
 constexpr std::size_t kTrailer = 32;
 
@@ -44,15 +45,17 @@ void decode(ByteSpan file) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan input = std::as_bytes(std::span(data, size));
   decode(input);
-  if (size < kTrailer) return 0;
+  if (size < kTrailer) return;
   std::vector<std::byte> sealed(input.begin(), input.end());
   const Digest256 digest = integrity::sha256(input.first(size - kTrailer));
   std::memcpy(sealed.data() + size - kTrailer, digest.bytes, kTrailer);
   decode(sealed);
-  return 0;
 }
+
+}  // namespace v01_target
+}  // namespace
+
+FUZZ_TARGET(v01)

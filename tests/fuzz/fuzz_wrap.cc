@@ -15,6 +15,7 @@ using namespace thalia;
 using namespace thalia::test;
 
 namespace {
+namespace wrap_target {
 
 // True where verify has no complaint within the limits.
 bool is_sound(const std::string& path) {
@@ -36,9 +37,7 @@ void allow_refusal(Action action) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size) {
   static MemoryFile file;
   const std::string path = file.put({reinterpret_cast<const char*>(data), size});
   const bool sound = is_sound(path);
@@ -56,5 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_REQUIRE(found.bytes.size() <= tight_limits().max_allocation_bytes);
     FUZZ_REQUIRE(found.frame.size() + found.trailing.size() == size);
   });
-  return 0;
 }
+
+}  // namespace wrap_target
+}  // namespace
+
+FUZZ_TARGET(wrap)
