@@ -38,4 +38,8 @@ constexpr int random_cases(int all) {
   return kSanitized ? all / 10 : all;
 }
 
+/// From a system call at which a process is killed to the next one. What is left then is the same
+/// with sanitizers, under which a process takes ten times as long to begin.
+inline constexpr unsigned kCallStep = kSanitized ? 4 : 1;
+
 }  // namespace thalia::test
