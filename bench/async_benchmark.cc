@@ -7,11 +7,12 @@
 #include "base/parallel.h"
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/async_save.h"
 
-namespace thalia::bench {
+namespace thalia::bench::async_subject {
 namespace {
 
 constexpr unsigned kSteps = 12;
@@ -136,9 +137,7 @@ void add_loop(PairedSuite& suite, const Settings& settings, const std::string& w
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   const std::uint64_t bytes = settings.bytes();
   const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
   add_stall(suite, settings, size, bytes, measure::kTensorBytes, Memory::used);
@@ -150,6 +149,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
   add_stall(suite, settings, std::to_string(count) + " tensors of 4 KiB", count * 4096, 4096,
             Memory::used);
   add_loop(suite, settings, size, bytes);
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::async_subject

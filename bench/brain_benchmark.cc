@@ -9,11 +9,12 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/brain_checkpoint.h"
 
-namespace thalia::bench {
+namespace thalia::bench::brain_subject {
 namespace {
 
 constexpr std::uint64_t kRegions = 10;
@@ -137,9 +138,7 @@ Comparison of_validate(const Settings& settings) {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   suite.add("save, 1M neurons, 2.0 GB", [=] { return of_save(settings, "b.thalia", {}); });
   suite.add("save as fp16, 1M neurons", [=] {
     return of_save(settings, "b.thalia", {.precision_policy = precision_policy("fp16")});
@@ -148,6 +147,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
   suite.add("load, cold, 1M neurons, 2.0 GB", [=] { return of_load(settings, true); });
   suite.add("one region of ten, warm", [=] { return of_lazy_load(settings); });
   suite.add("validate, warm, 1M neurons, 2.0 GB", [=] { return of_validate(settings); });
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::brain_subject

@@ -10,10 +10,11 @@
 #include "codec_peers.h"
 #include "floors.h"
 #include "measure/samples.h"
-#include "subject.h"
+#include "paired.h"
+#include "settings.h"
 #include "thalia/safetensors.h"
 
-namespace thalia::bench {
+namespace thalia::bench::codec_subject {
 namespace {
 
 using codec::ElementLayout;
@@ -103,9 +104,7 @@ void add_comparison(PairedSuite& suite, const Weights& weights, const ChunkCodec
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   for (const Weights& weights : all_weights(settings)) {
     const auto ours = our_codecs(weights.layout), others = other_codecs(weights.layout);
     for (const auto& [direction, what] :
@@ -120,6 +119,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
           add_comparison(suite, weights, ours[i], &other, direction, what);
     }
   }
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::codec_subject

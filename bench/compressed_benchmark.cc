@@ -12,12 +12,13 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/checkpoint_compressor.h"
 #include "thalia/reader.h"
 
-namespace thalia::bench {
+namespace thalia::bench::compressed_subject {
 namespace {
 
 constexpr Codec kCodecs[] = {Codec::packed_exponents, Codec::plane_entropy, Codec::lz4,
@@ -193,9 +194,7 @@ void add_compressor(const Settings& settings, PairedSuite& suite,
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   for (const DType dtype : {DType::bf16, DType::f32}) {
     const auto weights = normal_weights(dtype, settings.bytes());
     for (const Codec codec : kCodecs) {
@@ -203,6 +202,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
       add_compressor(settings, suite, weights, codec);
     }
   }
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::compressed_subject

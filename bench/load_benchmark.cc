@@ -4,11 +4,12 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/reader.h"
 
-namespace thalia::bench {
+namespace thalia::bench::load_subject {
 namespace {
 
 struct File {
@@ -126,11 +127,10 @@ void add_cold(const Settings& settings, PairedSuite& suite) {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   add_warm(settings, suite);
   add_cold(settings, suite);
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::load_subject

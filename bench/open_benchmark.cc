@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "floors.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 
-namespace thalia::bench {
+namespace thalia::bench::open_subject {
 namespace {
 
 constexpr std::uint64_t kTensorElements = 16;
@@ -112,9 +113,7 @@ void measure_alone(const std::string& name, Step step, Verification verification
 
 }  // namespace
 
-const bool kMeasuresAlone = true;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   std::shared_ptr<Files> ten;
   for (const std::uint64_t count : {10u, 1'000u, 10'000u, 100'000u, 1'000'000u}) {
     if (settings.smoke && count > 1'000) break;
@@ -142,6 +141,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
       });
     }
   }
+  return true;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::open_subject

@@ -28,6 +28,7 @@ from race.rounds import Unable, result, run_race
 
 TENSOR_BYTES = 16 << 20
 SMALL_BYTES = 4096
+SMALL = ("save, not durable, ", "durable save, ")  # beginnings of the names over many tensors
 LARGE = (  # beginnings of the names of the races over the large state
     "durable save, ",
     "save, not durable, ",
@@ -136,10 +137,9 @@ class Session:
     def wants(self, name):
         return not self.options.only or any(word in name for word in self.options.only)
 
-    def wants_large(self):
-        """Before the exact size is known."""
-        what = f"{self.options.mib} MiB of {self.options.data}"
-        return any(self.wants(name + what) for name in LARGE)
+    def wants_some(self, beginnings, what):
+        """Of races whose names begin so; before the exact size is known."""
+        return any(self.wants(name + what) for name in beginnings)
 
     def race(self, race):
         if not self.wants(race.name):
@@ -178,16 +178,20 @@ class Session:
         self.race(bench.save_durable(what))
         self.race(bench.save_unsynced(what))
         self.race(bench.save_background(what))
-        if any(self.wants(race.name) for race in bench.loads(what)):
+        in_place, afresh = bench.loads_in_place(what), bench.loads_afresh(what)
+        if any(self.wants(race.name) for race in in_place + afresh):
             bench.make_files(self.say)
-            for race in bench.loads(what):
+            for race in in_place:
+                self.race(race)
+            bench.forget_state()
+            for race in afresh:
                 self.race(race)
         self.clear()
 
     def small(self):
         count = 100 if self.options.smoke else 10_000 if self.options.quick else 100_000
         what = f"{count:,} tensors of 4 KiB"
-        if not self.wants(what):
+        if not self.wants_some(SMALL, what):
             return
         source = self.folder / "source.safetensors"
         self.ours("make", "f32", count, SMALL_BYTES, source)
@@ -236,7 +240,7 @@ def main(options):
             session = Session(options, ours, pathlib.Path(folder))
             session.opening()
             session.small()
-            if session.wants_large():
+            if session.wants_some(LARGE, f"{options.mib} MiB of {options.data}"):
                 session.large()
         ours.close()
         print("\n" + "\n".join(str(path) for path in sorted(files_of(options.out))))

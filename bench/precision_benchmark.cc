@@ -10,9 +10,10 @@
 #include "codec/float/loss.h"
 #include "floors.h"
 #include "measure/samples.h"
-#include "subject.h"
+#include "paired.h"
+#include "settings.h"
 
-namespace thalia::bench {
+namespace thalia::bench::precision_subject {
 namespace {
 
 using codec::InstructionSet;
@@ -59,9 +60,7 @@ struct Arrays {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   constexpr Pair kPairs[] = {{DType::f32, DType::f16},  {DType::f32, DType::bf16},
                              {DType::f16, DType::f32},  {DType::bf16, DType::f32},
                              {DType::f64, DType::f32},  {DType::f64, DType::f16},
@@ -93,6 +92,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
           [](Arrays& arrays) { arrays.convert_and_measure(); });
     }
   }
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::precision_subject

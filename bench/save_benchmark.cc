@@ -5,10 +5,11 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 
-namespace thalia::bench {
+namespace thalia::bench::save_subject {
 namespace {
 
 struct Hashing {
@@ -134,9 +135,7 @@ void add_small_tensors(PairedSuite& suite, const Settings& settings) {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   const auto weights = std::make_shared<std::vector<float>>(measure::normal_f32(settings.bytes()));
   const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
   add_in_memory(suite, size, std::make_shared<const Work>(settings.memory, weights));
@@ -145,9 +144,10 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
     suite.add("on disk, " + size, [=]() -> Comparison {
       throw Skipped(settings.disk.string() + " is in memory; --dir names a folder on a disk");
     });
-    return;
+    return false;
   }
   add_on_disk(suite, size, std::make_shared<const Work>(settings.disk, weights));
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::save_subject

@@ -4,12 +4,13 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/reader.h"
 #include "thalia/stream.h"
 
-namespace thalia::bench {
+namespace thalia::bench::stream_subject {
 namespace {
 
 constexpr Verification kOff = Verification::off;
@@ -121,9 +122,7 @@ class Suite {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& paired) {
+bool add_subject(const Settings& settings, PairedSuite& paired) {
   constexpr Codec kRaw = Codec::store;
   constexpr IoMode kAuto = IoMode::automatic;
   Suite suite(settings, paired);
@@ -168,6 +167,7 @@ void add_subject(const Settings& settings, PairedSuite& paired) {
                        file.copies("read, verified", kOn));
     });
   }
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::stream_subject

@@ -1,15 +1,17 @@
-// What a benchmark program measures; each <subject>_benchmark.cc defines it.
+// What a benchmark program measures: add_subject() of each <subject>_benchmark.cc, in a namespace
+// <subject>_subject of its own.
 #pragma once
-
-#include "paired.h"
-#include "settings.h"
 
 namespace thalia::bench {
 
-/// Whether add_subject registers Google Benchmarks.
-extern const bool kMeasuresAlone;
+struct Settings;
+class PairedSuite;
 
 /// Registers Google Benchmarks for what is measured alone, and adds the paired comparisons.
-void add_subject(const Settings& settings, PairedSuite& suite);
+/// @return whether it registered any.
+using AddSubject = bool(const Settings& settings, PairedSuite& suite);
+
+/// The whole program. @return its exit status.
+int run_subject(int argc, char** argv, AddSubject& add);
 
 }  // namespace thalia::bench

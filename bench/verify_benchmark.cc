@@ -5,12 +5,13 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 
-namespace thalia::bench {
+namespace thalia::bench::verify_subject {
 namespace {
 
 struct File {
@@ -38,9 +39,7 @@ struct File {
 
 }  // namespace
 
-const bool kMeasuresAlone = false;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   const auto add = [&](const std::string& name, std::uint64_t bytes, LeafAlgorithm leaves,
                        auto ours, auto floor) {
     suite.add(name + ", " + size_name(bytes), [=] {
@@ -84,6 +83,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
   }
   add("verify_all, sha256 leaves, beside memcpy", settings.bytes(), LeafAlgorithm::sha256, ours_all,
       memory_copy);
+  return false;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::verify_subject

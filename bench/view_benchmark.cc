@@ -11,8 +11,9 @@
 
 #include "floors.h"
 #include "measure/samples.h"
+#include "paired.h"
 #include "scratch.h"
-#include "subject.h"
+#include "settings.h"
 #include "thalia/reader.h"
 
 namespace {
@@ -35,7 +36,7 @@ void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
-namespace thalia::bench {
+namespace thalia::bench::view_subject {
 namespace {
 
 constexpr std::uint64_t kColumns = 1024;
@@ -109,9 +110,7 @@ void measure_alone(const std::string& name, Step step, std::shared_ptr<File> fil
 
 }  // namespace
 
-const bool kMeasuresAlone = true;
-
-void add_subject(const Settings& settings, PairedSuite& suite) {
+bool add_subject(const Settings& settings, PairedSuite& suite) {
   for (const Verification verification : {Verification::off, Verification::on_first_touch}) {
     const std::string word = verification == Verification::off ? "unverified" : "verified";
     const auto file = std::make_shared<File>(settings, verification);
@@ -136,6 +135,7 @@ void add_subject(const Settings& settings, PairedSuite& suite) {
           .bytes = bytes};
     });
   }
+  return true;
 }
 
-}  // namespace thalia::bench
+}  // namespace thalia::bench::view_subject

@@ -1,5 +1,6 @@
 """The races: what is compared with what, in which state of disk and cache."""
 
+import contextlib
 import gc
 
 from . import disk, peers
@@ -186,13 +187,21 @@ class Bench:
         kinds = [kind for kind in self._wanted if hasattr(kind, "fills_state") == fills_state]
         return [self._peer_load(kind, cold) for kind in kinds]
 
-    def loads(self, what):
-        return [
-            self.load_cold_in_place(what),
-            self.load_cold_fresh(what),
-            self.load_warm_in_place(what),
-            self.load_warm_views(what),
-        ]
+    def loads_in_place(self, what):
+        return [self.load_cold_in_place(what), self.load_warm_in_place(what)]
+
+    def loads_afresh(self, what):
+        return [self.load_cold_fresh(what), self.load_warm_views(what)]
+
+    def forget_state(self):
+        """All but its names: some peers take several times the state to load it afresh."""
+        for kind in self._wanted:
+            with contextlib.suppress(Unable):
+                vars(self.peer(kind)).pop("_tensors", None)
+        for name in self.arrays or ():
+            self.arrays[name] = None
+        self.ours("forget")
+        gc.collect()
 
     def load_cold_in_place(self, what):
         """Into memory that was written to before, as a server's buffers."""
