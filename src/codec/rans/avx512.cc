@@ -1,6 +1,7 @@
 // The kernels of plane_entropy with AVX-512 and VBMI2, a group of 32 symbols at a time in two
 // vectors of 16 states. Compress and expand put the words of the states that want one side by side.
 #ifdef __x86_64__
+#include <array>
 #include <bit>
 
 #include "codec/cpu/intrinsics.h"
@@ -10,6 +11,12 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::size_t kHalf = 16;
+// 0 to 31: where each word of a vector stands.
+constexpr auto kPlaces = [] {
+  std::array<std::uint16_t, kRansStates> places{};
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::uint16_t>(i);
+  return places;
+}();
 
 THALIA_AVX512 inline __m512i all(std::uint32_t value) noexcept {
   return _mm512_set1_epi32(static_cast<int>(value));
@@ -65,6 +72,7 @@ THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* s
                                 std::size_t groups, std::uint32_t* states,
                                 std::byte* words) noexcept {
   __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
+  const __m512i places = _mm512_loadu_si512(kPlaces.data());
   while (groups-- > 0) {
     const std::byte* const from = symbols + groups * kRansStates;
     __m256i lower_words, upper_words;
@@ -72,11 +80,13 @@ THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* s
     const __mmask32 upper_full = encode_half(table, from + kHalf, upper, upper_words);
     const __mmask32 is_full = lower_full | upper_full << kHalf;
     const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower_words), upper_words, 1);
-    const auto count = static_cast<std::uint32_t>(std::popcount(is_full));
+    const int count = std::popcount(is_full);
+    // 64 bytes are always written, with the chosen words at their end. What is below the first of
+    // them is overwritten by the words of earlier symbols; below the last words is the slack.
+    const __m512i packed = _mm512_maskz_compress_epi16(is_full, both);
+    const __m512i order = _mm512_add_epi16(places, _mm512_set1_epi16(static_cast<short>(count)));
+    _mm512_storeu_si512(words - 64, _mm512_permutexvar_epi16(order, packed));
     words -= 2 * count;
-    // Only so many are stored: behind them stand the words of later symbols, which must stay.
-    const auto written = static_cast<__mmask32>((std::uint64_t{1} << count) - 1);
-    _mm512_mask_storeu_epi16(words, written, _mm512_maskz_compress_epi16(is_full, both));
   }
   _mm512_storeu_si512(states, lower);
   _mm512_storeu_si512(states + kHalf, upper);
