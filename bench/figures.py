@@ -2,8 +2,9 @@
 """Every published figure, taken on an idle machine and written to one table.
 
 Runs peers.py and the benchmark programs one after the other, each only once the load is below 0.5,
-and writes bench/figures.md: median and range, and for each run its command, date and load. The
-samples stay in BUILD/figures, so that a later run of some sections keeps the others.
+and writes bench/figures.md: median and range, and for each run its command, date, machine and load.
+Runs that are not taken again stay in the table as they are. The samples of a run are left in
+BUILD/figures.
 """
 
 import argparse
@@ -11,20 +12,23 @@ import datetime
 import json
 import os
 import pathlib
+import platform
+import re
 import shlex
 import subprocess
 import sys
 import time
 from typing import NamedTuple
 
+from peers import processor
 from race.report import aim_text, number_text, seconds_text, spread_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 IDLE = 0.5  # a load above this is somebody else's work
 PATIENCE = 20 * 60  # seconds to wait for it
-COLUMNS = "| | ours | beside | it | ours faster by | aim |\n|---|---|---|---|---|---|\n"
-FACTS = ("processor", "cores", "memory", "kernel", "disk folder", "memory folder", "compiler", "build")
-FACTS += ("peers",)
+HEAD = ("", "ours", "beside", "it", "ours faster by", "aim")
+COLUMNS = len(HEAD)
+FACTS = ("disk folder", "memory folder", "compiler", "build", "peers")
 
 
 class Section(NamedTuple):
@@ -40,6 +44,16 @@ class Section(NamedTuple):
 
     def words(self, smoke):
         return (*(("--smoke",) if smoke else self.arguments), *(("--only", self.part) if self.part else ()))
+
+    def command(self, smoke):
+        return f"{self.program} {shlex.join(self.words(smoke))}".strip()
+
+
+class Table(NamedTuple):
+    """What the document says: facts by name, and the lines of each run by its command."""
+
+    facts: dict
+    runs: dict
 
 
 LARGE = ("--mib", "4096")
@@ -85,11 +99,13 @@ def wait_until_idle():
         time.sleep(5)
 
 
-def record_of(section, folder):
-    return folder / f"{section.name.replace(' ', '-')}.json"
+def machine():
+    """The words for this machine, of which each run may have had another one."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
 
 
-def run(section, options, folder):
+def run(section, options, folder, table):
     folder.mkdir(parents=True, exist_ok=True)
     if not options.smoke:
         wait_until_idle()
@@ -97,26 +113,25 @@ def run(section, options, folder):
     samples = folder / ("peers/peers.json" if of_peers else f"{section.program}.samples.json")
     samples.unlink(missing_ok=True)
     if of_peers:
-        command = [ROOT / "bench/peers.py", "--build", options.build, "--out", samples.parent]
+        program = [ROOT / "bench/peers.py", "--build", options.build, "--out", samples.parent]
     else:
         # Google Benchmark's own measurements have no floor beside them.
-        command = [options.build / "bench" / section.program, "--json", samples]
-        command.append("--benchmark_filter=no such")
-    arguments = section.words(options.smoke)
-    command += arguments
-    before = {
-        "program": section.program,
-        "arguments": shlex.join(arguments),
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "load": round(os.getloadavg()[0], 2),
-        "commit": commit(),
-    }
-    print(f"== {section.program} {before['arguments']}", flush=True)
-    subprocess.run(list(map(str, command)), check=True)
+        program = [options.build / "bench" / section.program, "--json", samples]
+        program.append("--benchmark_filter=no such")
+    command = section.command(options.smoke)
+    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    heading = f"**`{command}`**, {date}, {machine()}, load {os.getloadavg()[0]:.2f}, {commit()}"
+    print(f"== {command}", flush=True)
+    subprocess.run(list(map(str, (*program, *section.words(options.smoke)))), check=True)
     found = json.loads(samples.read_text(encoding="utf-8"))
-    before["facts"] = found.get("facts") or found.get("environment")
-    before["rows"] = rows_of_peers(found) if of_peers else rows_of_pairs(found)
-    record_of(section, folder).write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")
+    facts = found["facts" if of_peers else "environment"]
+    table.facts.update({key: facts[key] for key in FACTS if key in facts})
+    rows = rows_of_peers(found) if of_peers else rows_of_pairs(found)
+    table.runs[command] = [line_of([heading, *[""] * (COLUMNS - 1)]), *map(line_of, rows)]
+
+
+def line_of(cells):
+    return "|" + "|".join(f" {cell.replace('|', '/')} " if cell else " " for cell in cells) + "|"
 
 
 def git(*words):
@@ -168,12 +183,22 @@ def rows_of_pairs(found):
     return rows
 
 
-def document(records):
-    """The table: a heading line for each run, then its rows."""
-    facts = {}
-    for record in records:
-        facts.update(record["facts"] or {})
-    machine = [f"- {key}: {facts[key]}" for key in FACTS if key in facts]
+def read(text):
+    """The table of a document that document() wrote."""
+    table = Table({}, {})
+    lines = []
+    for line in text.splitlines():
+        if fact := re.match(r"- ([a-z ]+): (.*)", line):
+            table.facts[fact[1]] = fact[2]
+        if heading := re.match(r"\| \*\*`(.*)`\*\*, ", line):
+            lines = table.runs.setdefault(heading[1], [])
+        if line.startswith("|"):
+            lines.append(line)
+    return table
+
+
+def document(table, commands):
+    """The table: a heading line for each run, then its rows. Runs that are none any more go."""
     lines = [
         "# Figures",
         "",
@@ -181,31 +206,26 @@ def document(records):
         f"itself: it began with a load below {IDLE}. Ratios are medians with the least and the greatest; above",
         "1, ours is faster. Rates are medians, in GiB of raw bytes.",
         "",
-        *machine,
+        *[f"- {key}: {table.facts[key]}" for key in FACTS if key in table.facts],
         "",
-        "",
+        line_of(HEAD),
+        "|" + "---|" * COLUMNS,
     ]
-    table = COLUMNS
-    for record in records:
-        command = f"{record['program']} {record['arguments']}".strip()
-        table += (
-            f"| **`{command}`**, {record['date']}, load {record['load']:g}, {record['commit']} | | | | | |\n"
-        )
-        for row in record["rows"]:
-            table += "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
-    return "\n".join(lines) + table
+    for command in commands:
+        lines += table.runs.get(command, [])
+    return "\n".join(lines) + "\n"
 
 
 def main(options):
     folder = options.build / ("figures-smoke" if options.smoke else "figures")
     out = folder / "figures.md" if options.smoke else options.out
+    table = read(out.read_text(encoding="utf-8")) if out.exists() else Table({}, {})
     for section in SECTIONS:
         if options.only and section.name not in options.only:
             continue
-        run(section, options, folder)
-        taken = [record_of(each, folder) for each in SECTIONS]
-        records = [json.loads(path.read_text(encoding="utf-8")) for path in taken if path.exists()]
-        out.write_text(document(records), encoding="utf-8")
+        run(section, options, folder, table)
+        commands = [each.command(options.smoke) for each in SECTIONS]
+        out.write_text(document(table, commands), encoding="utf-8")
     print(out)
 
 

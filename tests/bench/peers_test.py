@@ -1,4 +1,4 @@
-"""The parts of bench/peers.py that need no peers.
+"""The parts of bench/peers.py and bench/figures.py that need no peers.
 
     peers_test.py BENCH_FOLDER
 """
@@ -11,6 +11,7 @@ import unittest
 import xml.dom.minidom
 
 sys.path.insert(0, sys.argv[1])
+figures = importlib.import_module("figures")
 disk, environment, plot, report, rounds, training = (
     importlib.import_module(f"race.{name}")
     for name in ("disk", "environment", "plot", "report", "rounds", "training")
@@ -117,6 +118,24 @@ class Disk(unittest.TestCase):
             disk.remove(pathlib.Path(name, "a"))
             disk.remove(pathlib.Path(name, "never"))
             self.assertEqual(list(pathlib.Path(name).iterdir()), [])
+
+
+class Figures(unittest.TestCase):
+    def test_runs_that_are_not_taken_again_stay(self):
+        commands = [section.command(smoke=False) for section in figures.SECTIONS]
+        text = figures.ROOT.joinpath("bench/figures.md").read_text(encoding="utf-8")
+        table = figures.read(text)
+        self.assertEqual(figures.document(table, commands), text)
+
+        kept, again, gone = list(table.runs)[0], list(table.runs)[-1], "no_benchmark --mib 1"
+        table.facts["build"] = "another"
+        table.runs[again] = [f"| **`{again}`**, now | | | | | |"]
+        table.runs[gone] = [f"| **`{gone}`**, then | | | | | |"]
+        found = figures.read(figures.document(table, commands))
+        self.assertEqual(found.facts["build"], "another")
+        self.assertEqual(found.runs[kept], table.runs[kept])
+        self.assertEqual(found.runs[again], table.runs[again])
+        self.assertNotIn(gone, found.runs)
 
 
 class Parts(unittest.TestCase):
