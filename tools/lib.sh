@@ -95,9 +95,9 @@ make_python_environment() {
   cp "$wanted" "$stamp"
 }
 
-# The compiler sees twenty sources of a library at once: their headers are read once, and what they
-# share is generated once.
-several_sources=(-Dunity=on -Dunity_size=20)
+# The compiler sees all sources of a library or test program at once (none has a hundred): their
+# headers are read once, and what they share is generated once.
+several_sources=(-Dunity=on -Dunity_size=100)
 
 # configure BUILD_FOLDER [MESON OPTION…]: sets up the folder, or brings it up to the options given.
 configure() {

@@ -63,27 +63,27 @@ constexpr std::array kCommands{
     Command{"help", "[COMMAND]", "this list, or one command at length", kJson, declare_help},
 };
 
-constexpr std::size_t kWidth = 100, kColumn = 28;
+constexpr std::size_t kHelpWidth = 100, kOptionWidth = 28;
 
 // CLI11's own layout names types and repeats "REQUIRED"; the line of usage says that better.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) {
     label("Positionals", "Arguments");
-    column_width(kColumn);
+    column_width(kOptionWidth);
   }
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
     std::string text =
-        fmt::format("Usage: {}\n\n{}\n{}{}", usage_, wrapped(app->get_description(), kWidth),
+        fmt::format("Usage: {}\n\n{}\n{}{}", usage_, wrapped(app->get_description(), kHelpWidth),
                     make_positionals(app), make_groups(app, mode));
     // One empty line between groups of options.
     for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
     text.erase(text.find_last_not_of('\n') + 1);
     const std::string footer = app->get_footer();
-    return text + (footer.empty() ? "\n" : "\n\n" + wrapped(footer, kWidth) + "\n");
+    return text + (footer.empty() ? "\n" : "\n\n" + wrapped(footer, kHelpWidth) + "\n");
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(option->get_description(), kWidth - kColumn);
+    return wrapped(option->get_description(), kHelpWidth - kOptionWidth);
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string& value = option->get_option_text();

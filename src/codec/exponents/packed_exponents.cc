@@ -117,7 +117,7 @@ std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, st
   return static_cast<std::size_t>(escapes - out);
 }
 
-struct Stream {
+struct PackedStream {
   std::size_t width;
   ExponentCode code;
   Parts parts;
@@ -126,7 +126,7 @@ struct Stream {
 // Checks everything that can be checked before a byte is decoded. The sum of the lengths cannot
 // wrap: the raw length is that of memory, and the parts are small multiples of it. Unused entries
 // of the symbols are zero and pass the check.
-Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
+PackedStream parse_packed(ByteSpan stored, std::uint64_t raw_bytes) {
   PackedExponentsHeader header;
   if (stored.size() < sizeof(header))
     fail_frame(kPackedExponentsName, "stored bytes", stored.size(),
@@ -160,7 +160,7 @@ Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
 
 // The bits of the last group that stand for no word must be zero, so that a file has no place where
 // bytes could be hidden, or change without notice.
-void check_padding(const Stream& stream, ByteSpan stored) {
+void check_padding(const PackedStream& stream, ByteSpan stored) {
   const std::size_t used = stream.parts.count % kGroup;
   if (used == 0) return;
   const auto check = [&](std::uint64_t end, unsigned planes) {
@@ -223,7 +223,7 @@ bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std
 }
 
 void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
-  const Stream stream = parse(stored, raw.size());
+  const PackedStream stream = parse_packed(stored, raw.size());
   check_padding(stream, stored);
   const auto& [width, code, parts] = stream;
   const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, true);

@@ -130,7 +130,7 @@ struct StoredPlane {
   std::optional<PlaneDecoder> decoder;
 };
 
-struct Stream {
+struct CodedPlanes {
   ElementKind kind;
   std::array<StoredPlane, kMaxPlanes> planes;
   ByteSpan tail;
@@ -171,8 +171,8 @@ void check_entry(const PlaneEntry& entry, std::uint64_t count, std::uint64_t lef
 
 // Checks everything that can be checked before a byte is decoded, and makes the decoders, which
 // check their tables. A length is compared with what is left before it is used.
-Stream parse(ByteSpan stored, std::uint64_t raw_bytes) {
-  Stream stream;
+CodedPlanes parse_planes(ByteSpan stored, std::uint64_t raw_bytes) {
+  CodedPlanes stream;
   stream.kind = parse_header(stored);
   const std::size_t width = stream.kind.width;
   const std::uint64_t count = raw_bytes / width;
@@ -208,7 +208,7 @@ void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
 }
 
 // Stored planes are joined from where they lie; constant ones from a block that is filled once.
-void decode_words(Stream& stream, MutableByteSpan raw, VectorSet set) {
+void decode_words(CodedPlanes& stream, MutableByteSpan raw, VectorSet set) {
   const std::size_t width = stream.kind.width, count = raw.size() / width;
   const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, stream.kind.is_rotated);
   std::byte blocks[kMaxPlanes][kPlaneBlock];
@@ -256,7 +256,7 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
 }
 
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
-  Stream stream = parse(stored, raw.size());
+  CodedPlanes stream = parse_planes(stored, raw.size());
   if (stream.kind.width == 1) {
     decode_bytes(stream.planes[0], raw, set);
   } else {

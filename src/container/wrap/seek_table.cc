@@ -51,22 +51,22 @@ T read_struct(const WrappedSource& file, std::uint64_t offset) {
 // Whether a skippable frame with the magic of seek tables ends where the file ends, wherever it
 // begins: then a footer that does not fit is a broken table, and not the end of some other frame.
 bool ends_with_table(const WrappedSource& file) {
-  constexpr std::uint64_t kPiece = 1 << 20;
-  constexpr std::uint64_t kHeader = sizeof(SkippableHeader);
+  constexpr std::uint64_t kSearchBytes = 1 << 20;
+  constexpr std::uint64_t kHeaderBytes = sizeof(SkippableHeader);
   std::vector<std::byte> piece;
   std::uint64_t end = file.size - sizeof(SeekFooter);  // headers that end up to here are looked at
-  while (end >= kHeader && file.size - end <= std::numeric_limits<std::uint32_t>::max()) {
-    const std::uint64_t begin = end - std::min(end, kPiece);
+  while (end >= kHeaderBytes && file.size - end <= std::numeric_limits<std::uint32_t>::max()) {
+    const std::uint64_t begin = end - std::min(end, kSearchBytes);
     piece.resize(end - begin);
     io::pread_all(file.fd, begin, piece, file.path);
-    for (std::uint64_t at = piece.size() - kHeader + 1; at-- > 0;) {
+    for (std::uint64_t at = piece.size() - kHeaderBytes + 1; at-- > 0;) {
       const auto& header = format::overlay<SkippableHeader>(piece, at, "wrapper");
       if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) == 0 &&
-          header.length == file.size - (begin + at + kHeader))
+          header.length == file.size - (begin + at + kHeaderBytes))
         return true;
     }
     if (begin == 0) break;
-    end = begin + kHeader - 1;
+    end = begin + kHeaderBytes - 1;
   }
   return false;
 }

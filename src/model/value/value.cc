@@ -213,9 +213,9 @@ bool operator==(const Value& a, const Value& b) noexcept {
 }
 
 std::string_view kind_name(Value::Kind kind) noexcept {
-  constexpr std::array<std::string_view, 7> kNames{"null",  "boolean", "number", "string",
-                                                   "array", "object",  "tensor"};
-  return kNames[static_cast<std::size_t>(kind)];
+  constexpr std::array<std::string_view, 7> kKindNames{"null",  "boolean", "number", "string",
+                                                       "array", "object",  "tensor"};
+  return kKindNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace thalia
