@@ -102,7 +102,7 @@ def wait_until_idle():
 def machine():
     """The words for this machine, of which each run may have had another one."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
+    return f"{processor()}, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
 
 
 def run(section, options, folder, table):

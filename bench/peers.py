@@ -88,16 +88,17 @@ def check_room(options, size):
 
 
 def processor():
+    cores = f"{os.cpu_count()} cores"
     for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+            return f"{line.split(':', 1)[1].strip()}, {cores}"
+    return f"{platform.machine()}, {cores}"
 
 
 def facts_of(options):
     facts = {
         "rounds": options.rounds,
-        "processor": f"{processor()}, {os.cpu_count()} cores",
+        "processor": processor(),
         "kernel": platform.release(),
         "load before": f"{os.getloadavg()[0]:.1f}",
     }
