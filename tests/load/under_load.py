@@ -1,6 +1,6 @@
-"""Runs a program again and again beside busy loops, as on a machine that others use too.
+"""Runs programs at once, again and again, beside busy loops, as on a machine that others use too.
 
-usage: under_load.py TIMES LOOPS PROGRAM [ARGUMENT...]
+usage: under_load.py TIMES LOOPS PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...
 
 A test that counts on when a thread runs passes on an idle machine. The first run that fails ends
 it, with that run's output and status.
@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 
 def spin(parent):
@@ -20,27 +21,46 @@ def spin(parent):
             pass
 
 
-def run(times, command):
+def parted(words):
+    """The commands between the words "--"."""
+    commands = [[]]
+    for word in words:
+        if word == "--":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
+
+
+def run(times, commands):
     for number in range(1, times + 1):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode != 0:
-            sys.stdout.buffer.write(done.stdout)
-            print(f"run {number} of {times} under load ended with status {done.returncode}: {' '.join(command)}")
-            return 1
+        started = []
+        for command in commands:
+            output = tempfile.TemporaryFile()  # a pipe that nobody reads would stop it
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            started.append((command, process, output))
+        for command, process, output in started:
+            if process.wait() != 0:
+                output.seek(0)
+                sys.stdout.buffer.write(output.read())
+                status = process.returncode
+                print(f"run {number} of {times} under load ended with status {status}: {' '.join(command)}")
+                return 1
+            output.close()
     print(f"{times} runs under load passed")
     return 0
 
 
 def end_children():
-    """The loops, and the program, which SIGTERM may have found started and not yet in any variable."""
+    """The loops, and the programs, which SIGTERM may have found started and not yet in any variable."""
     with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
         for child in file.read().split():
             os.kill(int(child), signal.SIGKILL)
 
 
 def main():
-    times, loops, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    if times < 1 or loops < 1 or not command:
+    times, loops, commands = int(sys.argv[1]), int(sys.argv[2]), parted(sys.argv[3:])
+    if times < 1 or loops < 1 or not all(commands):
         raise SystemExit(__doc__)
     # Meson ends a test that takes too long by SIGTERM: as any other end, it goes through `finally`.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -49,7 +69,7 @@ def main():
     try:
         for process in busy:
             process.start()
-        return run(times, command)
+        return run(times, commands)
     finally:
         end_children()
         for process in busy:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -39,6 +40,16 @@ class UnderLoad(unittest.TestCase):
         process = start("3", "1", "sh", "-c", "echo what it said; exit 7")
         said = process.communicate()[0]
         self.assertIn("what it said\nrun 1 of 3 under load ended with status 7", said)
+        self.assertEqual(process.returncode, 1)
+
+    def test_runs_several_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = f"{folder}/pipe"
+            os.mkfifo(pipe)  # either waits for the other
+            process = start("2", "1", "sh", "-c", f"echo a >{pipe}", "--", "sh", "-c", f"read a <{pipe}")
+            self.assertEqual(process.communicate()[0], "2 runs under load passed\n")
+        process = start("1", "1", "true", "--", "false", "--", "true")
+        self.assertIn("ended with status 1: false", process.communicate()[0])
         self.assertEqual(process.returncode, 1)
 
     def test_loops_end_with_it(self):
