@@ -20,5 +20,6 @@
 #include "thalia/prune.h"
 #include "thalia/quantization.h"
 #include "thalia/state_options.h"
+#include "thalia/tensor_role.h"
 #include "thalia/tensor_value.h"
 #include "thalia/value.h"

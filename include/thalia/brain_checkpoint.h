@@ -79,6 +79,7 @@ struct BrainDeltaOptions {
   bool keep_policy = true;
   /// 0: exact. Else weights that moved by less keep the base's value; see DeltaOptions::threshold.
   double threshold = 0;
+  std::vector<std::string> exclude{};  ///< stored exactly; see DeltaOptions::exclude
   /// Lossy changes of matrices; see DeltaOptions::low_rank.
   std::optional<LowRankOptions> low_rank{};
   /// Folders in which bases of the base are looked for when they are not where it says.

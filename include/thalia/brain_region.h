@@ -31,6 +31,9 @@ using TensorAxes = std::map<std::string, std::vector<std::string>, std::less<>>;
 namespace component {
 inline constexpr std::string_view kConfig = "config";
 inline constexpr std::string_view kWeights = "weights";
+inline constexpr std::string_view kBiases = "biases";
+inline constexpr std::string_view kNormalization = "normalization";
+inline constexpr std::string_view kEmbeddings = "embeddings";
 inline constexpr std::string_view kHomeostatic = "homeostatic";
 inline constexpr std::string_view kRegionState = "region_state";
 inline constexpr std::string_view kNeuronState = "neuron_state";  ///< region_state in old states

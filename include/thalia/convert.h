@@ -57,10 +57,33 @@ struct ConvertOptions {
   std::vector<std::filesystem::path> search{};
   BasePolicy bases{};  ///< which files a delta may name
   /// Which tensors are stored in another floating point type, sparse ones too; noted in the
-  /// output's metadata. As it is made: none.
+  /// output's metadata. As it is made: none. A pattern that fits no tensor is a UsageError
+  /// (not_found), but between .thalia files of 0.1 and 1.0.
   PrecisionPolicy precision{};
+  /// Writes all elements of sparse tensors where the target has no sparse encodings, which is every
+  /// format but thalia and thalia-0.1. Else such a tensor is refused there.
+  bool dense = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
+};
+
+/// Numbers that a conversion of types made something else of.
+struct RoundedNumbers {
+  std::uint64_t count = 0;
+  std::string worst;  ///< the tensor with most of them: "REGION/NAME", or its name alone
+                      ///< where the formats have no regions
+  std::uint64_t worst_count = 0;  ///< in it
+};
+
+/// What conversions to other floating point types cost, over all tensors. Of finite numbers:
+struct RoundingLoss {
+  RoundedNumbers infinite;  ///< became infinite
+  RoundedNumbers nan;       ///< became NaN
+  RoundedNumbers zeroed;    ///< became zero, and were not
+  RoundedNumbers
+      subnormal;  ///< became subnormal, with fewer bits than the type has, and were normal
+  double largest_error = 0;          ///< of those that stayed finite, |number - what became of it|
+  std::string largest_error_tensor;  ///< where that is; empty where nothing was rounded
 };
 
 struct ConvertResult {
@@ -70,8 +93,7 @@ struct ConvertResult {
   std::vector<std::string> losses;      ///< what the target cannot hold, one sentence each
   PrecisionStatistics precision{};      ///< of the output's tensors
   std::uint32_t converted_tensors = 0;  ///< to another type
-  std::uint64_t overflowed = 0;         ///< finite numbers that became infinite
-  double largest_rounding_error = 0;    ///< of the others: |number - what became of it|
+  RoundingLoss rounding{};
   double seconds = 0;
 };
 
@@ -81,8 +103,9 @@ struct ConvertResult {
 /// that is not named is plane_entropy. An output named NAME.meta is the side file of a .thalia file
 /// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
-/// tensor (dtype, encoding, two tensors of one name), naming it; between 0.1 files and safetensors,
-/// where a .thalia file stands in between. On an error nothing is left at `output`.
+/// tensor (dtype, encoding, two tensors of one name), naming it. Between 0.1 files and the formats
+/// without regions a .thalia file stands in between, beside the output while it is needed. On an
+/// error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 

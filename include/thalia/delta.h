@@ -154,11 +154,15 @@ struct SavedState {
 };
 
 struct DeltaOptions {
-  /// 0: exact. Else an element of a dense floating point tensor of role weights that moved by less
-  /// keeps the base's value. NaN, infinities, and zeros that no longer are or were none, are always
-  /// stored. The distance is to what the base's chain reconstructs, so it stays below the threshold
-  /// however long a chain becomes.
+  /// 0: exact. Else an element of a dense floating point tensor of weights, or of embeddings
+  /// (likely_role() of thalia/tensor_role.h), that moved by less keeps the base's value. NaN,
+  /// infinities, and zeros that no longer are or were none, are always stored. The distance is to
+  /// what the base's chain reconstructs, so it stays below the threshold however long a chain
+  /// becomes.
   double threshold = 0;
+  /// Patterns as in a PrecisionPattern: tensors that fit one are stored exactly, whatever
+  /// `threshold` and `low_rank` say.
+  std::vector<std::string> exclude{};
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
   /// matrix, its base, its result and its change in f32 are in memory whole, beside
   /// work.memory_bytes. The state's metadata tells of the loss.
@@ -217,8 +221,9 @@ struct DeltaResult {
 /// Saves what the state has that the base has not, in one pass, as every save does: a crash leaves
 /// the old file at the path, or the new one. The delta finds its base by its path from the delta's
 /// folder, and refuses any other file there.
-/// @throws UsageError for options out of bounds, a state that is none (as Writer), or a target that
-/// is a file of the base's chain; what reading the base throws; IoError; CancelledError.
+/// @throws UsageError for options out of bounds, a pattern that fits no tensor (not_found), a state
+/// that is none (as Writer), or a target that is a file of the base's chain; what reading the base
+/// throws; IoError; CancelledError.
 DeltaResult write_delta(const StateSource& state, const ChainReader& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 

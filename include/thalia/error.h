@@ -51,6 +51,7 @@ enum class ErrorCode : int {
   bad_argument = 504,
   wrong_state = 505,
   shape_mismatch = 506,
+  exists = 507,
   cancelled = 600,
 };
 
@@ -86,6 +87,8 @@ class Error : public std::exception {
   /// Fill in what a lower layer could not know; what is known already is kept. For use while
   /// unwinding.
   void add_path(std::string_view path);
+  /// In place of `hidden`, a file that the caller knows nothing of.
+  void replace_path(std::string_view hidden, std::string_view path);
   void add_section(std::string_view section);
   void add_region(std::string_view region);
   void add_tensor(std::string_view tensor);

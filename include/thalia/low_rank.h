@@ -25,10 +25,9 @@ struct LowRankOptions {
   /// A matrix is stored exactly where more than this of its change is lost: the root of the sum of
   /// squared errors, divided by that of the change. 0 to 1.
   double max_relative_error = 1;
-  /// Patterns as in QuantizationOptions: which tensors; by default those of role weights, but for
-  /// what an optimizer keeps, by its name.
+  /// Patterns as in QuantizationOptions: which tensors; by default weights and embeddings
+  /// (likely_role() of thalia/tensor_role.h). DeltaOptions::exclude counts before it.
   std::vector<std::string> include{};
-  std::vector<std::string> exclude{};
   std::uint64_t min_elements = 4096;  ///< smaller matrices are stored exactly
   /// As QuantizationOptions'. Deltas over each other do not add to the count, as each starts from
   /// what the one below it makes.

@@ -161,7 +161,8 @@ class MckpChain {
   std::vector<MckpFile> files_;
 };
 
-/// Which tensors become codes of a few bits.
+/// Tensors become codes of a few bits: those whose names say that they are weights or embeddings
+/// (thalia/tensor_role.h).
 struct MckpQuantizationOptions {
   unsigned bits = 8;  ///< 1 to 8
   /// Tensors whose names match one stay as they are: '*' any characters, '?' one, '.' and '/' the

@@ -103,6 +103,9 @@ struct InputOptions {
 /// How a file is written.
 struct OutputOptions {
   Durability durability = Durability::full;
+  /// false: a file that is there already stays, and writing is a UsageError (exists): at once, or
+  /// where the file appears meanwhile, when the new one would get its name.
+  bool replace = true;
 };
 
 struct SaveOptions {

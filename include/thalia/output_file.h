@@ -22,8 +22,8 @@ namespace thalia {
 class OutputFile {
  public:
   /// Follows a symbolic link. The new file has the mode of the one that it replaces, and where
-  /// permitted its owner. @throws IoError; UsageError (bad_argument) where the target exists and is
-  /// no regular file.
+  /// permitted its owner. @throws IoError; UsageError: (bad_argument) where the target exists and
+  /// is no regular file, (exists) where it does and OutputOptions do not replace it.
   explicit OutputFile(const std::filesystem::path& path, const OutputOptions& output = {},
                       const std::stop_token& cancel = {});
   ~OutputFile();

@@ -40,6 +40,7 @@ enum class PrecisionCategory : std::uint8_t {
 inline constexpr std::size_t kPrecisionCategoryCount = 7;
 
 std::string_view precision_name(Precision precision) noexcept;
+/// Takes f16, float16 and half, bfloat16, f32 and float32 for what they are, too.
 std::optional<Precision> precision_from_name(std::string_view name) noexcept;
 std::string_view category_name(PrecisionCategory category) noexcept;
 std::optional<PrecisionCategory> category_from_name(std::string_view name) noexcept;
@@ -47,7 +48,7 @@ std::optional<PrecisionCategory> category_from_name(std::string_view name) noexc
 /// How a tensor's category is found.
 enum class CategoryMatching : std::uint8_t {
   original,  ///< parts of words in the whole path, as the original program does; the role is unused
-  role,      ///< the role, and whole words of the last name
+  role,      ///< the role, and whole words of the last name; what an optimizer keeps stays as it is
 };
 
 /// A precision for the tensors whose path a glob matches: '*' stands for any characters, '?' for
@@ -70,7 +71,7 @@ struct PrecisionPolicy {
   Precision other = Precision::keep;
   /// The first that fits counts; where none does, the category.
   std::vector<PrecisionPattern> patterns{};
-  CategoryMatching matching = CategoryMatching::original;
+  CategoryMatching matching = CategoryMatching::role;
 
   Precision of(PrecisionCategory category) const noexcept;
   Precision& of(PrecisionCategory category) noexcept;
@@ -80,11 +81,12 @@ struct PrecisionPolicy {
   friend bool operator==(const PrecisionPolicy&, const PrecisionPolicy&) = default;
 };
 
-/// By name: fp32, fp16, bf16, mixed, keep. @throws UsageError (bad_argument) listing them.
+/// By name: fp32, fp16, bf16 (or another name of these), mixed, keep. @throws UsageError
+/// (bad_argument) listing them.
 PrecisionPolicy precision_policy(std::string_view name);
 /// Such a name, or items KEY=PRECISION with commas between them. KEY is a category, or a pattern,
 /// which has '*', '?', '.' or '/' in it, or is in double quotes, where \" and \\ stand for " and \;
-/// "match=role" sets the matching. Categories that are not
+/// "match=original" sets the matching. Categories that are not
 /// named get what "default" gets, or are kept where that is not named either.
 /// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
 PrecisionPolicy parse_precision_policy(std::string_view text);
@@ -98,7 +100,8 @@ PrecisionCategory category_of_path(std::string_view path);
 /// The category by role and by the whole words of the path's last name.
 PrecisionCategory category_of_role(Role role, std::string_view path);
 
-/// The dtype that a tensor is stored in. Only f32, f64, f16 and bf16 ever become another.
+/// The dtype that a tensor is stored in. Only f32, f64, f16 and bf16 ever become another, and what
+/// an optimizer keeps only where a pattern names it, or the matching is the original program's.
 /// @param element_count of the dense tensor, however it is stored.
 DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
              std::uint64_t element_count);

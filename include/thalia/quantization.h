@@ -71,7 +71,7 @@ struct QuantizationOptions {
   /// classes by quantiles where this weighs each error.
   std::function<std::optional<Tensor>(const QuantizationTarget&)> sensitivity{};
   /// Patterns as in a PrecisionPattern. Where there are some, tensors that fit one are quantized,
-  /// whatever their role; else those of role weights, but for what an optimizer keeps, by its name.
+  /// whatever their role; else weights and embeddings (likely_role() of thalia/tensor_role.h).
   std::vector<std::string> include{};
   std::vector<std::string> exclude{};  ///< counts before `include`
   std::uint64_t min_elements = 1024;   ///< smaller tensors are left as they are
@@ -116,9 +116,9 @@ struct QuantizeFileResult {
 /// Writes `input` to `output` with tensors quantized; all others are taken over as they are stored,
 /// quantized ones too. The tensors that are quantized are restored in memory and kept there as
 /// codes until the file is written. An output that is there is replaced as by a save.
-/// @throws UsageError for a bad option, sensitivities of another number of elements, or a state
-/// that went through its bound of lossy generations already; UnsupportedError for a delta; as
-/// reading and saving do.
+/// @throws UsageError for a bad option, a pattern that fits no tensor (not_found), sensitivities of
+/// another number of elements, or a state that went through its bound of lossy generations already;
+/// UnsupportedError for a delta; as reading and saving do.
 QuantizeFileResult quantize_file(const std::filesystem::path& input,
                                  const std::filesystem::path& output,
                                  const QuantizationOptions& options,

@@ -20,8 +20,11 @@ enum class Role : std::uint8_t {
   optimizer = 6,
   buffer = 7,
   other = 8,
+  bias = 9,
+  normalization = 10,
+  embedding = 11,
 };
-inline constexpr std::uint8_t kRoleCount = 9;
+inline constexpr std::uint8_t kRoleCount = 12;
 
 /// Persistent: values are part of the format.
 enum class Encoding : std::uint8_t {

@@ -71,6 +71,8 @@ std::string_view error_code_name(ErrorCode code) noexcept {
       return "wrong_state";
     case ErrorCode::shape_mismatch:
       return "shape_mismatch";
+    case ErrorCode::exists:
+      return "exists";
     case ErrorCode::cancelled:
       return "cancelled";
   }
@@ -87,6 +89,10 @@ Error::Error(ErrorCode code, std::string message, ErrorContext context)
 
 void Error::add_path(std::string_view path) {
   if (context_.path.empty()) context_.path = path;
+  compose();
+}
+void Error::replace_path(std::string_view hidden, std::string_view path) {
+  if (context_.path == hidden) context_.path = path;
   compose();
 }
 void Error::add_section(std::string_view section) {

@@ -12,11 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "cli/command/changed_file.h"
 #include "cli/command/command.h"
 #include "cli/print/complaint.h"
 #include "cli/print/error_json.h"
 #include "cli/print/json_result.h"
+#include "cli/terminal/output_file.h"
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 
@@ -45,6 +47,19 @@ void print_error_json(Output& out, const std::exception& error) {
   out.flush();
 }
 
+// For options that there are not.
+std::string option_hint(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(0, word.find('='));
+    Suggestion suggestion(name);
+    for (const CLI::Option* option : app.get_options())
+      for (const std::string& known : option->get_lnames()) suggestion.offer("--" + known);
+    if (!suggestion.best().empty()) return suggestion.text();
+  }
+  return {};
+}
+
 int run_command(const Command& command, std::vector<std::string> arguments, Output& out,
                 const std::stop_token& stop) {
   const Declared declared = declare(command);
@@ -52,14 +67,15 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   std::reverse(arguments.begin(), arguments.end());
   try {
     declared.app->parse(arguments);
+    refuse_input_as_output(*declared.app);
     return declared.run({.out = out, .stop = stop, .common = *declared.common});
   } catch (const CLI::CallForHelp&) {
     out.write(declared.app->help());
     return kDone;
   } catch (const CLI::ParseError& error) {
-    return complain(
-        fmt::format("{}: {} (see 'thalia help {}')", command.name, error.what(), command.name),
-        kWrongUsage);
+    return complain(fmt::format("{}: {}{} (see 'thalia help {}')", command.name, error.what(),
+                                option_hint(*declared.app), command.name),
+                    kWrongUsage);
   } catch (const CancelledError&) {
     // Not an error of the command: the process is about to end by the signal.
     throw;
@@ -100,7 +116,9 @@ int run(std::vector<std::string> arguments) {
     return status;
   } catch (const UsageError& error) {
     // What was printed before stays; whether it can be does not matter any more.
-    return complain(error.what(), kWrongUsage);
+    const bool stays = error.code() == ErrorCode::exists;
+    return complain(fmt::format("{}{}", error.what(), stays ? "; --force replaces it" : ""),
+                    kWrongUsage);
   } catch (const std::exception& error) {
     return complain(error_text(error), kUnreadable);
   }

@@ -4,6 +4,7 @@
 
 #include "format/little_endian.h"
 #include "thalia/neuron_type.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia::format {
 
@@ -62,6 +63,32 @@ struct RegionExtension {
 };
 
 inline constexpr std::uint32_t kRegionExtensionLength = 128;
+
+/// A part of a region that holds tensors, in the order that they have in the file.
+enum class RegionPiece { weights, homeostatic, dynamic_state, other };
+
+/// The piece in which the tensors of a role lie.
+constexpr RegionPiece piece_of(Role role) noexcept {
+  switch (role) {
+    case Role::weights:
+    case Role::bias:
+    case Role::normalization:
+    case Role::embedding:
+      return RegionPiece::weights;
+    case Role::homeostatic:
+      return RegionPiece::homeostatic;
+    case Role::region_state:
+    case Role::learning_state:
+    case Role::oscillator:
+    case Role::neuromodulator:
+      return RegionPiece::dynamic_state;
+    case Role::optimizer:
+    case Role::buffer:
+    case Role::other:
+      break;
+  }
+  return RegionPiece::other;
+}
 
 THALIA_ON_DISK(RegionExtension, 128);
 THALIA_FIELD(RegionExtension, extension_length, 0x00, 4);

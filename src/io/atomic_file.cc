@@ -41,6 +41,10 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
   return status;
 }
 
+[[noreturn]] void fail_exists(const std::filesystem::path& target) {
+  throw UsageError(ErrorCode::exists, "the file is there already", {.path = target.string()});
+}
+
 // The name of an open file for calls that take paths. linkat() with AT_EMPTY_PATH would do without
 // /proc, but asks for a capability before Linux 6.10.
 std::string proc_path(int fd) {
@@ -70,6 +74,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions opti
 
   // Never more open to others than the file it replaces, even while it is written.
   const auto replaced = stat_target(folder_fd_.get(), name_, target_);
+  if (replaced && !options_.output.replace) fail_exists(target_);
   const unsigned mode = replaced ? replaced->st_mode & 0777 : 0666;
   if (!options_.allow_unnamed || !open_unnamed(mode)) open_named(mode);
 }
@@ -161,8 +166,26 @@ bool AtomicFile::link_unnamed() {
   };
   if (link_as(name_.c_str())) return true;
   if (errno != EEXIST) throw_errno("linkat", target_);
+  if (!options_.output.replace) fail_exists(target_);
   temporary_ = with_free_name(folder_fd_.get(), name_, target_, "linkat", link_as);
   return false;
+}
+
+void AtomicFile::rename_temporary() {
+  const int folder = folder_fd_.get();
+  if (!options_.output.replace) {
+    // A link is refused where the name is taken, on every file system; renameat2() is not on all.
+    if (::linkat(folder, temporary_.c_str(), folder, name_.c_str(), 0) == 0) {
+      ::unlinkat(folder, temporary_.c_str(), 0);
+      return;
+    }
+    if (errno == EEXIST) fail_exists(target_);
+    // File systems without hard links. The look at the name and the rename are two calls there.
+    if (errno != EPERM && errno != EOPNOTSUPP) throw_errno("linkat", target_);
+    if (stat_target(folder, name_, target_)) fail_exists(target_);
+  }
+  if (::renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0)
+    throw_errno("rename", target_);
 }
 
 void AtomicFile::prepare() {
@@ -192,9 +215,7 @@ double AtomicFile::commit(bool synced) {
     // place has its name already, so an error would come too late to undo anything.
     if (::close(fd_.release()) != 0 && errno != EINTR && !in_place) throw_errno("close", target_);
     // The old file vanishes in this call, and open readers keep it.
-    if (!in_place &&
-        ::renameat(folder_fd_.get(), temporary_.c_str(), folder_fd_.get(), name_.c_str()) != 0)
-      throw_errno("rename", target_);
+    if (!in_place) rename_temporary();
     temporary_.clear();
     if (options_.output.durability == Durability::full)
       seconds += sync_file(folder_fd_.get(), true, folder());

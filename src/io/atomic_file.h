@@ -27,7 +27,8 @@ class AtomicFile {
  public:
   /// Follows a symbolic link to the file it names (also one that does not exist yet). Holds the
   /// target's folder open, so that a later change of the working directory does not matter.
-  /// @throws IoError; UsageError (bad_argument) where the target exists and is no regular file.
+  /// @throws IoError; UsageError: (bad_argument) where the target exists and is no regular file,
+  /// (exists) where it does and is not to be replaced.
   explicit AtomicFile(const std::filesystem::path& path, AtomicFileOptions options = {});
   ~AtomicFile();
   AtomicFile(AtomicFile&&) noexcept;
@@ -48,7 +49,8 @@ class AtomicFile {
   /// @return seconds spent in the sync calls.
   /// @throws IoError: before the rename, the old file is in place and the temporary is gone; only
   /// when the sync of the folder fails (the error's path is the folder's) the new file is in place
-  /// but may be lost with the power. UsageError (wrong_state) after a commit or discard.
+  /// but may be lost with the power. UsageError: (wrong_state) after a commit or discard; (exists)
+  /// where a file that is not to be replaced appeared.
   /// CancelledError where a stop was requested before the rename.
   double commit(bool synced = false);
   void discard() noexcept;
@@ -58,6 +60,7 @@ class AtomicFile {
   void open_named(unsigned mode);
   void take_over_owner_and_mode();
   bool link_unnamed();
+  void rename_temporary();
   std::filesystem::path folder() const;
 
   std::filesystem::path target_;

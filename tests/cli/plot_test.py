@@ -43,7 +43,7 @@ class PlotTest(unittest.TestCase):
 
     def plot(self, name):
         subprocess.run(
-            [THALIA, "plot", "growth", f"{name}.thalia", "-o", f"{name}.svg"],
+            [THALIA, "plot", "growth", f"{name}.thalia", "-o", f"{name}.svg", "--force"],
             cwd=self.folder.name,
             check=True,
             capture_output=True,

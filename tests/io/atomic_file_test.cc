@@ -77,6 +77,27 @@ BOOST_AUTO_TEST_CASE(the_target_appears_only_with_the_commit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_is_not_to_be_replaced_stays) {
+  const auto refused = [](const UsageError& error) {
+    return error.code() == ErrorCode::exists && error.context().path.ends_with("target");
+  };
+  for (AtomicFileOptions options : kWays) {
+    const TemporaryFolder folder;
+    const auto target = folder / "target";
+    options.output.replace = false;
+    save(target, options, "first");
+    BOOST_CHECK_EXCEPTION(AtomicFile(target, options), UsageError, refused);
+    // One that appears while the new one is written.
+    std::filesystem::remove(target);
+    AtomicFile late(target, options);
+    io::pwrite_all(late.fd(), 0, bytes_of("late"), late.path());
+    write_file(target, "second");
+    BOOST_CHECK_EXCEPTION(late.commit(), UsageError, refused);
+    BOOST_TEST(read_file(target) == "second");
+    BOOST_TEST(list_folder(folder.path()) == Names{"target"}, per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_reader_of_the_old_file_keeps_it) {
   for (const AtomicFileOptions& options : kWays) {
     const TemporaryFolder folder;

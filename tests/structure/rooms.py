@@ -33,9 +33,9 @@ ROOMS = {
         "value": ("tensor",),
         "precision": (),
         "quantize": ("precision", "tensor", "value"),
-        "brain": ("quantize", "tensor", "value"),
+        "brain": ("precision", "quantize", "tensor", "value"),
         "growth": ("brain", "tensor", "value"),
-        "delta": ("brain", "quantize", "tensor", "value"),
+        "delta": ("brain", "precision", "quantize", "tensor", "value"),
         "diff": ("tensor",),
     },
     "interop": {

@@ -108,7 +108,7 @@ TENSOR = [
     Case("D12", "tensors_out_of_order", "pieces", name_bytes("w_rec", b"a")),
     Case("R6", "one_short_name", "names", one_short_name),
     entry("T1", "tensor_name_outside", name_offset=ALL32),
-    entry("T2", "role_9", finding="directory.role", role=9),
+    entry("T2", "role_12", finding="directory.role", role=12),
     entry("T2", "encoding_8", finding="directory.encoding", encoding=8),
     entry("T2", "dtype_29", finding="directory.dtype", dtype=29),
     entry("T2", "ndim_9", finding="directory.ndim", ndim=9),

@@ -104,6 +104,11 @@ void write_pieces(const fs::path& path) {
         std::pair("dopamine", Role::neuromodulator), std::pair("moment", Role::optimizer),
         std::pair("mean", Role::buffer), std::pair("rest", Role::other)})
     file.dense(region, {.name = name, .shape = {4}, .role = role});
+  // A piece that ends where the next one could not begin, so that its offset can be wrong alone.
+  for (const auto& [name, role] :
+       {std::pair("b", Role::bias), std::pair("scale", Role::normalization),
+        std::pair("table", Role::embedding)})
+    file.dense(region, {.name = name, .shape = {3}, .role = role});
   file->add_region({.name = "empty"});
   file.commit();
 }

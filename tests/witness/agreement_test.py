@@ -19,6 +19,7 @@ import source_walk
 import structures as s
 from annotate import annotate
 from checkpoint import Checkpoint
+from regions import PIECES
 
 HERE = pathlib.Path(__file__).resolve().parent
 WRITE_SAMPLES, PART = sys.argv[1:3]
@@ -112,7 +113,9 @@ class SourceWalk(unittest.TestCase):
                 data = samples.data(name)
                 tensors = Checkpoint(memoryview(data)).tensors
                 weights = {
-                    t.entry.stored_offset: t.entry.dtype for t in tensors if t.entry.role == 0
+                    t.entry.stored_offset: t.entry.dtype
+                    for t in tensors
+                    if t.entry.role in PIECES["weights"]
                 }
                 found = {place: dtype for dtype, _, place in source_walk.weights(data)}
                 self.assertEqual(found, weights)

@@ -22,10 +22,10 @@ class Tensor:
         self.region = region
         self.name = name
         self.label = f"{region.name if region else ''}/{name}"
-        entry.require("role", entry.role < len(s.ROLES), "0 to 8")
+        entry.require("role", entry.role < len(s.ROLES), f"0 to {len(s.ROLES) - 1}")
         entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 7")
         entry.require("dtype", entry.dtype < len(elements.DTYPES), "0 to 28")
-        entry.require("ndim", entry.ndim <= 8, "0 to 8")
+        entry.require("ndim", entry.ndim <= 8, f"0 to {len(s.ROLES) - 1}")
         entry.require_zero()
         entry.require("shape", not any(entry.shape[entry.ndim :]), "0 behind ndim")
         self.encoding = s.ENCODINGS[entry.encoding]

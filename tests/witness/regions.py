@@ -5,7 +5,12 @@ import hashlib
 import structures as s
 from structures import ROLES
 
-PIECES = {"weights": (0,), "homeostatic": (1,), "dynamic_state": (2, 3, 4, 5), "other": (6, 7, 8)}
+PIECES = {
+    "weights": (0, 9, 10, 11),
+    "homeostatic": (1,),
+    "dynamic_state": (2, 3, 4, 5),
+    "other": (6, 7, 8),
+}
 
 
 def short_name(name):
@@ -94,7 +99,7 @@ class Region:
                 self.check_dynamic_state(record, offset, first, own)
             else:
                 record.require(f"{name}_offset", offset == first, first)
-        weights = [t for t in tensors if t.entry.role == 0]
+        weights = [t for t in tensors if t.entry.role in PIECES["weights"]]
         first = min(weights, key=lambda t: t.entry.stored_offset, default=None)
         csr = first is not None and first.result_encoding == "csr"
         self.header.require("encoding_type", self.header.encoding_type == csr, int(csr))

@@ -12,6 +12,9 @@ COMPONENTS = {  # of tensors that no tree names, by role
     6: "optimizer_state",
     7: "buffers",
     8: "other",
+    9: "biases",
+    10: "normalization",
+    11: "embeddings",
 }
 
 

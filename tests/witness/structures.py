@@ -184,7 +184,7 @@ ENCODINGS = (
 )
 ROLES = (
     "weights", "homeostatic", "region_state", "learning_state", "oscillator", "neuromodulator",
-    "optimizer", "buffer", "other",
+    "optimizer", "buffer", "other", "bias", "normalization", "embedding",
 )
 CODECS = ("store", "zstd", "lz4", "plane_entropy", "packed_exponents")
 FILTERS = (

@@ -177,8 +177,7 @@ Run declare_cat(CLI::App& app) {
   add_output(app, "OUT", arguments->output);
   app.add_flag("--all", arguments->all,
                "Text: every element, also of more than 1000, a row a line");
-  app.add_flag("--dense", arguments->dense,
-               "Sparse tensors densely, with their zeros (npy always is)");
+  add_dense(app, arguments->dense);
   return [arguments](const Session& session) { return run_cat(*arguments, session); };
 }
 

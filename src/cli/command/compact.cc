@@ -19,7 +19,9 @@ struct CompactArguments {
 
 int run_compact(const CompactArguments& arguments, const Session& session) {
   auto options = session.options<CompactOptions>();
-  const std::string& output = arguments.output.empty() ? arguments.file : arguments.output;
+  const bool in_place = arguments.output.empty();
+  const std::string& output = in_place ? arguments.file : arguments.output;
+  if (in_place) options.output.replace = true;
   const CompactResult result = compact(arguments.file, output, options);
   if (!session.common.json) {
     session.out.print("{}: {}, {} from {} in {:.2f} s\n", escape(output),

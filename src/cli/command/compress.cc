@@ -73,8 +73,7 @@ Run declare_compress(CLI::App& app) {
   app.description(
       "Writes a whole file as zstd or lz4 frames with a table of where each begins. Other commands "
       "read the result as it is, and only the frames they need; 'thalia decompress', 'zstd -d' or "
-      "'lz4 -d' give back the exact file. An output that is there already is replaced in one "
-      "step.");
+      "'lz4 -d' give back the exact file.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   constexpr std::array kFrameCodecs{Codec::zstd, Codec::lz4};
@@ -85,7 +84,7 @@ Run declare_compress(CLI::App& app) {
 Run declare_decompress(CLI::App& app) {
   app.description(
       "Writes what the frames of a zstd or lz4 file hold, whoever wrote them. The kind is found by "
-      "content. An output that is there already is replaced in one step; on an error it stays.");
+      "content.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   return [arguments](const Session& session) { return run_decompress(*arguments, session); };

@@ -24,6 +24,7 @@ struct ConvertArguments {
   std::optional<FileFormat> to;
   std::string regions = "auto";
   std::string precision = "keep";
+  bool dense = false;
   SaveArguments save;
 };
 
@@ -65,6 +66,7 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
   options.to = arguments.to;
   options.grouping = grouping_named(arguments.regions);
   options.precision = precision_named(arguments.precision);
+  options.dense = arguments.dense;
   ProgressBar bar("converting " + arguments.input);
   options.save.work.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
@@ -79,8 +81,8 @@ Run declare_convert(CLI::App& app) {
   app.description(
       "Converts a checkpoint between formats, without loss unless --precision asks for it, and "
       "says what the target cannot hold. The input's format is found by content, the output's by "
-      "its name's ending. An output that is there already is replaced in one step; on an error it "
-      "stays as it was. OUT.meta is a side file of a .thalia file: all it says, without payloads. "
+      "its name's ending. OUT.meta is a side file of a .thalia file: all it says, without "
+      "payloads. "
       "OUT.mckp is compressed with plane_entropy unless --codec says otherwise.");
   const auto arguments = std::make_shared<ConvertArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
@@ -100,6 +102,7 @@ Run declare_convert(CLI::App& app) {
                  "Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or "
                  "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16"),
       "keep|fp32|fp16|bf16|mixed");
+  add_dense(app, arguments->dense);
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_convert(*arguments, session); };
 }

@@ -22,6 +22,7 @@ struct DeltaArguments {
   std::string output;
   double threshold = 0;
   bool low_rank = false;
+  std::vector<std::string> exclude;
   LowRankOptions low_rank_options;
   CompressionArguments compression;
 };
@@ -101,12 +102,17 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
 }
 
 int run_delta(const DeltaArguments& arguments, const Session& session) {
+  if (!arguments.exclude.empty() && arguments.threshold == 0 && !arguments.low_rank) {
+    throw UsageError(ErrorCode::bad_argument, "without --threshold and --low-rank nothing is lost",
+                     {.field = "--exclude", .value = fmt::format("'{}'", arguments.exclude[0])});
+  }
   ProgressBar bar("comparing " + arguments.input);
   const ChainOptions chain = session.options<ChainOptions>();
   const ChainReader base = ChainReader::open(arguments.base, chain);
   const ChainReader input = ChainReader::open(arguments.input, chain);
   auto options = session.options<DeltaOptions>();
   options.threshold = arguments.threshold;
+  options.exclude = arguments.exclude;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
   options.compression = arguments.compression.compression(std::nullopt);
   options.work.progress = bar.callback();
@@ -154,18 +160,22 @@ Run declare_delta(CLI::App& app) {
   add_option(app, "--threshold X", arguments->threshold,
              "Weights that moved by less than this keep the base's value; 0, the default: none");
   LowRankOptions& low_rank = arguments->low_rank_options;
-  app.add_flag("--low-rank", arguments->low_rank,
-               "Store changes of weight matrices as a few products of vectors, where that is "
-               "smaller: lossy");
+  CLI::Option* const wanted =
+      app.add_flag("--low-rank", arguments->low_rank,
+                   "Store changes of weight matrices as a few products of vectors, where that is "
+                   "smaller: lossy");
   add_option(app, "--bits-per-element B", low_rank.bits_per_element,
-             "With --low-rank: bits that a matrix may take, an element; default 0.5");
+             "With --low-rank: bits that a matrix may take, an element; default 0.5")
+      ->needs(wanted);
   add_option(app, "--max-rank K", low_rank.max_rank,
-             "With --low-rank: products at most, default 64");
+             "With --low-rank: products at most, default 64")
+      ->needs(wanted);
   add_option(app, "--max-loss X", low_rank.max_relative_error,
              "With --low-rank: store a matrix exactly where more than this part of its change is "
-             "lost; 0 to 1, the default: any");
-  add_option(app, "--exclude PATTERN", low_rank.exclude,
-             "With --low-rank: store tensors that fit exactly; may be repeated");
+             "lost; 0 to 1, the default: any")
+      ->needs(wanted);
+  add_option(app, "--exclude PATTERN", arguments->exclude,
+             "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
   return [arguments](const Session& session) { return run_delta(*arguments, session); };

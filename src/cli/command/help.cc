@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/suggestion.h"
 #include "cli/command/command.h"
-#include "cli/command/nearest.h"
 #include "cli/print/wrap.h"
 #include "json/writer.h"
 #include "thalia/error.h"
@@ -23,18 +23,18 @@ constexpr std::array kCommands{
     Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
             kFiles | kJson, declare_info},
     Command{"ls", "FILE [REGION]", "regions, or a region's tensors", kFiles | kJson, declare_ls},
-    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw", kChains,
-            declare_cat},
+    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
+            kChains | kOutput, declare_cat},
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             kChains | kThreads | kJson, declare_verify},
-    Command{"convert", "IN OUT", "from one format to another", kChains | kThreads | kJson,
+    Command{"convert", "IN OUT", "from one format to another", kChains | kThreads | kJson | kOutput,
             declare_convert},
     Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
-            kFiles | kJson, declare_migrate},
+            kFiles | kJson | kOutput, declare_migrate},
     Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
-            kChains | kThreads | kJson, declare_extract},
-    Command{"merge", "A B... OUT", "several checkpoints in one, conflicts named",
-            kFiles | kThreads | kJson, declare_merge},
+            kChains | kThreads | kJson | kOutput, declare_extract},
+    Command{"merge", "A B... -o OUT", "several checkpoints in one, conflicts named",
+            kFiles | kThreads | kJson | kOutput, declare_merge},
     Command{"diff", "A B", "what changed; with --values by how much", kChains | kThreads | kJson,
             declare_diff},
     Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",
@@ -42,21 +42,21 @@ constexpr std::array kCommands{
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
             kFiles | kWait | kThreads | kJson, declare_append},
     Command{"compact", "FILE [OUT]", "without the bytes that appends left unused",
-            kFiles | kWait | kThreads | kJson, declare_compact},
+            kFiles | kWait | kThreads | kJson | kOutput, declare_compact},
     Command{"recover", "FILE", "a header that a crash damaged, from its copies",
             kFiles | kWait | kThreads | kJson, declare_recover},
     Command{"compress", "IN OUT", "a whole file in zstd or lz4 frames, still readable",
-            kFiles | kThreads | kJson, declare_compress},
-    Command{"decompress", "IN OUT", "the exact file out of such frames", kFiles | kThreads | kJson,
-            declare_decompress},
+            kFiles | kThreads | kJson | kOutput, declare_compress},
+    Command{"decompress", "IN OUT", "the exact file out of such frames",
+            kFiles | kThreads | kJson | kOutput, declare_decompress},
     Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
-            kChains | kThreads | kJson, declare_delta},
+            kChains | kThreads | kJson | kOutput, declare_delta},
     Command{"resolve", "DELTA OUT", "the full file of a delta and its bases",
-            kChains | kThreads | kJson, declare_resolve},
+            kChains | kThreads | kJson | kOutput, declare_resolve},
     Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
-            kFiles | kThreads | kJson, declare_quantize},
-    Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture", kFiles,
-            declare_plot},
+            kFiles | kThreads | kJson | kOutput, declare_quantize},
+    Command{"plot", "growth FILE -o OUT.svg", "neurons per region over steps, as a picture",
+            kFiles | kOutput, declare_plot},
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
             kThreads | kJson, declare_bench},
     Command{"version", "", "versions of library and format, codecs", kJson, declare_version},
@@ -155,13 +155,11 @@ const Command* find_command(std::string_view name) {
 
 const Command& require_command(std::string_view name) {
   if (const Command* command = find_command(name)) return *command;
-  std::array<std::string_view, kCommands.size()> names;
-  std::transform(kCommands.begin(), kCommands.end(), names.begin(),
-                 [](const Command& command) { return command.name; });
-  const std::string_view meant = nearest(name, names);
+  Suggestion suggestion(name);
+  for (const Command& command : kCommands) suggestion.offer(command.name);
   const std::string hint =
-      meant.empty() ? "'thalia help' lists the commands" : fmt::format("did you mean '{}'?", meant);
-  throw UsageError(ErrorCode::not_found, fmt::format("no command '{}', {}", name, hint));
+      suggestion.best().empty() ? ", 'thalia help' lists the commands" : suggestion.text();
+  throw UsageError(ErrorCode::not_found, fmt::format("no command '{}'{}", name, hint));
 }
 
 Declared declare(const Command& command) {

@@ -1,4 +1,4 @@
-// thalia merge: several checkpoints in one. The last of FILES is the output.
+// thalia merge: several checkpoints in one.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
+#include "cli/terminal/output_file.h"
 #include "thalia/error.h"
 #include "thalia/merge.h"
 #include "thalia/paths.h"
@@ -16,7 +17,8 @@ namespace thalia::cli {
 namespace {
 
 struct MergeArguments {
-  std::vector<std::string> files;  ///< the last one is the output
+  std::vector<std::string> inputs;
+  std::string output;
   std::string prefer;
   SaveArguments save;
 };
@@ -40,10 +42,9 @@ MergePreference preference_named(const std::string& word, const std::vector<std:
 }
 
 int run_merge(const MergeArguments& arguments, const Session& session) {
-  const std::vector<std::string> inputs(arguments.files.begin(), arguments.files.end() - 1);
-  const std::string& output = arguments.files.back();
-  const MergePreference preference = preference_named(arguments.prefer, inputs);
-  ConvertOptions options = arguments.save.options(session);
+  const auto& [inputs, output, prefer, save] = arguments;
+  const MergePreference preference = preference_named(prefer, inputs);
+  ConvertOptions options = save.options(session);
   ProgressBar bar("merging into " + output);
   options.save.work.progress = bar.callback();
   const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
@@ -61,9 +62,10 @@ Run declare_merge(CLI::App& app) {
       "--prefer says whose is taken. Metadata are the first file's and what others add; growth "
       "histories are joined.");
   const auto arguments = std::make_shared<MergeArguments>();
-  add_file(app, "FILES", arguments->files, "The files to read, and last the one to write")
-      ->expected(3, -1)
-      ->option_text("A B... OUT");
+  add_file(app, "FILES", arguments->inputs, "The files to merge")
+      ->expected(2, -1)
+      ->option_text("A B...");
+  add_output(app, "OUT", arguments->output)->required();
   offer(add_option(app, "--prefer WHICH", arguments->prefer,
                    "Where files differ: first or last, of those that have it, or the name of one"),
         "first|last|@file");

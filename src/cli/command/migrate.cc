@@ -67,8 +67,7 @@ Run declare_migrate(CLI::App& app) {
   app.description(
       "Writes a checkpoint as a file of another version of the format: 0.1, the original "
       "program's, or 1.0. Up nothing is lost; down it says what is. An OUT that ends in .zst or "
-      ".lz4 is compressed as a whole. An output that is there already is replaced in one step; on "
-      "an error it stays as it was.");
+      ".lz4 is compressed as a whole.");
   const auto arguments = std::make_shared<MigrateArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");

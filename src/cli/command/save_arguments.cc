@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
@@ -17,6 +19,14 @@ constexpr std::array kChecksums{Choice<ChecksumType>{"none", ChecksumType::none}
                                 Choice<ChecksumType>{"block_tree", ChecksumType::block_tree}};
 constexpr std::array kLeaves{Choice<LeafAlgorithm>{"xxh3_128", LeafAlgorithm::xxh3_128},
                              Choice<LeafAlgorithm>{"sha256", LeafAlgorithm::sha256}};
+
+std::array<std::pair<std::string_view, const RoundedNumbers*>, 4> kinds_of(
+    const RoundingLoss& rounding) {
+  return {{{"zero", &rounding.zeroed},
+           {"subnormal", &rounding.subnormal},
+           {"infinite", &rounding.infinite},
+           {"nan", &rounding.nan}}};
+}
 
 // Prints what a conversion of types did, or nothing if no tensor was converted.
 void print_precision(Output& out, const ConvertResult& result) {
@@ -32,8 +42,29 @@ void print_precision(Output& out, const ConvertResult& result) {
   }
   out.print("precision: {} converted; now {}\n",
             counted(result.converted_tensors, "tensor", "tensors"), shares);
-  out.print("rounding: largest error {:.3g}; {} became infinite\n", result.largest_rounding_error,
-            counted(result.overflowed, "number", "numbers"));
+  const RoundingLoss& rounding = result.rounding;
+  out.print("rounding: largest error {:.3g}", rounding.largest_error);
+  if (!rounding.largest_error_tensor.empty())
+    out.print(", in {}", escape(rounding.largest_error_tensor));
+  out.print("\n");
+  for (const auto& [what, numbers] : kinds_of(rounding)) {
+    if (numbers->count == 0) continue;
+    out.print("rounding: {} became {}; most in {}, {}\n",
+              counted(numbers->count, "number", "numbers"), what, escape(numbers->worst),
+              grouped(numbers->worst_count));
+  }
+}
+
+void add_rounding(JsonWriter& json, const RoundingLoss& rounding) {
+  json.begin_object().member("largest_error", rounding.largest_error);
+  json.member("largest_error_tensor", as_utf8(rounding.largest_error_tensor));
+  for (const auto& [what, numbers] : kinds_of(rounding)) {
+    json.key(what).begin_object().member("count", numbers->count);
+    json.member("worst_tensor", as_utf8(numbers->worst))
+        .member("worst_count", numbers->worst_count);
+    json.end_object();
+  }
+  json.end_object();
 }
 
 }  // namespace
@@ -78,9 +109,9 @@ void print_result(const Session& session, const ConvertResult& result, const std
     add_list(json, "losses", result.losses);
     json.key("precision").begin_object();
     json.member("converted_tensors", result.converted_tensors);
-    json.member("overflowed", result.overflowed);
-    json.member("largest_rounding_error", result.largest_rounding_error).key("types");
-    json.raw(result.precision.to_json());
+    json.key("rounding");
+    add_rounding(json, result.rounding);
+    json.key("types").raw(result.precision.to_json());
     json.end_object();
   });
 }

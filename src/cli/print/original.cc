@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "cli/print/dtype_totals.h"
 #include "cli/print/json_result.h"
 #include "cli/print/json_text.h"
@@ -124,7 +125,9 @@ const Value& region_named(const V01Document& document, const std::filesystem::pa
     const auto found = std::ranges::find(document.entries, wanted, &V01Entry::name);
     if (found != document.entries.end()) return found->state;
   }
-  throw UsageError(ErrorCode::not_found, "no such region",
+  Suggestion suggestion(name);
+  for (const V01Entry& entry : document.entries) suggestion.offer(entry.name);
+  throw UsageError(ErrorCode::not_found, "no such region" + suggestion.text(),
                    {.path = path.string(), .region = escape_name(name)});
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "cli/print/dtype_totals.h"
 #include "cli/print/error_finding.h"
 #include "cli/print/json_result.h"
@@ -263,7 +264,9 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
   auto found = find(name);
   if (found == tensors.end()) found = find(unescape_name(name));
   if (found == tensors.end()) {
-    throw UsageError(ErrorCode::not_found, "no such tensor",
+    Suggestion suggestion(name);
+    for (const PackedTensor& tensor : tensors) suggestion.offer(tensor.name);
+    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
                      {.path = path.string(), .tensor = name});
   }
   const Tensor tensor = format == FileFormat::mst

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "cli/tensor/block_cursor.h"
 #include "cli/tensor/copy_slice.h"
 #include "cli/tensor/file_format.h"
@@ -128,7 +129,9 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
   auto found = find(name);
   if (found == file.tensors().end()) found = find(unescape_name(name));
   if (found == file.tensors().end()) {
-    throw UsageError(ErrorCode::not_found, "no such tensor",
+    Suggestion suggestion(name);
+    for (const SafetensorsTensor& tensor : file.tensors()) suggestion.offer(tensor.name);
+    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
                      {.path = path.string(), .tensor = std::string(name)});
   }
   const SafetensorsTensor tensor = *found;

@@ -62,6 +62,13 @@ CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string hel
   return offer(app.add_option(name, value, std::move(help))->required(), kFile);
 }
 
+/// Declares --dense.
+inline void add_dense(CLI::App& app, bool& dense) {
+  app.add_flag("--dense", dense,
+               "All elements of sparse tensors, with their zeros: npy always has them, safetensors "
+               "and mckp want this to be asked for");
+}
+
 template <typename T>
 struct Choice {
   std::string_view name;

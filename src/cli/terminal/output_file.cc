@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 #include "thalia/output_file.h"
+#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {
@@ -49,10 +51,29 @@ CLI::Option* add_output(CLI::App& app, const char* value, std::string& path) {
                kFile);
 }
 
+void refuse_input_as_output(const CLI::App& app) {
+  const auto files_of = [&](bool written) {
+    std::vector<std::string> files;
+    for (const CLI::Option* option : app.get_options()) {
+      const bool is_output = option->get_name() == "OUT" || option->check_lname("output");
+      if (is_output != written || offered(*option).find(kFile) == std::string::npos) continue;
+      for (const std::string& file : option->results()) files.push_back(file);
+    }
+    return files;
+  };
+  for (const std::string& output : files_of(true)) {
+    for (const std::string& input : files_of(false)) {
+      if (!is_same_file(input, output)) continue;
+      throw UsageError(ErrorCode::bad_argument, "the output is a file that is read",
+                       {.path = output});
+    }
+  }
+}
+
 void print_into(const std::filesystem::path& path, const Session& session,
                 const std::function<void(Output& out)>& print) {
   if (is_device(path)) return print_into_device(path, print);
-  OutputFile file(path, {}, session.stop);
+  OutputFile file(path, {.replace = session.common.replace}, session.stop);
   Output out([&](std::string_view text) {
     file.write({reinterpret_cast<const std::byte*>(text.data()), text.size()});
   });

@@ -13,10 +13,14 @@ namespace thalia::cli {
 /// Declares -o,--output, with `value` as what help shows in its place.
 CLI::Option* add_output(CLI::App& app, const char* value, std::string& path);
 
+/// Of a command line that is parsed. @throws UsageError where OUT, or what -o names, is one of the
+/// files that it reads: whoever wants that has mistyped a name.
+void refuse_input_as_output(const CLI::App& app);
+
 /// Runs print(out) with an output that appears at the path as a whole when print is done, and
-/// leaves nothing behind otherwise; so it may even replace the file that is being read. If
-/// something other than a regular file stands at the path (/dev/null, a pipe), that is written to.
-/// @throws IoError naming the path; CancelledError.
+/// leaves nothing behind otherwise. If something other than a regular file stands at the path
+/// (/dev/null, a pipe), that is written to. @throws IoError naming the path; UsageError (exists);
+/// CancelledError.
 void print_into(const std::filesystem::path& path, const Session& session,
                 const std::function<void(Output& out)>& print);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "codec/float/environment.h"
 #include "codec/float/portable.h"
@@ -19,16 +20,35 @@
 namespace thalia::codec {
 namespace {
 
+// The least normal numbers of the two types. Results that are smaller have fewer bits than the
+// type.
+struct LeastNormal {
+  double before;
+  double after;
+};
+
+double least_normal(DType dtype) {
+  if (dtype == DType::f16) return 0x1p-14;
+  return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;  // f32 and bf16 have the same exponents
+}
+
 template <typename Float>
 void measure_each(const std::byte* before, const std::byte* after, std::size_t count,
-                  ConversionLoss& loss) noexcept {
+                  const LeastNormal& normal, ConversionLoss& loss) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     const auto number = load_element<Float>(before, i);
     const auto result = load_element<Float>(after, i);
     if (!std::isfinite(number)) continue;
     if (std::isinf(result)) {
-      ++loss.overflowed;
+      ++loss.infinite;
+    } else if (std::isnan(result)) {
+      ++loss.nan;
     } else {
+      const Float size = std::fabs(result);
+      if (size == 0)
+        loss.zeroed += number != 0;
+      else if (size < normal.after)
+        loss.subnormal += std::fabs(number) >= normal.before;
       // Exact: both are multiples of the number's last bit, and lie near each other.
       const double error = std::fabs(static_cast<double>(number - result));
       if (error > loss.largest_error) loss.largest_error = error;
@@ -41,65 +61,105 @@ THALIA_TARGET inline __m256i load_words(const std::byte* at) noexcept {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
 }
 
-constexpr std::size_t kFloats = 8;
-constexpr std::size_t kDoubles = 4;
+// The operations that the loop below is made of, once a type.
+struct Floats {
+  using Float = float;
+  using Vector = __m256;
+  static constexpr std::size_t kCount = 8;
 
-unsigned bits_set(int mask) noexcept {
-  return static_cast<unsigned>(std::popcount(static_cast<unsigned>(mask)));
-}
+  THALIA_TARGET static Vector load(const std::byte* at) {
+    return _mm256_castsi256_ps(load_words(at));
+  }
+  THALIA_TARGET static Vector all(Float value) { return _mm256_set1_ps(value); }
+  THALIA_TARGET static Vector both(Vector a, Vector b) { return _mm256_and_ps(a, b); }
+  THALIA_TARGET static Vector second_only(Vector a, Vector b) { return _mm256_andnot_ps(a, b); }
+  THALIA_TARGET static Vector less(Vector a, Vector b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+  THALIA_TARGET static Vector is_nan(Vector a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
+  THALIA_TARGET static Vector difference(Vector a, Vector b) { return _mm256_sub_ps(a, b); }
+  THALIA_TARGET static Vector larger(Vector a, Vector b) { return _mm256_max_ps(a, b); }
+  THALIA_TARGET static unsigned mask(Vector a) {
+    return static_cast<unsigned>(_mm256_movemask_ps(a));
+  }
+  THALIA_TARGET static unsigned count(Vector a) {
+    return static_cast<unsigned>(std::popcount(mask(a)));
+  }
+  THALIA_TARGET static void store(Float* at, Vector a) { _mm256_storeu_ps(at, a); }
+};
 
-THALIA_TARGET void loss_f32(const std::byte* before, const std::byte* after, std::size_t count,
-                            ConversionLoss& loss) noexcept {
-  const __m256 sign = _mm256_set1_ps(-0.0F);
-  const __m256 infinity = _mm256_set1_ps(HUGE_VALF);
-  __m256 largest = _mm256_setzero_ps();
+struct Doubles {
+  using Float = double;
+  using Vector = __m256d;
+  static constexpr std::size_t kCount = 4;
+
+  THALIA_TARGET static Vector load(const std::byte* at) {
+    return _mm256_castsi256_pd(load_words(at));
+  }
+  THALIA_TARGET static Vector all(Float value) { return _mm256_set1_pd(value); }
+  THALIA_TARGET static Vector both(Vector a, Vector b) { return _mm256_and_pd(a, b); }
+  THALIA_TARGET static Vector second_only(Vector a, Vector b) { return _mm256_andnot_pd(a, b); }
+  THALIA_TARGET static Vector less(Vector a, Vector b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
+  THALIA_TARGET static Vector is_nan(Vector a) { return _mm256_cmp_pd(a, a, _CMP_UNORD_Q); }
+  THALIA_TARGET static Vector difference(Vector a, Vector b) { return _mm256_sub_pd(a, b); }
+  THALIA_TARGET static Vector larger(Vector a, Vector b) { return _mm256_max_pd(a, b); }
+  THALIA_TARGET static unsigned mask(Vector a) {
+    return static_cast<unsigned>(_mm256_movemask_pd(a));
+  }
+  THALIA_TARGET static unsigned count(Vector a) {
+    return static_cast<unsigned>(std::popcount(mask(a)));
+  }
+  THALIA_TARGET static void store(Float* at, Vector a) { _mm256_storeu_pd(at, a); }
+};
+
+template <typename V>
+THALIA_TARGET void measure_vectors(const std::byte* before, const std::byte* after,
+                                   std::size_t count, const LeastNormal& normal,
+                                   ConversionLoss& loss) noexcept {
+  using Float = typename V::Float;
+  using Vector = typename V::Vector;
+  constexpr std::size_t kBytes = sizeof(Float);
+  const Vector sign = V::all(Float{-0.0});
+  const Vector zero = V::all(0);
+  const Vector infinity = V::all(std::numeric_limits<Float>::infinity());
+  const Vector normal_before = V::all(static_cast<Float>(normal.before));
+  const Vector normal_after = V::all(static_cast<Float>(normal.after));
+  Vector largest = zero;
   std::size_t i = 0;
-  for (; i + kFloats <= count; i += kFloats) {
-    const __m256 number = _mm256_castsi256_ps(load_words(before + 4 * i));
-    const __m256 result = _mm256_castsi256_ps(load_words(after + 4 * i));
+  for (; i + V::kCount <= count; i += V::kCount) {
+    const Vector number = V::load(before + kBytes * i);
+    const Vector result = V::load(after + kBytes * i);
+    const Vector number_size = V::second_only(sign, number);
+    const Vector result_size = V::second_only(sign, result);
     // Comparisons with a NaN are false. A number that was NaN or infinite has a result that is,
     // too, so the second mask leaves it out of the error, and the first out of the overflows.
-    const __m256 is_finite = _mm256_cmp_ps(_mm256_andnot_ps(sign, number), infinity, _CMP_LT_OQ);
-    const __m256 is_result_finite =
-        _mm256_cmp_ps(_mm256_andnot_ps(sign, result), infinity, _CMP_LT_OQ);
-    const __m256 error = _mm256_andnot_ps(sign, _mm256_sub_ps(number, result));
-    largest = _mm256_max_ps(largest, _mm256_and_ps(error, is_result_finite));
-    loss.overflowed += bits_set(_mm256_movemask_ps(_mm256_andnot_ps(is_result_finite, is_finite)));
+    const Vector was_finite = V::less(number_size, infinity);
+    const Vector is_finite = V::less(result_size, infinity);
+    const Vector error = V::second_only(sign, V::difference(number, result));
+    largest = V::larger(largest, V::both(error, is_finite));
+    // Most vectors lose nothing but bits: one look for all counts together.
+    const Vector is_small = V::less(result_size, normal_after);
+    const Vector is_strange = V::second_only(is_finite, was_finite);
+    if ((V::mask(is_small) | V::mask(is_strange)) == 0) continue;
+    const Vector is_nan = V::both(is_strange, V::is_nan(result));
+    loss.nan += V::count(is_nan);
+    loss.infinite += V::count(V::second_only(is_nan, is_strange));
+    const Vector is_not_zero = V::less(zero, result_size);
+    loss.zeroed +=
+        V::count(V::second_only(is_not_zero, V::both(is_small, V::less(zero, number_size))));
+    loss.subnormal += V::count(
+        V::second_only(V::less(number_size, normal_before), V::both(is_small, is_not_zero)));
   }
-  std::array<float, kFloats> errors;
-  _mm256_storeu_ps(errors.data(), largest);
+  std::array<Float, V::kCount> errors;
+  V::store(errors.data(), largest);
   loss.largest_error =
       std::max<double>(loss.largest_error, *std::max_element(errors.begin(), errors.end()));
-  measure_each<float>(before + 4 * i, after + 4 * i, count - i, loss);
-}
-
-THALIA_TARGET void loss_f64(const std::byte* before, const std::byte* after, std::size_t count,
-                            ConversionLoss& loss) noexcept {
-  const __m256d sign = _mm256_set1_pd(-0.0);
-  const __m256d infinity = _mm256_set1_pd(HUGE_VAL);
-  __m256d largest = _mm256_setzero_pd();
-  std::size_t i = 0;
-  for (; i + kDoubles <= count; i += kDoubles) {
-    const __m256d number = _mm256_castsi256_pd(load_words(before + 8 * i));
-    const __m256d result = _mm256_castsi256_pd(load_words(after + 8 * i));
-    const __m256d is_finite = _mm256_cmp_pd(_mm256_andnot_pd(sign, number), infinity, _CMP_LT_OQ);
-    const __m256d is_result_finite =
-        _mm256_cmp_pd(_mm256_andnot_pd(sign, result), infinity, _CMP_LT_OQ);
-    const __m256d error = _mm256_andnot_pd(sign, _mm256_sub_pd(number, result));
-    largest = _mm256_max_pd(largest, _mm256_and_pd(error, is_result_finite));
-    loss.overflowed += bits_set(_mm256_movemask_pd(_mm256_andnot_pd(is_result_finite, is_finite)));
-  }
-  std::array<double, kDoubles> errors;
-  _mm256_storeu_pd(errors.data(), largest);
-  loss.largest_error =
-      std::max(loss.largest_error, *std::max_element(errors.begin(), errors.end()));
-  measure_each<double>(before + 8 * i, after + 8 * i, count - i, loss);
+  measure_each<Float>(before + kBytes * i, after + kBytes * i, count - i, normal, loss);
 }
 
 #undef THALIA_TARGET
 #endif
 
-using Measure = void (*)(const std::byte*, const std::byte*, std::size_t, ConversionLoss&) noexcept;
+using Measure = void (*)(const std::byte*, const std::byte*, std::size_t, const LeastNormal&,
+                         ConversionLoss&) noexcept;
 
 struct Measures {
   Measure f32;
@@ -108,7 +168,7 @@ struct Measures {
 
 Measures measures([[maybe_unused]] InstructionSet set) {
 #ifdef __x86_64__
-  if (set != InstructionSet::portable) return {loss_f32, loss_f64};
+  if (set != InstructionSet::portable) return {measure_vectors<Floats>, measure_vectors<Doubles>};
 #endif
   return {measure_each<float>, measure_each<double>};
 }
@@ -130,6 +190,7 @@ void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, Convers
   if (is_lossless(from, to)) return;
   const bool wide = from == DType::f64;
   const DType common = wide ? DType::f64 : DType::f32;
+  const LeastNormal normal{least_normal(from), least_normal(to)};
   const std::size_t from_bytes = dtype_bits(from) / 8, to_bytes = dtype_bits(to) / 8;
   std::array<std::byte, kLossBlock * sizeof(double)> widened_before, widened_after;
   for (std::size_t i = 0; i < count; i += kLossBlock) {
@@ -147,7 +208,7 @@ void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, Convers
     // Only around the arithmetic: convert_elements() sets its own.
     const StandardEnvironment environment;
     const Measures measure = measures(set);
-    (wide ? measure.f64 : measure.f32)(numbers, results, n, loss);
+    (wide ? measure.f64 : measure.f32)(numbers, results, n, normal, loss);
   }
 }
 

@@ -1,4 +1,5 @@
-// What a conversion cost: numbers that became infinite, and the largest rounding error.
+// What a conversion cost: finite numbers that are something else now, and the largest rounding
+// error.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,12 @@
 namespace thalia::codec {
 
 struct ConversionLoss {
-  std::uint64_t overflowed = 0;  ///< finite numbers that became infinite
-  double largest_error = 0;      ///< of all others, |number - what became of it|
+  // Of finite numbers:
+  std::uint64_t infinite = 0;   ///< became infinite
+  std::uint64_t nan = 0;        ///< became NaN
+  std::uint64_t zeroed = 0;     ///< became zero, and were not
+  std::uint64_t subnormal = 0;  ///< became subnormal, and were normal
+  double largest_error = 0;     ///< of those that stayed finite, |number - what became of it|
   friend bool operator==(const ConversionLoss&, const ConversionLoss&) = default;
 };
 

@@ -9,8 +9,8 @@ namespace thalia {
 namespace {
 
 constexpr std::array<std::string_view, kRoleCount> kRoles{
-    "weights",        "homeostatic", "region_state", "learning_state", "oscillator",
-    "neuromodulator", "optimizer",   "buffer",       "other"};
+    "weights",   "homeostatic", "region_state", "learning_state", "oscillator",    "neuromodulator",
+    "optimizer", "buffer",      "other",        "bias",           "normalization", "embedding"};
 constexpr std::array<std::string_view, kEncodingCount> kEncodings{
     "dense",        "csr",      "coo",          "quantized",
     "same_as_base", "xor_base", "sparse_delta", "low_rank_delta"};

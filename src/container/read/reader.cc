@@ -9,6 +9,7 @@
 
 #include "base/checked_sum.h"
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "container/file/dead_bytes.h"
 #include "container/file/delta_prefix.h"
@@ -19,6 +20,41 @@
 #include "format/header.h"
 
 namespace thalia {
+namespace {
+
+// Names that cannot be read are no reason to hide that a name is missing.
+template <typename Offer>
+std::string suggestion_of(std::string_view name, const Offer& offer_to) {
+  Suggestion suggestion(name);
+  try {
+    offer_to(suggestion);
+  } catch (const Error&) {
+    return {};
+  }
+  return suggestion.text();
+}
+
+std::string region_suggestion(const Reader& reader, std::string_view name) {
+  return suggestion_of(name, [&](Suggestion& suggestion) {
+    for (std::uint32_t r = 0; r < reader.region_count() && suggestion.is_open(); ++r)
+      suggestion.offer(reader.region(r).name());
+  });
+}
+
+std::string tensor_suggestion(const Reader& reader, std::string_view name) {
+  const bool is_qualified = name.find('/') != std::string_view::npos;
+  return suggestion_of(name, [&](Suggestion& suggestion) {
+    for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+      const RegionView region = reader.region(r);
+      for (std::uint32_t t = 0; t < region.tensor_count() && suggestion.is_open(); ++t) {
+        const std::string tensor(region.tensor(t).name());
+        suggestion.offer(is_qualified ? fmt::format("{}/{}", region.name(), tensor) : tensor);
+      }
+    }
+  });
+}
+
+}  // namespace
 
 Reader Reader::open(const std::filesystem::path& path, const ReadOptions& options) {
   return Reader(detail::OpenFile::open(path, options));
@@ -140,7 +176,8 @@ std::optional<RegionView> Reader::find_region(std::string_view name) const {
 RegionView Reader::region(std::string_view name) const {
   return file_->named([&]() -> RegionView {
     if (auto found = find_region(name)) return *std::move(found);
-    throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
+    throw UsageError(ErrorCode::not_found, "no such region" + region_suggestion(*this, name),
+                     {.region = printable(name)});
   });
 }
 
@@ -171,7 +208,8 @@ TensorView Reader::tensor(std::string_view name) const {
         return file_->tensor_view(*region, *number);
       }
     }
-    throw UsageError(ErrorCode::not_found, "no such tensor", {.tensor = printable(name)});
+    throw UsageError(ErrorCode::not_found, "no such tensor" + tensor_suggestion(*this, name),
+                     {.tensor = printable(name)});
   });
 }
 

@@ -2,6 +2,7 @@
 // the view lie in the file, which the view keeps alive. The headers inside the region are fetched
 // at each call, and so verified only where somebody asks for what they say.
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
 #include "format/directory.h"
@@ -97,7 +98,14 @@ std::optional<TensorView> RegionView::find(std::string_view tensor_name) const {
 TensorView RegionView::at(std::string_view tensor_name) const {
   return file_->named([&]() -> TensorView {
     if (auto found = find(tensor_name)) return *std::move(found);
-    throw UsageError(ErrorCode::not_found, "no such tensor",
+    Suggestion suggestion(tensor_name);
+    try {
+      for (std::uint32_t t = 0; t < tensor_count() && suggestion.is_open(); ++t)
+        suggestion.offer(tensor(t).name());
+    } catch (const Error&) {
+      // A name that cannot be read is no reason to hide that another one is missing.
+    }
+    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
                      {.region = printable(name_), .tensor = printable(tensor_name)});
   });
 }

@@ -13,11 +13,10 @@
 namespace thalia::container {
 namespace {
 
+using format::RegionPiece;
+
 // Field and offset of a struct's member, for messages.
 #define AT(Type, field) #field, offsetof(format::Type, field)
-
-constexpr std::array kDynamicRoles{Role::region_state, Role::learning_state, Role::oscillator,
-                                   Role::neuromodulator};
 
 class RegionCheck {
  public:
@@ -34,13 +33,13 @@ class RegionCheck {
     place.equal(AT(RegionHeader, config_offset), header.config_offset,
                 header.config_length != 0 ? end_ : 0);
     end_ += header.config_length;
-    const RoleExtent& weights = facts_.of(Role::weights);
+    const RoleExtent weights = facts_.of(RegionPiece::weights);
     place.equal(AT(RegionHeader, weights_offset), header.weights_offset, relative(weights.begin));
     place.equal(AT(RegionHeader, weights_length), header.weights_length,
                 length(weights, weights.begin));
     place.equal(AT(RegionHeader, encoding_type), header.encoding_type, facts_.first_weights_csr);
 
-    const RoleExtent& homeostatic = facts_.of(Role::homeostatic);
+    const RoleExtent homeostatic = facts_.of(RegionPiece::homeostatic);
     const std::uint64_t homeostatic_at = own_place(header.homeostatic_offset, homeostatic);
     place.equal(AT(RegionHeader, homeostatic_offset), header.homeostatic_offset,
                 relative(homeostatic_at));
@@ -48,8 +47,7 @@ class RegionCheck {
                 length(homeostatic, homeostatic_at));
     if (!homeostatic.empty()) check_homeostatic(homeostatic_at);
 
-    RoleExtent dynamic;
-    for (const Role role : kDynamicRoles) dynamic.add(facts_.of(role));
+    const RoleExtent dynamic = facts_.of(RegionPiece::dynamic_state);
     const std::uint64_t dynamic_at = own_place(extension.dynamic_state_offset, dynamic);
     extended.equal(AT(RegionExtension, dynamic_state_offset), extension.dynamic_state_offset,
                    relative(dynamic_at));
@@ -61,8 +59,7 @@ class RegionCheck {
                    relative(facts_.of(Role::neuromodulator).begin));
     if (!dynamic.empty()) check_dynamic_state(dynamic_at, dynamic);
 
-    RoleExtent other;
-    for (const Role role : {Role::optimizer, Role::buffer, Role::other}) other.add(facts_.of(role));
+    const RoleExtent other = facts_.of(RegionPiece::other);
     extended.equal(AT(RegionExtension, other_offset), extension.other_offset,
                    relative(other.begin));
     extended.equal(AT(RegionExtension, other_length), extension.other_length,
@@ -142,7 +139,8 @@ class RegionCheck {
     place.equal(AT(DynamicStateHeader, learning_state_offset), state.learning_state_offset,
                 relative(facts_.of(Role::learning_state).begin));
     std::uint64_t behind = 0;
-    for (const Role role : kDynamicRoles) {
+    for (const Role role :
+         {Role::region_state, Role::learning_state, Role::oscillator, Role::neuromodulator}) {
       const RoleExtent& extent = facts_.of(role);
       if (extent.empty()) continue;
       if (extent.begin < behind) {

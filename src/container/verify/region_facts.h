@@ -11,6 +11,7 @@
 #include "base/checked_sum.h"
 #include "base/fail.h"
 #include "format/payload.h"
+#include "format/region.h"
 #include "format/tensor.h"
 #include "thalia/shape.h"
 #include "thalia/tensor.h"
@@ -33,7 +34,7 @@ struct RoleExtent {
 /// Summed up from entries that are sound.
 struct RegionFacts {
   std::array<RoleExtent, kRoleCount> roles;
-  bool first_weights_csr = false;
+  bool first_weights_csr = false;  ///< of the piece, whatever role it has
   std::uint64_t tensors = 0;
   CheckedSum logical_bytes;
   CheckedSum stored_bytes;
@@ -44,17 +45,22 @@ struct RegionFacts {
   void add(const format::TensorEntry& entry, Encoding encoding, std::uint64_t elements) {
     const RoleExtent own{entry.stored_offset - sizeof(format::TensorHeader),
                          entry.stored_offset + entry.stored_length};
-    RoleExtent& role = roles[format::code_of(entry.role)];
-    if (entry.role == Role::weights) {
-      if (own.begin < role.begin) first_weights_csr = encoding == Encoding::csr;
-      synapses += elements;
-    }
-    role.add(own);
+    if (format::piece_of(entry.role) == format::RegionPiece::weights &&
+        own.begin < of(format::RegionPiece::weights).begin)
+      first_weights_csr = encoding == Encoding::csr;
+    if (entry.role == Role::weights) synapses += elements;
+    roles[format::code_of(entry.role)].add(own);
     ++tensors;
     logical_bytes += entry.logical_length;
     stored_bytes += entry.stored_length;
   }
   const RoleExtent& of(Role role) const { return roles[format::code_of(role)]; }
+  RoleExtent of(format::RegionPiece piece) const {
+    RoleExtent extent;
+    for (std::uint8_t code = 0; code < kRoleCount; ++code)
+      if (format::piece_of(Role{code}) == piece) extent.add(roles[code]);
+    return extent;
+  }
 
   static std::uint64_t stored_elements(const format::TensorEntry& entry) {
     const Encoding encoding = entry.encoding;

@@ -84,8 +84,11 @@ std::filesystem::path sha256_path(std::filesystem::path path) {
 
 }  // namespace
 
-void check_sha256_name(const std::filesystem::path& path) {
-  io::check_name(sha256_path(path));
+void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output) {
+  const std::filesystem::path sum = sha256_path(path);
+  io::check_name(sum);
+  if (!output.replace && is_file(sum))
+    throw UsageError(ErrorCode::exists, "the file is there already", {.path = sum.string()});
 }
 
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,

@@ -51,8 +51,9 @@ class FileDigest {
   std::jthread thread_;  ///< destroyed first
 };
 
-/// @throws IoError (ENAMETOOLONG) where PATH.sha256 is no name: before a save, not after it.
-void check_sha256_name(const std::filesystem::path& path);
+/// Before a save, not after it. @throws IoError (ENAMETOOLONG) where PATH.sha256 is no name;
+/// UsageError (exists) where it is there and is not to be replaced.
+void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output);
 
 /// Writes PATH.sha256 beside a file, which `sha256sum -c` takes in its folder. @throws IoError.
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,

@@ -16,7 +16,7 @@ FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, 
       target_(std::in_place, target,
               io::AtomicFileOptions{.output = options_.output, .cancel = options_.work.cancel}),
       draft_(std::move(draft)) {
-  if (options_.sha256) check_sha256_name(path());
+  if (options_.sha256) check_sha256_name(path(), options_.output);
 }
 
 FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, Draft draft)

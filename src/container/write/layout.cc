@@ -1,7 +1,7 @@
 // Invariant: at_ is the first free byte and only grows. Tensors are placed in file order, one after
 // the other, and no offset depends on anything that comes later: so a raw save knows all offsets
 // before it writes a byte, and a compressed one may learn each stored length when the tensor is
-// stored. At most one region is open, and in it at most one section. Regions are opened by number,
+// stored. At most one region is open, and in it at most one piece. Regions are opened by number,
 // those without tensors too, so that each gets its headers. The payload's alignment decides where a
 // tensor lies; its 32-byte header is squeezed in directly in front. docs/format.md, "Placement" and
 // "Region".
@@ -18,25 +18,7 @@
 namespace thalia::container {
 
 using format::align_up;
-
-Layout::Section Layout::section_of(Role role) noexcept {
-  switch (role) {
-    case Role::weights:
-      return Section::weights;
-    case Role::homeostatic:
-      return Section::homeostatic;
-    case Role::region_state:
-    case Role::learning_state:
-    case Role::oscillator:
-    case Role::neuromodulator:
-      return Section::dynamic;
-    case Role::optimizer:
-    case Role::buffer:
-    case Role::other:
-      break;
-  }
-  return Section::other;
-}
+using format::RegionPiece;
 
 Layout::Layout(const Draft& draft, BlockGaps gaps)
     : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin), gaps_(gaps) {
@@ -46,13 +28,13 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
   // Gaps keep damage to a payload out of the blocks of tables. There is no payload here.
   if (file_order_.empty()) gaps_ = {};
   // Only dynamic state is ordered by role, because its header points at the first tensor of each
-  // role. In the other sections the order of declaration stays.
+  // role. In the other pieces the order of declaration stays.
   const auto key = [&](std::uint32_t i) {
     const DraftTensor& tensor = draft.tensors[i];
     if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
-    const Section section = section_of(tensor.spec.role);
-    const Role role = section == Section::dynamic ? tensor.spec.role : Role::weights;
-    return std::tuple(tensor.region, static_cast<int>(section), role, i);
+    const RegionPiece piece = format::piece_of(tensor.spec.role);
+    const Role role = piece == RegionPiece::dynamic_state ? tensor.spec.role : Role::weights;
+    return std::tuple(tensor.region, static_cast<int>(piece), role, i);
   };
   std::sort(file_order_.begin(), file_order_.end(),
             [&](auto a, auto b) { return key(a) < key(b); });
@@ -79,7 +61,7 @@ void Layout::open_region(std::uint32_t region) {
   place.header.n_inputs = spec.n_inputs;
   place.header.neuron_type = spec.neuron_type;
   place.extension.extension_length = format::kRegionExtensionLength;
-  // Sections that stay empty keep offset and length 0.
+  // Pieces that stay empty keep offset and length 0.
   at_ += sizeof(format::RegionHeader) + sizeof(format::RegionExtension);
   place.header.config_offset = relative(at_);
   place.header.config_length = spec.config_json.size();
@@ -88,7 +70,7 @@ void Layout::open_region(std::uint32_t region) {
 
 void Layout::close_region() {
   if (!region_open_) return;
-  close_section();
+  close_piece();
   RegionPlace& place = regions_[region_];
   const std::string& metadata = draft_.regions[region_].spec.metadata_json;
   if (!metadata.empty()) {
@@ -110,46 +92,44 @@ void Layout::open_remaining_regions() {
   }
 }
 
-void Layout::open_section(Section section) {
-  section_ = section;
-  section_start_ = 0;  // unknown: weights and other begin with their first tensor's header
-  if (section == Section::homeostatic) {
-    // The section's header has 16 bytes, the tensor's has 32: so the first payload follows on a
+void Layout::open_piece(RegionPiece piece) {
+  piece_ = piece;
+  piece_start_ = 0;  // unknown: weights and other begin with their first tensor's header
+  if (piece == RegionPiece::homeostatic) {
+    // The piece's header has 16 bytes, the tensor's has 32: so the first payload follows on a
     // multiple of 64 without a gap.
-    section_start_ = align_up(at_ + 48, format::kAlignment) - 48;
-    at_ = section_start_ + sizeof(format::HomeostaticHeader);
-  } else if (section == Section::dynamic) {
-    section_start_ = align_up(at_, format::kAlignment);
-    at_ = section_start_ + sizeof(format::DynamicStateHeader);
+    piece_start_ = align_up(at_ + 48, format::kAlignment) - 48;
+    at_ = piece_start_ + sizeof(format::HomeostaticHeader);
+  } else if (piece == RegionPiece::dynamic_state) {
+    piece_start_ = align_up(at_, format::kAlignment);
+    at_ = piece_start_ + sizeof(format::DynamicStateHeader);
   }
 }
 
-void Layout::close_section() {
-  if (section_ == Section::none) return;
+void Layout::close_piece() {
+  if (!piece_) return;
   RegionPlace& place = regions_[region_];
-  const std::uint64_t offset = relative(section_start_);
-  const std::uint64_t length = at_ - section_start_;
-  switch (section_) {
-    case Section::none:
-      break;
-    case Section::weights:
+  const std::uint64_t offset = relative(piece_start_);
+  const std::uint64_t length = at_ - piece_start_;
+  switch (*piece_) {
+    case RegionPiece::weights:
       place.header.weights_offset = offset;
       place.header.weights_length = length;
       break;
-    case Section::homeostatic:
+    case RegionPiece::homeostatic:
       place.header.homeostatic_offset = offset;
       place.header.homeostatic_length = length;
       break;
-    case Section::dynamic:
+    case RegionPiece::dynamic_state:
       place.extension.dynamic_state_offset = offset;
       place.extension.dynamic_state_length = length;
       break;
-    case Section::other:
+    case RegionPiece::other:
       place.extension.other_offset = offset;
       place.extension.other_length = length;
       break;
   }
-  section_ = Section::none;
+  piece_.reset();
 }
 
 // All matrices follow the list of connections, whose length is known from their number.
@@ -187,7 +167,7 @@ void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
 std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
   const DraftTensor& draft = draft_.tensors[tensor];
   // Everything that lies in front of the tensor is placed now: regions without tensors, the
-  // region's own headers, the section's.
+  // region's own headers, the piece's.
   if (draft.region == kConnectivity) {
     if (connectivity_.offset == 0) {
       open_remaining_regions();
@@ -199,19 +179,19 @@ std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
       close_region();
       open_region(opened_);
     }
-    const Section section = section_of(draft.spec.role);
-    if (section != section_) {
-      close_section();
-      open_section(section);
+    const RegionPiece piece = format::piece_of(draft.spec.role);
+    if (piece != piece_) {
+      close_piece();
+      open_piece(piece);
     }
   }
   const std::uint64_t payload =
       align_up(at_ + sizeof(format::TensorHeader), format::payload_alignment(draft.logical_length));
   const std::uint64_t header = payload - sizeof(format::TensorHeader);
   if (draft.region != kConnectivity) {
-    if (section_start_ == 0) {
-      section_start_ = header;
-      if (section_ == Section::weights)
+    if (piece_start_ == 0) {
+      piece_start_ = header;
+      if (piece_ == RegionPiece::weights)
         regions_[region_].header.encoding_type = draft.result_encoding() == Encoding::csr;
     }
     note_first_tensor(draft.spec.role, header);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,8 +32,8 @@ class Layout {
  public:
   explicit Layout(const Draft& draft, BlockGaps gaps = {});
 
-  /// The tensors to be placed, by region; in a region first weights, then homeostatic, then dynamic
-  /// state by role, then the others; within these as declared.
+  /// The tensors to be placed, by region; in a region first parameters, then homeostatic, then
+  /// dynamic state by role, then the others; within these as declared.
   std::span<const std::uint32_t> file_order() const noexcept { return file_order_; }
 
   /// @return absolute offset of the payload; its 32-byte header lies directly before.
@@ -49,13 +50,11 @@ class Layout {
   std::uint64_t end() const noexcept { return at_; }
 
  private:
-  enum class Section { none, weights, homeostatic, dynamic, other };
-  static Section section_of(Role role) noexcept;
   void open_region(std::uint32_t region);
   void close_region();
   void open_remaining_regions();
-  void open_section(Section section);
-  void close_section();
+  void open_piece(format::RegionPiece piece);
+  void close_piece();
   void open_connectivity();
   void note_first_tensor(Role role, std::uint64_t header_offset);
   std::uint64_t relative(std::uint64_t absolute) const {
@@ -72,8 +71,8 @@ class Layout {
   std::uint32_t region_ = 0;  ///< the one that is open, or kConnectivity
   bool region_open_ = false;
   std::uint32_t opened_ = 0;  ///< regions opened so far
-  Section section_ = Section::none;
-  std::uint64_t section_start_ = 0;
+  std::optional<format::RegionPiece> piece_;
+  std::uint64_t piece_start_ = 0;
 };
 
 /// Places all of layout.file_order() as they are borrowed: raw, or in chunks that are compressed

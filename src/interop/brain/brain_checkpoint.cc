@@ -74,7 +74,7 @@ std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target
   }
   const io::TemporaryFile plain(target);
   SaveOptions save = options;
-  save.output.durability = Durability::none;
+  save.output = {.durability = Durability::none};
   save.compression = {};
   saved = model::declared_writer(stored, plain.path(), save).commit();
   return interop::wrap(plain.path(), target, wrapper, options);

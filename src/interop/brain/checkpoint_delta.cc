@@ -49,13 +49,14 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
   // it was compressed.
   if (is_wrapped) compression = {.chunk_bytes = save.compression.chunk_bytes};
   return {.threshold = options.threshold,
+          .exclude = options.exclude,
           .low_rank = options.low_rank,
           .compression = compression,
           .checksum = save.checksum,
           .leaves = save.leaves,
           .timestamp = save.timestamp,
           .file_uuid = save.file_uuid,
-          .output = {.durability = is_wrapped ? Durability::none : save.output.durability},
+          .output = is_wrapped ? OutputOptions{.durability = Durability::none} : save.output,
           .work = save.work};
 }
 

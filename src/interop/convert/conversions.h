@@ -34,6 +34,7 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 
 /// What the directory says of a tensor.
 TensorSpec spec_of(const TensorView& tensor);
+/// Its role is what its name tells.
 TensorSpec spec_of(const SafetensorsTensor& tensor);
 
 }  // namespace thalia::interop

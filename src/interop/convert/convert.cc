@@ -14,12 +14,17 @@
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/migrations.h"
+#include "io/temporary_file.h"
 #include "thalia/delta.h"
 #include "thalia/metadata_file.h"
 #include "thalia/paths.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia {
 namespace {
+
+void run(const std::filesystem::path& input, const std::filesystem::path& output,
+         const ConvertOptions& options, ConvertResult& result);
 
 FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
   if (options.from) return *options.from;
@@ -40,21 +45,9 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
       {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1, mckp"});
 }
 
-// From or to files of version 0.1. Only .thalia files convert to and from these: in one step fewer
-// formats could keep apart what was lost where.
-void run_v01(const std::filesystem::path& input, FileFormat from,
-             const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
-             ConvertResult& result) {
-  const auto lies_between = [](FileFormat format) {
-    return format != FileFormat::thalia && format != FileFormat::thalia_0_1;
-  };
-  if (lies_between(from) || lies_between(to)) {
-    throw UnsupportedError(
-        ErrorCode::unsupported_feature, "convert it to a .thalia file first, and that one then",
-        {.path = input.string(),
-         .field = "to",
-         .value = fmt::format("{} to {}", file_format_name(from), file_format_name(to))});
-  }
+void migrate_between(const std::filesystem::path& input, FileFormat from,
+                     const std::filesystem::path& output, FileFormat to,
+                     const ConvertOptions& options, ConvertResult& result) {
   if (to == FileFormat::thalia_0_1 && !options.precision.keeps_all()) {
     fail_argument(ErrorCode::bad_argument, "precision", to_string(options.precision), "keep",
                   "files of version 0.1 are written as they are");
@@ -76,6 +69,38 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   result.tensors = done.tensors;
   result.input_bytes = file_bytes(input);
   result.output_bytes = done.output_bytes;
+}
+
+// From or to files of version 0.1. Only .thalia files convert to and from these; for other formats
+// one stands in between, and what each of the two steps lost is listed.
+void run_v01(const std::filesystem::path& input, FileFormat from,
+             const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
+             ConvertResult& result) {
+  const auto is_thalia = [](FileFormat format) {
+    return format == FileFormat::thalia || format == FileFormat::thalia_0_1;
+  };
+  if (is_thalia(from) && is_thalia(to))
+    return migrate_between(input, from, output, to, options, result);
+  const io::TemporaryFile between(output);
+  ConvertOptions first = options;
+  first.from = from;
+  first.to = FileFormat::thalia;
+  first.precision = {};
+  first.save = {.output = {.durability = Durability::none}, .work = options.save.work};
+  first.save.work.progress = {};
+  ConvertResult before;
+  run(input, between.path(), first, before);
+  ConvertOptions second = options;
+  second.from = FileFormat::thalia;
+  second.to = to;
+  try {
+    run(between.path(), output, second, result);
+  } catch (Error& error) {
+    error.replace_path(between.path().string(), input.string());
+    throw;
+  }
+  result.input_bytes = before.input_bytes;
+  result.losses.insert(result.losses.begin(), before.losses.begin(), before.losses.end());
 }
 
 bool names_side_file(const std::filesystem::path& output, const ConvertOptions& options) {
@@ -127,13 +152,13 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from = input_format(input, options);
   const FileFormat to = output_format(output, options);
-  if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
-    run_v01(input, from, output, to, options, result);
-    return;
-  }
   if (to == FileFormat::mst) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "files of this format are read only",
                            {.path = output.string(), .field = "to", .value = "mst"});
+  }
+  if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
+    run_v01(input, from, output, to, options, result);
+    return;
   }
   if (to == FileFormat::safetensors &&
       options.save.compression.codec.value_or(Codec::store) != Codec::store) {
@@ -194,7 +219,10 @@ TensorSpec spec_of(const TensorView& tensor) {
 }
 
 TensorSpec spec_of(const SafetensorsTensor& tensor) {
-  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+  return {.name = tensor.name,
+          .dtype = tensor.dtype,
+          .shape = tensor.shape,
+          .role = role_of_name(tensor.name, tensor.shape.rank())};
 }
 
 }  // namespace interop

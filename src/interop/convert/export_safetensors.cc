@@ -44,11 +44,12 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
                            .work = options.save.work},
                           [&](std::size_t i, const PieceSink& sink) {
                             const TensorView& view = out.views[i];
-                            visit_payload(view, scratch, options.read, [&](ByteSpan piece) {
+                            visit_elements(view, scratch, options.read, [&](ByteSpan piece) {
                               if (out.tensors[i].dtype == view.dtype()) {
                                 sink(piece);
                               } else {
-                                precision.convert(spec_of(view), piece, out.tensors[i].dtype, sink);
+                                precision.convert(out.tensors[i].name, dense_spec_of(view), piece,
+                                                  out.tensors[i].dtype, sink);
                               }
                             });
                           });

@@ -15,34 +15,39 @@
 
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
+#include "interop/convert/payload_pieces.h"
 #include "interop/safetensors/parse.h"
 #include "interop/shared/dtype_names.h"
 #include "interop/shared/list_names.h"
 #include "json/reader.h"
 #include "thalia/error.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::interop {
 namespace {
 
 // Both formats hold dense tensors only; a quantized one is restored on the way.
-void check_tensor(FileFormat to, std::string_view region, const TensorView& view) {
-  const auto refuse = [&](std::string_view field, std::string_view value) {
+void check_tensor(FileFormat to, std::string_view region, const TensorView& view, bool dense) {
+  const auto refuse = [&](std::string_view field, std::string_view value, std::string bound) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
                            fmt::format("{} has no such {}", file_format_name(to), field),
                            {.field = std::string(field),
                             .region = printable(region),
                             .tensor = printable(view.name()),
-                            .value = std::string(value)});
+                            .value = std::string(value),
+                            .bound = std::move(bound)});
   };
-  if (view.encoding() != Encoding::dense && view.encoding() != Encoding::quantized)
-    refuse("encoding", encoding_name(view.encoding()));
+  if (is_sparse(view) && !dense)
+    refuse("encoding", encoding_name(view.encoding()), "dense, or the option dense (--dense)");
+  if (!is_sparse(view) && view.encoding() > Encoding::quantized)
+    refuse("encoding", encoding_name(view.encoding()), "the state of the delta");
   if (to == FileFormat::safetensors && safetensors_dtype_name(view.dtype()).empty())
-    refuse("dtype", dtype_name(view.dtype()));
+    refuse("dtype", dtype_name(view.dtype()), "a type of safetensors");
 }
 
 void add(FlatExport& out, FileFormat to, std::string_view region, std::string name, DType dtype,
-         TensorView view) {
-  check_tensor(to, region, view);
+         TensorView view, bool dense) {
+  check_tensor(to, region, view, dense);
   out.tensors.push_back(
       {.name = std::move(name), .dtype = dtype, .shape = view.shape(), .bytes = {}});
   out.views.push_back(std::move(view));
@@ -81,16 +86,16 @@ void resolve_names(FlatExport& out, FileFormat to, std::vector<std::string>& los
   }
 }
 
-void add_connections(const Reader& reader, FileFormat to, PrecisionRun& precision, FlatExport& out,
-                     std::vector<std::string>& losses) {
+void add_connections(const Reader& reader, FileFormat to, bool dense, PrecisionRun& precision,
+                     FlatExport& out, std::vector<std::string>& losses) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     ConnectionView connection = reader.connection(i);
     names.push_back(fmt::format("{}->{}", connection.source, connection.target));
     const auto add_matrix = [&](std::string_view matrix, TensorView& view) {
-      const DType dtype = precision.choose(connection, matrix, spec_of(view));
+      const DType dtype = precision.choose(connection, matrix, dense_spec_of(view));
       // Connections have no region: their names are made here and never get a prefix.
-      add(out, to, "", fmt::format("{}.{}", names.back(), matrix), dtype, std::move(view));
+      add(out, to, "", fmt::format("{}.{}", names.back(), matrix), dtype, std::move(view), dense);
     };
     add_matrix("weights", connection.weights);
     if (connection.delays) add_matrix("delays", *connection.delays);
@@ -131,7 +136,8 @@ void list_region_losses(const Reader& reader, const ConvertOptions& options,
       const TensorView tensor = region.tensor(t);
       // The way back groups tensors by their names: a region is no loss where that finds it again.
       told = told && region_for_name(tensor.name(), options.grouping) == name;
-      if (tensor.role() != Role::weights) {
+      const unsigned rank = tensor.shape().rank();
+      if (likely_role(tensor.role(), tensor.name(), rank) != role_of_name(tensor.name(), rank)) {
         roles[static_cast<std::size_t>(tensor.role())].push_back(name + "/" +
                                                                  std::string(tensor.name()));
       }
@@ -148,11 +154,20 @@ void list_region_losses(const Reader& reader, const ConvertOptions& options,
   list("regions without tensors", empty);
   list("regions that their tensors' names do not tell", regrouped);
   for (std::size_t i = 0; i < roles.size(); ++i) {
-    list(fmt::format("role {} of tensors", role_name(static_cast<Role>(i))), roles[i]);
+    list(fmt::format("role {} of tensors, which their names do not tell",
+                     role_name(static_cast<Role>(i))),
+         roles[i]);
   }
 }
 
 }  // namespace
+
+TensorSpec dense_spec_of(const TensorView& view) {
+  return {.name = std::string(view.name()),
+          .dtype = view.dtype(),
+          .shape = view.shape(),
+          .role = view.role()};
+}
 
 FlatExport plan_flat_export(const Reader& reader, FileFormat to, const ConvertOptions& options,
                             PrecisionRun& precision, std::vector<std::string>& losses) {
@@ -162,11 +177,12 @@ FlatExport plan_flat_export(const Reader& reader, FileFormat to, const ConvertOp
     for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
       TensorView tensor = region.tensor(t);
       std::string name(tensor.name());
-      const DType dtype = precision.choose(region, spec_of(tensor));
-      add(out, to, region.name(), std::move(name), dtype, std::move(tensor));
+      const DType dtype = precision.choose(region.name(), dense_spec_of(tensor));
+      add(out, to, region.name(), std::move(name), dtype, std::move(tensor), options.dense);
     }
   }
-  add_connections(reader, to, precision, out, losses);
+  add_connections(reader, to, options.dense, precision, out, losses);
+  precision.check_patterns();
   resolve_names(out, to, losses);
   list_region_losses(reader, options, losses);
   return out;

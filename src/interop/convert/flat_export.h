@@ -17,6 +17,9 @@ struct FlatExport {
   std::vector<std::string> regions;        ///< empty of connections
 };
 
+/// Of the tensor with all its elements, as a flat format holds it.
+TensorSpec dense_spec_of(const TensorView& view);
+
 /// Names every tensor, and notes what the format `to` cannot hold. @throws UnsupportedError for a
 /// tensor that it cannot hold.
 FlatExport plan_flat_export(const Reader& reader, FileFormat to, const ConvertOptions& options,

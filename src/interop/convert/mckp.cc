@@ -10,11 +10,13 @@
 
 #include "interop/convert/conversions.h"
 #include "interop/convert/flat_export.h"
+#include "interop/convert/payload_pieces.h"
 #include "interop/convert/precision_run.h"
 #include "interop/convert/region_ids.h"
 #include "interop/convert/tensor_list.h"
 #include "interop/safetensors/writer.h"
 #include "interop/shared/list_names.h"
+#include "io/allocation_limit.h"
 #include "thalia/error.h"
 #include "thalia/mckp.h"
 #include "thalia/writer.h"
@@ -27,7 +29,7 @@ Tensor converted(PrecisionRun& precision, const SafetensorsTensor& from, const T
                  DType to) {
   if (to == tensor.dtype()) return tensor;
   return Tensor::filled({.dtype = to, .shape = tensor.shape()}, [&](MutableByteSpan out) {
-    precision.convert(spec_of(from), tensor.bytes(), to, [&](ByteSpan piece) {
+    precision.convert(from.name, spec_of(from), tensor.bytes(), to, [&](ByteSpan piece) {
       std::ranges::copy(piece, out.begin());
       out = out.subspan(piece.size());
     });
@@ -50,9 +52,11 @@ void list_to_mckp(const TensorList& list, const path& output, const ConvertOptio
   MckpWriter writer(output, write);
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const SafetensorsTensor& tensor = list.tensors[i];
-    const DType dtype = precision.choose(tensor.name, spec_of(tensor));
+    const DType dtype =
+        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
     writer.add(tensor.name, converted(precision, tensor, list.read(i), dtype));
   }
+  precision.check_patterns();
   result.output_bytes = writer.commit().file_bytes;
 }
 
@@ -78,15 +82,17 @@ void list_to_thalia(const TensorList& list, const path& input, const path& outpu
                              "a tensor without a name, which .thalia has not",
                              {.path = input.string(), .field = "name"});
     }
-    const RegionId region = regions.of(writer, region_for_name(tensor.name, options.grouping));
+    const std::string region_name = region_for_name(tensor.name, options.grouping);
+    const RegionId region = regions.of(writer, region_name);
     TensorSpec spec = spec_of(tensor);
-    spec.dtype = precision.choose(tensor.name, spec);
+    spec.dtype = precision.choose(region_name, spec);
     const DType dtype = spec.dtype;
     declared.push_back({.region = region.value,
                         .id = writer.add_tensor(region, std::move(spec)),
                         .position = i,
                         .dtype = dtype});
   }
+  precision.check_patterns();
   // Tensors are written in the order of the output. A compressing writer takes them in no other,
   // and regions may have been declared in between.
   std::ranges::stable_sort(declared, {}, &Declared::region);
@@ -102,8 +108,11 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
                          ConvertResult& result) {
   PrecisionRun precision(options.precision, result);
   std::vector<SafetensorsTensor> tensors = list.tensors;
-  for (SafetensorsTensor& tensor : tensors)
-    tensor.dtype = precision.choose(tensor.name, spec_of(tensor));
+  for (SafetensorsTensor& tensor : tensors) {
+    tensor.dtype =
+        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
+  }
+  precision.check_patterns();
   TextMembers members = text_members(list.metadata, options.read.input.limits.max_json_depth);
   if (!members.others.empty())
     result.losses.push_back(fmt::format("metadata: {}", list_names(members.others)));
@@ -137,7 +146,12 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
                                        options.read.input.limits.max_json_depth);
     MckpWriter writer(output, write);
     for (std::size_t i = 0; i < out.views.size(); ++i) {
-      const Tensor tensor = Tensor::from(out.views[i], options.read.input.limits);
+      const TensorView& view = out.views[i];
+      const ReadLimits& limits = options.read.input.limits;
+      // A sparse tensor of few bytes may claim any shape.
+      if (is_sparse(view))
+        io::check_allocation("payload", view.dense_bytes(), limits, view.stored_bytes());
+      const Tensor tensor = Tensor::from(view, limits).to_dense();
       SafetensorsTensor before = out.tensors[i];
       // A quantized tensor comes out of Tensor::from() with its elements restored.
       before.dtype = tensor.dtype();

@@ -30,16 +30,19 @@ void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t en
   });
 }
 
+ByteSpan fetch_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
+                        const ReadLimits& limits) {
+  io::check_allocation("payload", tensor.dense_bytes(), limits, tensor.stored_bytes());
+  scratch.resize(tensor.dense_bytes());
+  tensor.read_dense(scratch);
+  return scratch;
+}
+
 }  // namespace
 
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits) {
-  if (tensor.encoding() == Encoding::quantized) {
-    io::check_allocation("payload", tensor.dense_bytes(), limits, tensor.stored_bytes());
-    scratch.resize(tensor.dense_bytes());
-    tensor.read_dense(scratch);
-    return scratch;
-  }
+  if (tensor.encoding() == Encoding::quantized) return fetch_elements(tensor, scratch, limits);
   if (tensor.is_raw()) return tensor.bytes();
   io::check_allocation("payload", tensor.logical_bytes(), limits, tensor.stored_bytes());
   scratch.resize(tensor.logical_bytes());
@@ -69,6 +72,12 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
     decode_rows(tensor, begin, end, rows_in_turn, threads, scratch);
     visit(scratch);
   }
+}
+
+void visit_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
+                    const ReadOptions& options, const PieceSink& visit) {
+  if (!is_sparse(tensor)) return visit_payload(tensor, scratch, options, visit);
+  visit(fetch_elements(tensor, scratch, options.input.limits));
 }
 
 }  // namespace thalia::interop

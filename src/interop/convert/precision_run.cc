@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 
-#include "codec/float/loss.h"
 #include "format/payload.h"
 #include "json/copy.h"
 #include "json/writer.h"
 #include "thalia/brain_region.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::interop {
 namespace {
@@ -26,6 +26,12 @@ TensorLayout with_dtype(const TensorSpec& spec, DType dtype) {
   return layout;
 }
 
+std::vector<std::string> globs_of(const PrecisionPolicy& policy) {
+  std::vector<std::string> globs;
+  for (const PrecisionPattern& pattern : policy.patterns) globs.push_back(pattern.glob);
+  return globs;
+}
+
 // The arrays of a sparse payload; only the type's alignment and width depend on it.
 format::SparseParts sparse_parts(const TensorSpec& spec, DType dtype) {
   return *format::sparse_parts(with_dtype(spec, dtype));
@@ -34,34 +40,44 @@ format::SparseParts sparse_parts(const TensorSpec& spec, DType dtype) {
 }  // namespace
 
 PrecisionRun::PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result)
-    : policy_(policy), result_(result), keeps_all_(policy.keeps_all()) {}
+    : policy_(policy),
+      result_(result),
+      keeps_all_(policy.keeps_all()),
+      patterns_("precision", keeps_all_ ? std::vector<std::string>() : globs_of(policy)) {}
 
-DType PrecisionRun::choose(std::string_view path, const TensorSpec& spec) {
-  const std::uint64_t count = spec.shape.element_count().value_or(~std::uint64_t{0});
-  const DType dtype = keeps_all_ ? spec.dtype : decide(policy_, path, spec.role, spec.dtype, count);
+DType PrecisionRun::count(const TensorSpec& spec, DType dtype) {
   const auto bytes = format::payload_length(with_dtype(spec, dtype));
   result_.precision.add(dtype, bytes.value_or(~std::uint64_t{0}));
   result_.converted_tensors += dtype == spec.dtype ? 0 : 1;
   return dtype;
 }
 
-DType PrecisionRun::choose(const RegionView& region, const TensorSpec& spec) {
-  // Without a policy the path does not matter, and is not made for each of many tensors.
-  if (keeps_all_) return choose(spec.name, spec);
-  return choose(
-      fmt::format("regions.{}.{}.{}", region.name(), component_of_role(spec.role), spec.name),
-      spec);
+DType PrecisionRun::choose(const std::string& path, Role role, const TensorSpec& spec) {
+  patterns_.see(path);
+  const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
+  return count(spec, decide(policy_, path, role, spec.dtype, elements));
+}
+
+// Without a policy the path does not matter, and is not made for each of many tensors.
+DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
+  if (keeps_all_) return count(spec, spec.dtype);
+  return choose(fmt::format("regions.{}.{}.{}", region, component_of_role(spec.role), spec.name),
+                likely_role(spec.role, spec.name, spec.shape.rank()), spec);
 }
 
 DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
                            const TensorSpec& spec) {
-  if (keeps_all_) return choose(spec.name, spec);
+  if (keeps_all_) return count(spec, spec.dtype);
   return choose(fmt::format("connections.{}->{}.{}", connection.source, connection.target, matrix),
-                spec);
+                spec.role, spec);
 }
 
-void PrecisionRun::convert(const TensorSpec& spec, ByteSpan payload, DType to,
-                           const PieceSink& sink) {
+void PrecisionRun::convert(std::string_view label, const TensorSpec& spec, ByteSpan payload,
+                           DType to, const PieceSink& sink) {
+  if (label != label_) {
+    label_ = label;
+    loss_ = {};
+  }
   if (spec.encoding == Encoding::dense) {
     convert_elements(spec.dtype, to, payload, sink);
     return;
@@ -84,17 +100,34 @@ void PrecisionRun::convert_elements(DType from, DType to, ByteSpan elements,
   const std::size_t from_bytes = dtype_bits(from) / 8, to_bytes = dtype_bits(to) / 8;
   // Enough for the widest dtype; resized once, the buffer stays.
   piece_.resize(kPieceElements * sizeof(double));
-  codec::ConversionLoss loss{result_.overflowed, result_.largest_rounding_error};
+  const codec::ConversionLoss before = loss_;
   while (!elements.empty()) {
     const ByteSpan in = elements.first(std::min(elements.size(), kPieceElements * from_bytes));
     const MutableByteSpan out = MutableByteSpan(piece_).first(in.size() / from_bytes * to_bytes);
     codec::convert_elements(from, to, in, out);
-    codec::measure_loss(from, to, in, out, loss);
+    codec::measure_loss(from, to, in, out, loss_);
     sink(out);
     elements = elements.subspan(in.size());
   }
-  result_.overflowed = loss.overflowed;
-  result_.largest_rounding_error = loss.largest_error;
+  report(before);
+}
+
+// What the tensor at hand lost since `before`, which may have been another piece of it.
+void PrecisionRun::report(const codec::ConversionLoss& before) {
+  const auto add = [&](RoundedNumbers& numbers, std::uint64_t codec::ConversionLoss::*count) {
+    numbers.count += loss_.*count - before.*count;
+    if (loss_.*count <= numbers.worst_count) return;
+    numbers.worst_count = loss_.*count;
+    numbers.worst = label_;
+  };
+  RoundingLoss& rounding = result_.rounding;
+  add(rounding.infinite, &codec::ConversionLoss::infinite);
+  add(rounding.nan, &codec::ConversionLoss::nan);
+  add(rounding.zeroed, &codec::ConversionLoss::zeroed);
+  add(rounding.subnormal, &codec::ConversionLoss::subnormal);
+  if (loss_.largest_error <= rounding.largest_error) return;
+  rounding.largest_error = loss_.largest_error;
+  rounding.largest_error_tensor = label_;
 }
 
 std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_depth) const {

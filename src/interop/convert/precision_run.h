@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/float/loss.h"
 #include "interop/shared/piece_sink.h"
+#include "model/precision/glob.h"
 #include "thalia/convert.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -21,15 +23,22 @@ class PrecisionRun {
  public:
   PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result);
 
-  /// The policy's choice for a tensor; counts the tensor as it will be stored.
-  DType choose(std::string_view path, const TensorSpec& spec);
-  /// By the path that a tensor of a region, or of a connection, has in a state.
-  DType choose(const RegionView& region, const TensorSpec& spec);
+  /// The policy's choice for a tensor, by the path that a tensor of a region, or of a connection,
+  /// has in a state; counts the tensor as it will be stored. Of a format without regions, the
+  /// region is the one that the tensor would get: so a file and what became of it are treated
+  /// alike.
+  DType choose(std::string_view region, const TensorSpec& spec);
   DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
 
+  /// Once all tensors are chosen, and before the output gets its name. @throws UsageError
+  /// (not_found) for a pattern of the policy that fits none of them.
+  void check_patterns() const { patterns_.check(); }
+
   /// Hands on the payload of `spec` with its elements, or the values of its sparse arrays, as `to`.
-  /// It comes in pieces, one of which is in memory. A dense payload may itself be given in pieces.
-  void convert(const TensorSpec& spec, ByteSpan payload, DType to, const PieceSink& sink);
+  /// It comes in pieces, one of which is in memory. A dense payload may itself be given in pieces,
+  /// those of one tensor after each other; `label` is what the result calls it.
+  void convert(std::string_view label, const TensorSpec& spec, ByteSpan payload, DType to,
+               const PieceSink& sink);
 
   /// A metadata object with the policy in it; unchanged where the policy keeps all tensors. Keys
   /// keep their order. @throws FormatError where it is no JSON object.
@@ -38,12 +47,18 @@ class PrecisionRun {
   void note_in(std::optional<SafetensorsMetadata>& metadata) const;
 
  private:
+  DType choose(const std::string& path, Role role, const TensorSpec& spec);
+  DType count(const TensorSpec& spec, DType dtype);
   void convert_elements(DType from, DType to, ByteSpan elements, const PieceSink& sink);
+  void report(const codec::ConversionLoss& before);
 
   const PrecisionPolicy& policy_;
   ConvertResult& result_;
   const bool keeps_all_;
+  model::PatternUse patterns_;
   std::vector<std::byte> piece_;
+  std::string label_;             ///< of the tensor that is being converted
+  codec::ConversionLoss loss_{};  ///< in it so far
 };
 
 /// The name of the metadata's member, and of safetensors' too.

@@ -51,8 +51,11 @@ void safetensors_to_safetensors(const path& input, const path& output,
   result.tensors = static_cast<std::uint32_t>(file.tensors().size());
   PrecisionRun precision(options.precision, result);
   std::vector<SafetensorsTensor> tensors = file.tensors();
-  for (SafetensorsTensor& tensor : tensors)
-    tensor.dtype = precision.choose(tensor.name, spec_of(tensor));
+  for (SafetensorsTensor& tensor : tensors) {
+    tensor.dtype =
+        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
+  }
+  precision.check_patterns();
   std::optional<SafetensorsMetadata> metadata = metadata_of(file);
   precision.note_in(metadata);
   result.output_bytes = write_safetensors(
@@ -61,7 +64,7 @@ void safetensors_to_safetensors(const path& input, const path& output,
         if (tensor.dtype == tensors[i].dtype) {
           sink(tensor.bytes);
         } else {
-          precision.convert(spec_of(tensor), tensor.bytes, tensors[i].dtype, sink);
+          precision.convert(tensor.name, spec_of(tensor), tensor.bytes, tensors[i].dtype, sink);
         }
       });
 }
@@ -85,9 +88,10 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
                               .value = fmt::format("{} bytes", tensor.name.size()),
                               .bound = std::to_string(format::kMaxNameLength)});
     }
-    const RegionId region = regions.of(writer, region_for_name(tensor.name, options.grouping));
+    const std::string region_name = region_for_name(tensor.name, options.grouping);
+    const RegionId region = regions.of(writer, region_name);
     TensorSpec spec = spec_of(tensor);
-    spec.dtype = precision.choose(tensor.name, spec);
+    spec.dtype = precision.choose(region_name, spec);
     if (spec.dtype == tensor.dtype) {
       writer.add_tensor(region, std::move(spec), tensor.bytes);
       continue;
@@ -98,12 +102,13 @@ void safetensors_to_thalia(const path& input, const path& output, const ConvertO
                         .tensor = &tensor,
                         .dtype = dtype});
   }
+  precision.check_patterns();
   // Tensors are written in the order of the output. A compressing writer takes them in no other,
   // and regions may have been declared in between.
   std::stable_sort(streamed.begin(), streamed.end(),
                    [](const Streamed& a, const Streamed& b) { return a.region < b.region; });
   for (const Streamed& one : streamed) {
-    precision.convert(spec_of(*one.tensor), one.tensor->bytes, one.dtype,
+    precision.convert(one.tensor->name, spec_of(*one.tensor), one.tensor->bytes, one.dtype,
                       [&](ByteSpan piece) { writer.write(one.id, piece); });
   }
   result.input_bytes = file.file_bytes();

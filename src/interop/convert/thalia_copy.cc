@@ -67,7 +67,7 @@ void ThaliaCopy::copy_region(const RegionView& region) {
   for (const TensorView& tensor : tensors_of(region)) {
     check_encoding(tensor);
     TensorSpec spec = spec_of(tensor);
-    const DType dtype = spec.dtype = precision_.choose(region, spec);
+    const DType dtype = spec.dtype = precision_.choose(region.name(), spec);
     if (is_in_place(tensor) && dtype == tensor.dtype()) {
       writer_.add_tensor(id, std::move(spec), tensor.bytes());
     } else {
@@ -88,7 +88,9 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
     check_encoding(view);
     TensorSpec spec = spec_of(view);
     spec.dtype = precision_.choose(connection, matrix, spec);
-    const ByteSpan payload = borrowed(view, spec.dtype);
+    const std::string label =
+        fmt::format("{}->{}.{}", connection.source, connection.target, matrix);
+    const ByteSpan payload = borrowed(label, view, spec.dtype);
     add(std::move(spec), payload);
   };
   take("weights", connection.weights, [&](TensorSpec spec, ByteSpan payload) {
@@ -102,22 +104,24 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
 
 // The writer takes matrices of connections at their declaration only. So decoded and converted ones
 // stay in memory until the commit.
-ByteSpan ThaliaCopy::borrowed(const TensorView& tensor, DType dtype) {
+ByteSpan ThaliaCopy::borrowed(std::string_view label, const TensorView& tensor, DType dtype) {
   if (dtype == tensor.dtype()) {
     return is_in_place(tensor) ? tensor.bytes()
                                : fetch_payload(tensor, held_.emplace_back(), read_.input.limits);
   }
   const ByteSpan payload = fetch_payload(tensor, scratch_, read_.input.limits);
   std::vector<std::byte>& converted = held_.emplace_back();
-  precision_.convert(spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
+  precision_.convert(label, spec_of(tensor), payload, dtype, [&](ByteSpan piece) {
     converted.insert(converted.end(), piece.begin(), piece.end());
   });
   return converted;
 }
 
 void ThaliaCopy::finish() {
+  precision_.check_patterns();
   for (const Streamed& one : streamed_) {
     const TensorSpec spec = spec_of(one.view);
+    const std::string label = fmt::format("{}/{}", Reader::region_name(one.view), spec.name);
     const auto write = [&](ByteSpan piece) {
       if (!piece.empty()) writer_.write(one.id, piece);
     };
@@ -125,7 +129,7 @@ void ThaliaCopy::finish() {
       if (one.dtype == spec.dtype) {
         write(piece);
       } else {
-        precision_.convert(spec, piece, one.dtype, write);
+        precision_.convert(label, spec, piece, one.dtype, write);
       }
     });
   }

@@ -36,7 +36,8 @@ class ThaliaCopy {
     DType dtype;  ///< to be stored in
   };
 
-  ByteSpan borrowed(const TensorView& tensor, DType dtype);
+  /// `label` is what a result calls the tensor.
+  ByteSpan borrowed(std::string_view label, const TensorView& tensor, DType dtype);
 
   const ReadOptions& read_;
   ConvertResult& result_;

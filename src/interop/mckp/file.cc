@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "interop/mckp/block.h"
 #include "interop/mckp/impl.h"
@@ -32,7 +33,9 @@ auto in_file(const std::string& name, const Call& call) {
 const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
   const auto found = places.find(wanted);
   if (found != places.end()) return parsed.tensors[found->second];
-  throw UsageError(ErrorCode::not_found, "no such tensor",
+  Suggestion suggestion(wanted);
+  for (const MckpTensor& tensor : parsed.tensors) suggestion.offer(tensor.name);
+  throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
                    {.path = name, .tensor = printable(wanted)});
 }
 

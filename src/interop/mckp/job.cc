@@ -9,6 +9,7 @@
 #include "codec/lossy/quantize.h"
 #include "interop/mckp/block.h"
 #include "model/precision/glob.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::interop {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
   if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;
+  // As quantize does: what an optimizer keeps, and what is small, stays exact.
+  if (!is_weights(role_of_name(name, tensor.shape().rank()))) return std::nullopt;
   for (const std::string& pattern : options.quantization->exclude)
     if (model::matches_path(pattern, name)) return std::nullopt;
   // No scale where an element is not finite: such a tensor is stored exactly.

@@ -10,6 +10,7 @@
 
 #include "base/checked_sum.h"
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "codec/frame/frame.h"
 #include "codec/frame/zstd_frame.h"
@@ -129,7 +130,9 @@ std::uint64_t MstFile::file_bytes() const noexcept {
 Tensor MstFile::read(std::string_view name) const {
   const auto found = impl_->places.find(name);
   if (found == impl_->places.end()) {
-    throw UsageError(ErrorCode::not_found, "no such tensor",
+    Suggestion suggestion(name);
+    for (const MstTensor& tensor : impl_->parsed.tensors) suggestion.offer(tensor.name);
+    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
                      {.path = impl_->name, .tensor = printable(name)});
   }
   const MstTensor& tensor = impl_->parsed.tensors[found->second];

@@ -18,8 +18,11 @@ struct ComponentRole {
 };
 
 // Of two components with one role the first is that of tensors that no state names.
-constexpr std::array<ComponentRole, 12> kComponents{{
+constexpr std::array<ComponentRole, 15> kComponents{{
     {component::kWeights, Role::weights},
+    {component::kBiases, Role::bias},
+    {component::kNormalization, Role::normalization},
+    {component::kEmbeddings, Role::embedding},
     {component::kHomeostatic, Role::homeostatic},
     {component::kRegionState, Role::region_state},
     {component::kNeuronState, Role::region_state},

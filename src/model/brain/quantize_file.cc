@@ -15,6 +15,7 @@
 #include "format/header.h"
 #include "format/quantized.h"
 #include "model/brain/stored_brain.h"
+#include "model/precision/glob.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/brain_region.h"
 #include "thalia/reader.h"
@@ -47,7 +48,9 @@ class FileQuantization {
         save_(file_options.save),
         limits_(file_options.input.limits),
         metadata_(metadata_of(file, limits_)),
-        quantizer_(options, generation_of(file, metadata_), save_.work.threads) {}
+        quantizer_(options, generation_of(file, metadata_), save_.work.threads),
+        include_("include", options.include),
+        exclude_("exclude", options.exclude) {}
 
   QuantizeFileResult run(const std::filesystem::path& output) {
     container::FileSave file(output, save_);
@@ -56,6 +59,8 @@ class FileQuantization {
           stop_if_cancelled(save_.work.cancel);
           replace(region, tensor);
         });
+    include_.check();
+    exclude_.check();
     // Nothing was lost where nothing was quantized: the generation stays.
     if (!quantizer_.reports().empty()) {
       model::set_lossy_generation(metadata_, quantizer_.generation());
@@ -85,15 +90,16 @@ class FileQuantization {
   // A dense tensor that is chosen becomes a quantized one.
   void replace(const RegionView& region, container::DraftTensor& tensor) {
     const TensorSpec& spec = tensor.spec;
-    if (spec.encoding != Encoding::dense) return;
-    QuantizationTarget target{.path = fmt::format("regions.{}.{}.{}", region.name(),
-                                                  component_of_role(spec.role), spec.name),
-                              .region = region.name(),
-                              .name = spec.name,
-                              .role = spec.role,
-                              .dtype = spec.dtype,
-                              .shape = spec.shape};
-    if (!quantizer_.chooses(target)) return;
+    const QuantizationTarget target{.path = fmt::format("regions.{}.{}.{}", region.name(),
+                                                        component_of_role(spec.role), spec.name),
+                                    .region = region.name(),
+                                    .name = spec.name,
+                                    .role = spec.role,
+                                    .dtype = spec.dtype,
+                                    .shape = spec.shape};
+    include_.see(target.path);
+    exclude_.see(target.path);
+    if (spec.encoding != Encoding::dense || !quantizer_.chooses(target)) return;
     auto payload = quantizer_.quantize(target, Tensor::from(region.at(spec.name), limits_));
     if (!payload) return;
     const model::QuantizedPayload& kept = payloads_.emplace_back(*std::move(payload));
@@ -111,6 +117,8 @@ class FileQuantization {
   const ReadLimits& limits_;
   Value metadata_;
   model::Quantizer quantizer_;
+  model::PatternUse include_;
+  model::PatternUse exclude_;
   std::list<model::QuantizedPayload> payloads_;  ///< that the draft borrows
 };
 

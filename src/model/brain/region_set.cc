@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "thalia/brain_state.h"
 #include "thalia/detail/lazy.h"
@@ -40,7 +41,10 @@ RegionSet::Slot* RegionSet::find_slot(std::string_view name) const noexcept {
 
 RegionSet::Slot& RegionSet::slot(std::string_view name) const {
   if (Slot* found = find_slot(name)) return *found;
-  throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
+  Suggestion suggestion(name);
+  for (const auto& [known, slot] : by_name_) suggestion.offer(known);
+  throw UsageError(ErrorCode::not_found, "no such region" + suggestion.text(),
+                   {.region = printable(name)});
 }
 
 BrainRegion& RegionSet::add(std::string name, BrainRegion region) {

@@ -14,6 +14,7 @@
 #include "io/allocation_limit.h"
 #include "model/tensor/conversion.h"
 #include "model/value/tree_json.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
@@ -88,8 +89,9 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   // The type first, then the encoding: rounding may make zeros.
   if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
     stored.was_dtype = tensor.dtype();
+    const Role told = likely_role(role, name, tensor.shape().rank());
     stored.tensor =
-        convert_tensor(tensor, options.choose_dtype(path, role, tensor), options.threads);
+        convert_tensor(tensor, options.choose_dtype(path, told, tensor), options.threads);
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
   if (stored.tensor.encoding() != tensor.encoding()) stored.was_encoding = tensor.encoding();

@@ -160,11 +160,6 @@ void check_low_rank(const LowRankOptions& options) {
   if (options.max_generations == std::uint16_t{0}) refuse("max_generations", "0", "1 or more");
 }
 
-bool may_be_low_rank(const LowRankOptions& options, const QuantizationTarget& target) {
-  return target.shape.rank() == 2 && target.role != Role::optimizer &&
-         is_chosen(target, options.min_elements, options.include, options.exclude);
-}
-
 std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, ByteSpan base,
                                              ByteSpan now, const LowRankOptions& options,
                                              LossyGeneration generation, unsigned threads) {

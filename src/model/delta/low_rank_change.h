@@ -13,9 +13,6 @@ namespace thalia::model {
 /// @throws UsageError (bad_argument) naming the option and what it can be.
 void check_low_rank(const LowRankOptions& options);
 
-/// True if a tensor may be stored so, by name, role, type, rank and size.
-bool may_be_low_rank(const LowRankOptions& options, const QuantizationTarget& target);
-
 struct LowRankChange {
   std::vector<std::byte> payload;
   std::vector<std::byte> result;  ///< the elements that come out

@@ -1,4 +1,4 @@
-// Which tensors may be stored as products of low rank, and the mark of a lossy state in the
+// Which tensors of a delta may lose something, and the mark of a lossy state in the
 // metadata. The mark is set before any tensor is tried, since the layout of the file needs the
 // length of the metadata: a state may carry a higher generation than its tensors turn out to need.
 
@@ -8,33 +8,71 @@
 
 #include "base/fail.h"
 #include "model/brain/stored_brain.h"
+#include "model/precision/glob.h"
 #include "thalia/brain_region.h"
 
 namespace thalia::model {
 
-std::optional<QuantizationTarget> low_rank_target(const DeltaSource& source) {
+using Globs = std::vector<std::string>;
+
+QuantizationTarget target_of(const DeltaSource& source) {
   const TensorSpec& spec = source.tensor->spec;
-  if (!source.key.source.empty() || spec.encoding != Encoding::dense) return std::nullopt;
-  return QuantizationTarget{.path = fmt::format("regions.{}.{}.{}", source.key.region,
-                                                component_of_role(spec.role), spec.name),
-                            .region = source.key.region,
-                            .name = spec.name,
-                            .role = spec.role,
-                            .dtype = spec.dtype,
-                            .shape = spec.shape};
+  const TensorKey& key = source.key;
+  if (key.region.empty()) {
+    const std::string_view matrix = key.delays ? "delays" : "weights";
+    return {.path = fmt::format("connections.{}->{}.{}", key.source, key.target, matrix),
+            .region = {},
+            .name = {},
+            .role = key.delays ? Role::other : Role::weights,
+            .dtype = spec.dtype,
+            .shape = spec.shape};
+  }
+  return {
+      .path = fmt::format("regions.{}.{}.{}", key.region, component_of_role(spec.role), spec.name),
+      .region = key.region,
+      .name = spec.name,
+      .role = spec.role,
+      .dtype = spec.dtype,
+      .shape = spec.shape};
 }
 
-LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources,
-                              const LowRankOptions& options, std::string& metadata) {
-  check_low_rank(options);
-  const bool any = std::any_of(sources.begin(), sources.end(), [&](const DeltaSource& source) {
-    const auto target = low_rank_target(source);
-    return target && may_be_low_rank(options, *target);
-  });
+bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options) {
+  return std::ranges::any_of(
+      options.exclude, [&](const std::string& glob) { return matches_path(glob, target.path); });
+}
+
+void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions& options) {
+  PatternUse exclude("exclude", options.exclude);
+  PatternUse include("include", options.low_rank ? options.low_rank->include : Globs());
+  if (exclude.is_empty() && include.is_empty()) return;
+  for (const DeltaSource& source : sources) {
+    const QuantizationTarget target = target_of(source);
+    exclude.see(target.path);
+    include.see(target.path);
+  }
+  exclude.check();
+  include.check();
+}
+
+bool may_be_low_rank(const DeltaSource& source, const DeltaOptions& options) {
+  const TensorSpec& spec = source.tensor->spec;
+  if (!options.low_rank || source.key.region.empty() || spec.encoding != Encoding::dense ||
+      spec.shape.rank() != 2 || spec.role == Role::optimizer)
+    return false;
+  const QuantizationTarget target = target_of(source);
+  return !is_excluded(target, options) &&
+         is_chosen(target, options.low_rank->min_elements, options.low_rank->include, {});
+}
+
+LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources, const DeltaOptions& options,
+                              std::string& metadata) {
+  check_low_rank(*options.low_rank);
+  const bool any = std::ranges::any_of(
+      sources, [&](const DeltaSource& source) { return may_be_low_rank(source, options); });
   if (!any) return {};
   Value tree = read_metadata(metadata, {});
   const LossyGeneration generation =
-      next_generation(lossy_generation_of(tree), options.max_generations);
+      next_generation(lossy_generation_of(tree), options.low_rank->max_generations);
   set_lossy_generation(tree, generation);
   metadata = metadata_text(tree);
   return generation;

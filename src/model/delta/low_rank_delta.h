@@ -1,7 +1,6 @@
-// Which tensors of a delta may be stored as products of low rank, and that the state is marked so.
+// Which tensors of a delta may lose something, and that the state of one of low rank is marked so.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +9,20 @@
 
 namespace thalia::model {
 
-/// A region's dense tensor, by its names, which are borrowed; nullopt of others.
-std::optional<QuantizationTarget> low_rank_target(const DeltaSource& source);
+/// A tensor as patterns and roles see it. Borrows the source's names.
+QuantizationTarget target_of(const DeltaSource& source);
+/// True where a pattern says that nothing may be lost of it.
+bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options);
+/// @throws UsageError (not_found) for a pattern of the options that fits no tensor of the state.
+void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions& options);
+/// True if low rank is asked for and a tensor may be stored so, by name, role, type, rank and size.
+bool may_be_low_rank(const DeltaSource& source, const DeltaOptions& options);
 
-/// Where a tensor may be stored so, the metadata gets the generation of the loss, which is
+/// Where some tensor may be of low rank, the metadata gets the generation of the loss, which is
 /// returned.
+/// `options` ask for low rank.
 /// @throws UsageError as check_low_rank() and next_generation().
-LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources,
-                              const LowRankOptions& options, std::string& metadata);
+LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources, const DeltaOptions& options,
+                              std::string& metadata);
 
 }  // namespace thalia::model

@@ -19,6 +19,7 @@
 #include "model/tensor/byte_xor.h"
 #include "model/value/in_order.h"
 #include "thalia/error.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
@@ -131,7 +132,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   const TensorSpec& spec = draft_.tensors[id].spec;
   const bool dense = spec.encoding == Encoding::dense;
   const bool lossy =
-      options_.threshold > 0 && dense && spec.role == Role::weights && has_threshold(spec.dtype);
+      options_.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
   const auto fit = fitted(base.open(), base.layout(), spec.layout());
@@ -142,7 +143,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
       digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
     return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
-  if (options_.low_rank && base.layout() == spec.layout() &&
+  if (base.layout() == spec.layout() &&
       store_low_rank(id, source, now, base, std::min(least, estimate.list)))
     return;
   if (lossy || (listable && estimate.list <= kListSlack * least)) {
@@ -162,11 +163,17 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   store_difference(id, change, base);
 }
 
+// Under a threshold.
+bool DeltaTensorWriter::may_keep_base(const DeltaSource& source) const {
+  const QuantizationTarget target = target_of(source);
+  return is_weights(likely_role(target.role, target.name, target.shape.rank())) &&
+         !is_excluded(target, options_);
+}
+
 bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
                                        const ByteSource& now, BaseTensor& base, double most_bytes) {
   container::DraftTensor& draft = draft_.tensors[id];
-  const auto target = low_rank_target(source);
-  if (!target || !may_be_low_rank(*options_.low_rank, *target)) return false;
+  if (!may_be_low_rank(source, options_)) return false;
   std::vector<std::byte> buffers[2];
   const auto old = base.open();
   const auto change = low_rank_change(
@@ -178,8 +185,8 @@ bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& sour
   draft.logical_length = change->payload.size();
   write(id, change->payload);
   result_.low_rank.push_back(change->report);
-  result_.low_rank.back().region = target->region;
-  result_.low_rank.back().name = target->name;
+  result_.low_rank.back().region = source.key.region;
+  result_.low_rank.back().name = source.key.name;
   changed_.insert(id);
   return true;
 }

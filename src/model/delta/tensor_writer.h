@@ -43,6 +43,7 @@ class DeltaTensorWriter {
   void store_whole(std::uint32_t id, const ByteSource& now);
   void store_change(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
                     bool may_be_same, BaseTensor& base);
+  bool may_keep_base(const DeltaSource& source) const;
   bool store_low_rank(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
                       BaseTensor& base, double most_bytes);
   void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);

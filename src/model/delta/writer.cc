@@ -86,8 +86,8 @@ class DeltaWriter {
     result_.depth = identity_.depth + 1;
     for (const container::DraftTensor& tensor : draft_.tensors)
       result_.logical_bytes += tensor.logical_length;
-    if (options.low_rank)
-      generation_ = model::mark_low_rank(sources_, *options.low_rank, draft_.metadata);
+    model::check_patterns(sources_, options);
+    if (options.low_rank) generation_ = model::mark_low_rank(sources_, options, draft_.metadata);
   }
 
   DeltaResult run(const fs::path& target) {

@@ -8,13 +8,14 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "model/brain/stored_region.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
 
 bool is_matrix_of_weights(std::string_view path, const Tensor& tensor) {
   return tensor.shape().rank() >= 2 &&
-         role_of_component(path.substr(0, path.find('.'))) == Role::weights;
+         is_weights(role_of_component(path.substr(0, path.find('.'))));
 }
 
 class Finding {

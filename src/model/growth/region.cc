@@ -16,6 +16,7 @@
 #include "model/growth/rule.h"
 #include "model/tensor/corner.h"
 #include "model/tensor/element_numbers.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
@@ -38,8 +39,8 @@ Shape with_extents(const Shape& shape, const AxisSet& axes, std::uint64_t more) 
   return Shape(std::span<const std::uint64_t>(extents));
 }
 
-bool is_weights(std::string_view path) {
-  return role_of_component(path.substr(0, path.find('.'))) == Role::weights;
+bool lies_in_weights(std::string_view path) {
+  return is_weights(role_of_component(path.substr(0, path.find('.'))));
 }
 
 // Grows the tensors of a region one by one, in a copy of its state. Rules see the region as it was.
@@ -58,7 +59,7 @@ class Growing {
       if (shape == tensor.shape()) return;
       Tensor larger = grown(tensor, shape, fill_of(name_, region_, path, tensor, shape, options_));
       result.tensors.push_back({std::string(name_), path, tensor.shape(), shape});
-      if (is_weights(path)) {
+      if (lies_in_weights(path)) {
         result.synapses_added += static_cast<std::int64_t>(synapse_count(larger)) -
                                  static_cast<std::int64_t>(synapse_count(tensor));
       }

@@ -16,6 +16,7 @@
 #include "model/growth/random.h"
 #include "model/tensor/element_numbers.h"
 #include "model/value/path_names.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
@@ -55,11 +56,12 @@ Rule rule_of(std::string_view path, const Tensor& tensor) {
   const std::string_view component = path.substr(0, path.find('.'));
   if (component == component::kConfig) return Rule::mean;
   const Role role = role_of_component(component);
-  if (role == Role::oscillator || role == Role::neuromodulator) return Rule::mean;
+  if (role == Role::oscillator || role == Role::neuromodulator || role == Role::normalization)
+    return Rule::mean;
   const std::vector<std::string> leaf = words_of(leaf_of(path));
   if (has_any(leaf, kParameterWords) || is_short_term_efficacy(words_of(path), leaf))
     return Rule::mean;
-  if (role == Role::weights) {
+  if (is_weights(role)) {
     const bool is_matrix = tensor.shape().rank() >= 2;
     const bool is_float = is_number_float(tensor.dtype()) || is_small_float(tensor.dtype());
     return is_matrix && is_float ? Rule::weights : Rule::zero;

@@ -1,6 +1,6 @@
 // Categories of tensors for precision policies: docs/states.md, "Precision". By path is what the
-// original program did, kept with its accidents (a bias below `weights` is a weight), so that its
-// policies give the same types here. By role is what one would expect, and has to be asked for.
+// original program did, kept with its accidents (a bias below `weights` is a weight) for those who
+// ask for them: they go by the names of regions too. By role is what one would expect.
 
 #include <algorithm>
 #include <array>
@@ -84,7 +84,10 @@ PrecisionCategory category_of_role(Role role, std::string_view path) {
   const LastName name(path);
   switch (role) {
     case Role::weights:
+    case Role::embedding:
       return name.has_word({"bias", "biases"}) ? Category::biases : Category::weights;
+    case Role::bias:
+      return Category::biases;
     case Role::homeostatic:
       return Category::thresholds;
     case Role::region_state:
@@ -99,6 +102,7 @@ PrecisionCategory category_of_role(Role role, std::string_view path) {
                                                                            : Category::traces;
     case Role::oscillator:
     case Role::neuromodulator:
+    case Role::normalization:
     case Role::optimizer:
     case Role::buffer:
     case Role::other:

@@ -1,5 +1,10 @@
 #include "model/precision/glob.h"
 
+#include <fmt/format.h>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+
 namespace thalia::model {
 namespace {
 
@@ -44,6 +49,20 @@ bool matches_path(std::string_view glob, std::string_view path) noexcept {
     p = ++start;
     g = 0;
   }
+}
+
+void PatternUse::see(std::string_view path) {
+  std::erase_if(unused_, [&](const std::string& glob) { return matches_path(glob, path); });
+  if (example_.empty() && !unused_.empty()) example_ = path;
+}
+
+void PatternUse::check() const {
+  if (unused_.empty()) return;
+  const std::string bound =
+      example_.empty() ? "no pattern: there are no tensors"
+                       : fmt::format("a pattern of a tensor, such as '{}'", printable(example_));
+  fail_argument(ErrorCode::not_found, option_, fmt::format("'{}'", printable(unused_[0])), bound,
+                "the pattern fits no tensor");
 }
 
 }  // namespace thalia::model

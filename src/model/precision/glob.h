@@ -1,7 +1,10 @@
 // Patterns for paths.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace thalia::model {
 
@@ -9,5 +12,23 @@ namespace thalia::model {
 /// any characters, separators included, '?' for one. '.' and '/' are the same separator in both.
 /// Takes time in proportion to the product of the lengths at most.
 bool matches_path(std::string_view glob, std::string_view path) noexcept;
+
+/// Finds patterns that fit no tensor of a file: whoever wrote one meant something else. Borrows the
+/// option's name. Externally synchronised.
+class PatternUse {
+ public:
+  PatternUse(const char* option, std::vector<std::string> globs)
+      : option_(option), unused_(std::move(globs)) {}
+
+  bool is_empty() const noexcept { return unused_.empty(); }
+  void see(std::string_view path);
+  /// Of all that there is. @throws UsageError (not_found) naming a pattern that fits nothing of it.
+  void check() const;
+
+ private:
+  const char* option_;
+  std::vector<std::string> unused_;
+  std::string example_;  ///< a path
+};
 
 }  // namespace thalia::model

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
@@ -17,6 +18,15 @@ namespace thalia {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPrecisions{"fp32", "fp16", "bf16", "auto", "keep"};
+// As PyTorch, numpy and the element types here are called.
+constexpr std::array<std::pair<std::string_view, Precision>, 7> kAliases{
+    {{"f32", Precision::fp32},
+     {"float32", Precision::fp32},
+     {"f16", Precision::fp16},
+     {"float16", Precision::fp16},
+     {"half", Precision::fp16},
+     {"bfloat16", Precision::bf16},
+     {"float", Precision::fp32}}};
 constexpr std::array<std::string_view, kPrecisionCategoryCount> kCategories{
     "weights", "biases", "membrane", "traces", "thresholds", "conductances", "default"};
 constexpr std::string_view kMatchingKey = "match";
@@ -53,6 +63,15 @@ const std::array<Named, 5>& named_policies() {
       {"keep", PrecisionPolicy{}},
   }};
   return policies;
+}
+
+// "mixed", or a precision by any of its names.
+const Named* find_policy(std::string_view name) {
+  const auto precision = precision_from_name(name);
+  const std::string_view wanted = precision ? precision_name(*precision) : name;
+  for (const Named& named : named_policies())
+    if (named.name == wanted) return &named;
+  return nullptr;
 }
 
 template <typename Enum, std::size_t N>
@@ -128,7 +147,7 @@ class ItemReader {
           precisions_[i].value_or(by_default.value_or(Precision::keep));
     }
     policy.patterns = std::move(patterns_);
-    policy.matching = matching_.value_or(CategoryMatching::original);
+    policy.matching = matching_.value_or(CategoryMatching::role);
     return policy;
   }
 
@@ -201,8 +220,10 @@ Precision precision_of(const PrecisionPolicy& policy, std::string_view path, Rol
   // Patterns in their order, the first that fits decides, and any of them before the categories.
   for (const PrecisionPattern& pattern : policy.patterns)
     if (model::matches_path(pattern.glob, path)) return pattern.precision;
-  return policy.of(policy.matching == CategoryMatching::role ? category_of_role(role, path)
-                                                             : category_of_path(path));
+  if (policy.matching == CategoryMatching::original) return policy.of(category_of_path(path));
+  // Rounded moments change training in ways that no error of weights tells.
+  if (role == Role::optimizer) return Precision::keep;
+  return policy.of(category_of_role(role, path));
 }
 
 }  // namespace
@@ -211,6 +232,8 @@ std::string_view precision_name(Precision precision) noexcept {
   return kPrecisions[static_cast<std::size_t>(precision)];
 }
 std::optional<Precision> precision_from_name(std::string_view name) noexcept {
+  for (const auto& [alias, precision] : kAliases)
+    if (alias == name) return precision;
   return find_name<Precision>(kPrecisions, name);
 }
 std::string_view category_name(PrecisionCategory category) noexcept {
@@ -240,14 +263,12 @@ bool PrecisionPolicy::keeps_all() const noexcept {
 }
 
 PrecisionPolicy precision_policy(std::string_view name) {
-  for (const Named& named : named_policies())
-    if (named.name == name) return named.policy;
+  if (const Named* named = find_policy(name)) return named->policy;
   fail_policy(name, policy_names(), "unknown precision policy");
 }
 
 PrecisionPolicy parse_precision_policy(std::string_view text) {
-  for (const Named& named : named_policies())
-    if (named.name == text) return named.policy;
+  if (const Named* named = find_policy(text)) return named->policy;
   ItemReader items;
   items.read_all(text);
   return items.finish();
@@ -269,7 +290,7 @@ std::string to_string(const PrecisionPolicy& policy) {
     const Precision usual = is_default ? Precision::keep : policy.other;
     if (policy.of(category) != usual) add(kCategories[i], precision_name(policy.of(category)));
   }
-  if (policy.matching != CategoryMatching::original)
+  if (policy.matching != CategoryMatching::role)
     add(kMatchingKey, kMatchings[static_cast<std::size_t>(policy.matching)]);
   return text;
 }

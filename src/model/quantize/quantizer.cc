@@ -18,26 +18,13 @@
 #include "container/file/open_file.h"
 #include "format/quantized.h"
 #include "model/precision/glob.h"
-#include "model/value/path_names.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia {
 namespace {
 
 [[noreturn]] void refuse(const char* option, std::string value, std::string bound) {
   fail_argument(ErrorCode::bad_argument, option, std::move(value), std::move(bound));
-}
-
-// Names that optimizers give their moments: "exp_avg_sq", "m.momentum", "optimizer.state.0".
-// Rounded moments change training in ways that no error of weights tells.
-bool is_optimizer_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kWords{"optimizer", "optim", "momentum", "moment1",
-                                                   "moment2",   "adam",  "sgd"};
-  const std::vector<std::string> words = model::words_of(name);
-  if (std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-        return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
-      }))
-    return true;
-  return name.find("exp_avg") != std::string_view::npos;
 }
 
 // 0 where the member is missing or is no number of 16 bits: metadata is the application's.
@@ -119,7 +106,7 @@ bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
   // exclude has the last word, include overrides the role.
   if (std::any_of(exclude.begin(), exclude.end(), fits)) return false;
   if (!include.empty()) return std::any_of(include.begin(), include.end(), fits);
-  return target.role == Role::weights && !is_optimizer_name(target.name);
+  return is_weights(likely_role(target.role, target.name, target.shape.rank()));
 }
 
 Quantizer::Quantizer(const QuantizationOptions& options, LossyGeneration before, unsigned threads)

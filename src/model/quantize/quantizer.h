@@ -23,8 +23,8 @@ void set_lossy_generation(Value& metadata, LossyGeneration generation);
 LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound);
 
 /// True if a tensor has a type that can be rounded so, is large enough, and is named: it fits one
-/// of `include` (where there are none, it has role weights and is nothing that an optimizer keeps),
-/// and fits none of `exclude`.
+/// of `include` (where there are none, its role, or its name, says that it is weights), and fits
+/// none of `exclude`.
 bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
                const std::vector<std::string>& include, const std::vector<std::string>& exclude);
 

@@ -114,7 +114,7 @@ const std::vector<Call>& calls() {
        }},
       {"output",
        [](auto& s, auto&, auto& out) {
-         OutputFile file(out, {}, s.stop);
+         OutputFile file(out, {.replace = s.common.replace}, s.stop);
          file.write(ByteSpan());
          file.commit();
        }},
@@ -154,6 +154,35 @@ BOOST_AUTO_TEST_CASE(calls_do_their_work_where_none_is) {
       BOOST_CHECK_NO_THROW(call.run(session, folder / "in.thalia", folder / "out"));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(every_output_stays_unless_it_is_to_be_replaced) {
+  Output out(-1);
+  const Session replacing{.out = out, .stop = {}};
+  const Session careful{.out = out, .stop = {}, .common = {.replace = false}};
+  unsigned writing = 0;
+  for (const Call& call : calls()) {
+    BOOST_TEST_CONTEXT(call.name) {
+      const test::TemporaryFolder folder;
+      save(folder / "in.thalia", 1, Codec::store);
+      call.run(careful, folder / "in.thalia", folder / "out");
+      auto names = test::list_folder(folder.path());
+      std::erase(names, "in.thalia");
+      // Those that read, or change a file in place, make none.
+      if (names.empty()) continue;
+      ++writing;
+      BOOST_TEST_REQUIRE(names.size() == 1u);
+      test::write_file(folder / names[0], "precious");
+      BOOST_CHECK_EXCEPTION(
+          call.run(careful, folder / "in.thalia", folder / "out"), UsageError,
+          [](const UsageError& error) { return error.code() == ErrorCode::exists; });
+      BOOST_TEST(test::read_file(folder / names[0]) == "precious");
+      BOOST_TEST(test::list_folder(folder.path()).size() == 2u);
+      call.run(replacing, folder / "in.thalia", folder / "out");
+      BOOST_TEST(test::read_file(folder / names[0]) != "precious");
+    }
+  }
+  BOOST_TEST(writing == 13u);
 }
 
 BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {

@@ -50,15 +50,36 @@ BOOST_AUTO_TEST_CASE(tells_the_largest_error_and_the_overflows) {
   numbers[9] = infinity;
   numbers[10] = std::nanf("");
   const ConversionLoss loss = loss_of(numbers, DType::f16);
-  BOOST_TEST(loss.overflowed == 2u);
+  BOOST_TEST(loss.infinite == 2u);
   BOOST_TEST(loss.largest_error == 0x1p-11);
-  BOOST_TEST(loss_of(numbers, DType::bf16).overflowed == 0u);
+  BOOST_TEST(loss_of(numbers, DType::bf16).infinite == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(counts_what_vanishes_as_an_error) {
   BOOST_TEST(loss_of({0x1p-26F}, DType::f16).largest_error == 0x1p-26);
   const std::vector<double> tiny(9, 0x1p-1074);
   BOOST_TEST(loss_of(DType::f64, DType::f32, as_byte_span(tiny)).largest_error == 0x1p-1074);
+}
+
+BOOST_AUTO_TEST_CASE(counts_what_became_zero_or_subnormal) {
+  std::vector<float> numbers(1003, 1);
+  numbers[0] = 0x1p-26F;   // less than half of the least f16
+  numbers[1] = -0x1p-25F;  // half of it: to the even one, zero
+  numbers[2] = 0x1p-24F;
+  numbers[3] = -0x1.ff8p-15F;
+  numbers[4] = 0x1p-14F;  // the least that is normal
+  numbers[5] = 0;
+  numbers[6] = -0.0F;
+  numbers[1002] = 0x1p-149F;  // among the last, and subnormal before
+  ConversionLoss loss = loss_of(numbers, DType::f16);
+  BOOST_TEST(loss.zeroed == 3u);
+  BOOST_TEST(loss.subnormal == 2u);
+  // bf16 has the exponents of f32: what is subnormal there was so before.
+  loss = loss_of(numbers, DType::bf16);
+  BOOST_TEST(loss.zeroed == 1u);
+  BOOST_TEST(loss.subnormal == 0u);
+  const std::vector<double> doubles(7, 0x1p-130);
+  BOOST_TEST(loss_of(DType::f64, DType::bf16, as_byte_span(doubles)).subnormal == 7u);
 }
 
 BOOST_AUTO_TEST_CASE(adds_to_what_was_lost_before) {
@@ -68,7 +89,7 @@ BOOST_AUTO_TEST_CASE(adds_to_what_was_lost_before) {
     const ByteSpan in = as_byte_span(numbers);
     measure_loss(DType::f32, DType::f16, in, converted(DType::f32, DType::f16, in), loss);
   }
-  BOOST_TEST((loss == ConversionLoss{2, 0x1p-12}));
+  BOOST_TEST((loss == ConversionLoss{.infinite = 2, .largest_error = 0x1p-12}));
 }
 
 BOOST_AUTO_TEST_CASE(widening_loses_nothing) {

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(broken_tensor_entries_are_refused) {
       edits_of<T>(entry_of("w_in"),
                   {{"name_offset", [](T& t) { t.name_offset = kAll32; }},
                    {"name_offset", [](T& t) { t.name_length = 65535; }},
-                   {"role", [](T& t) { t.role = Role{9}; }},
+                   {"role", [](T& t) { t.role = Role{kRoleCount}; }},
                    {"encoding", [](T& t) { t.encoding = Encoding{8}; }},
                    {"encoding", [](T& t) { t.encoding = Encoding{255}; }},
                    {"logical_length", [](T& t) { t.encoding = Encoding{1}; }},

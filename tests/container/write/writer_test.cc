@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
 BOOST_AUTO_TEST_CASE(specs_that_make_no_tensor_are_refused) {
   const auto bad = ErrorCode::bad_argument;
   refuse_tensor(bad, "another", {.dtype = DType{29}, .shape = {1}});
-  refuse_tensor(bad, "another", {.shape = {1}, .role = Role{9}});
+  refuse_tensor(bad, "another", {.shape = {1}, .role = Role{kRoleCount}});
   refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding{8}});
   refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding{255}});
   refuse_tensor(bad, "another", {.shape = {1}, .encoding = Encoding::quantized});

@@ -4,10 +4,13 @@
 
 #include "boost_test.h"
 #include "interop/brain/checkpoints.h"
+#include "interop/convert/precision_samples.h"
 #include "interop/samples.h"
+#include "model/tensor/conversion.h"
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/tensor_value.h"
 #include "thalia/writer.h"
 
 using namespace thalia;
@@ -95,8 +98,39 @@ BOOST_AUTO_TEST_CASE(roles_are_listed_and_long_lists_are_cut) {
                                          {"r", "r.e", Role::oscillator},
                                          {"r", "r.f", Role::weights}});
   BOOST_TEST((exported(folder).losses ==
-              Strings{"role oscillator of tensors: 'r/r.e'",
-                      "role optimizer of tensors: 'r/r.a', 'r/r.b', 'r/r.c' and 1 more"}));
+              Strings{"role oscillator of tensors, which their names do not tell: 'r/r.e'",
+                      "role optimizer of tensors, which their names do not tell: 'r/r.a', 'r/r.b', "
+                      "'r/r.c' and 1 more"}));
+}
+
+BOOST_AUTO_TEST_CASE(sparse_tensors_become_dense_where_that_is_asked_for) {
+  const TemporaryFolder folder;
+  const std::vector<float> dense{0, 3, 0, 0, 0, 4};
+  const Tensor tensor = Tensor::copy_of<float>({2, 3}, dense);
+  for (const Tensor& sparse : {tensor.to_csr(), tensor.to_coo()}) {
+    Writer writer(folder / "a.thalia", fixed_identity());
+    const RegionId region = writer.add_region({.name = "r"});
+    writer.add_tensor(region, TensorSpec::of("r.w", sparse.layout()), sparse.bytes());
+    const ConnectionId connection = writer.add_connection("r", "r");
+    writer.add_connection_weights(connection, TensorSpec::of("", sparse.layout()), sparse.bytes());
+    writer.commit();
+    BOOST_TEST(exported(folder).refusal.starts_with("safetensors has no such encoding"));
+    for (const char* policy : {"keep", "bf16"}) {
+      ConvertOptions options = with_precision(policy);
+      options.dense = true;
+      for (const char* target : {"b.safetensors", "b.mckp"}) {
+        convert(folder / "a.thalia", folder / target, options);
+        convert(folder / target, folder / "c.thalia");
+        const Reader back = Reader::open(folder / "c.thalia");
+        for (const char* name : {"r.w", "r->r.weights"}) {
+          const Tensor read = Tensor::from(back.tensor(name), {});
+          BOOST_TEST((read.encoding() == Encoding::dense));
+          BOOST_TEST((read.dtype() == (policy[0] == 'k' ? DType::f32 : DType::bf16)));
+          BOOST_TEST((model::convert_tensor(read, DType::f32, 1) == tensor));
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(everything_about_regions_and_the_file_is_listed) {
@@ -119,14 +153,15 @@ BOOST_AUTO_TEST_CASE(everything_about_regions_and_the_file_is_listed) {
   }
   const Exported out = exported(folder);
   BOOST_TEST((out.names == Strings{"r->hollow.weights", "r.h", "r.w"}));
-  BOOST_TEST((out.losses ==
-              Strings{"connections become tensors with nothing to tell them from others: "
-                      "'r->hollow'",
-                      "config of regions: 'r'", "metadata of regions: 'r'",
-                      "neurons, inputs and neuron type of regions: 'r'",
-                      "time of the last homeostatic update of regions: 'r'",
-                      "regions without tensors: 'hollow'", "role homeostatic of tensors: 'r/r.h'",
-                      "metadata: 'own'", "the count of training steps"}));
+  BOOST_TEST(
+      (out.losses == Strings{"connections become tensors with nothing to tell them from others: "
+                             "'r->hollow'",
+                             "config of regions: 'r'", "metadata of regions: 'r'",
+                             "neurons, inputs and neuron type of regions: 'r'",
+                             "time of the last homeostatic update of regions: 'r'",
+                             "regions without tensors: 'hollow'",
+                             "role homeostatic of tensors, which their names do not tell: 'r/r.h'",
+                             "metadata: 'own'", "the count of training steps"}));
   BOOST_TEST((SafetensorsFile::open(folder / "out.safetensors").metadata() ==
               SafetensorsMetadata{{"k", "v"}}));
 }

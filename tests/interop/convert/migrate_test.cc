@@ -12,6 +12,7 @@
 #include "thalia/convert.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
+#include "thalia/safetensors.h"
 #include "thalia/v01.h"
 #include "thalia/verify.h"
 
@@ -236,9 +237,38 @@ BOOST_AUTO_TEST_CASE(convert_knows_the_format) {
   options.to = FileFormat::thalia_0_1;
   convert(folder / "new.thalia", folder / "old.thalia", options);
   BOOST_TEST((read_file(folder / "old.thalia") == read_file(v01_data("full.thalia"))));
-  options.to = FileFormat::safetensors;
-  BOOST_CHECK_EXCEPTION(convert(v01_data("full.thalia"), folder / "x", options), UnsupportedError,
-                        says(ErrorCode::unsupported_feature, "thalia-0.1 to safetensors"));
+}
+
+// With a .thalia file in between that nobody sees.
+BOOST_AUTO_TEST_CASE(version_0_1_goes_to_other_formats_in_one_step) {
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.save.output.durability = Durability::none;
+  convert(v01_data("full.thalia"), folder / "new.thalia", options);
+  for (const char* ending : {"safetensors", "mckp"}) {
+    const auto target = [&](const char* name) {
+      return folder / (std::string(name) + "." + ending);
+    };
+    options.dense = false;
+    BOOST_CHECK_EXCEPTION(convert(v01_data("full.thalia"), target("x"), options), UnsupportedError,
+                          says(ErrorCode::unsupported_feature, "full.thalia", "--dense"));
+    BOOST_TEST(!std::filesystem::exists(target("x")));
+    options.dense = true;
+    const ConvertResult one = convert(v01_data("full.thalia"), target("one"), options);
+    const ConvertResult two = convert(folder / "new.thalia", target("two"), options);
+    BOOST_TEST((read_file(target("one")) == read_file(target("two"))));
+    BOOST_TEST(one.tensors == two.tensors);
+    BOOST_TEST(one.input_bytes == std::filesystem::file_size(v01_data("full.thalia")));
+    BOOST_TEST(one.losses.size() >= two.losses.size());
+  }
+  // And back, as far as these formats have what 0.1 has.
+  options.dense = false;
+  options.to = FileFormat::thalia_0_1;
+  save_safetensors(folder / "w.safetensors",
+                   {{"w", DType::f32, {2}, as_byte_span(std::vector<float>{1, 2})}});
+  convert(folder / "w.safetensors", folder / "w.thalia", options);
+  BOOST_TEST((detect_format(folder / "w.thalia") == FileFormat::thalia_0_1));
+  BOOST_TEST(list_folder(folder.path()).size() == 7u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -212,9 +212,9 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   const TemporaryFolder folder;
   const std::vector<float> numbers = weights(kManyWeights);
   const ByteSpan bytes = as_byte_span(numbers);
-  const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kManyWeights}, bytes},
-                                               {"b.0.weight", DType::f32, {kManyWeights}, bytes},
-                                               {"a.0.x", DType::f32, {kManyWeights}, bytes},
+  const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kManyWeights, 1}, bytes},
+                                               {"b.0.weight", DType::f32, {kManyWeights, 1}, bytes},
+                                               {"a.0.bias", DType::f32, {kManyWeights}, bytes},
                                                {"b.0.x_weight", DType::f32, {kManyWeights}, bytes},
                                                {"a.0.z_weight", DType::f32, {kManyWeights}, bytes}};
   save_safetensors(folder / "a.safetensors", tensors, SafetensorsMetadata{{"k", "v"}});
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   BOOST_TEST((file.metadata() == SafetensorsMetadata{{"k", "v"}, {"precision_policy", "bf16"}}));
   BOOST_TEST(file.tensors().size() == 5u);
   for (const SafetensorsTensor& tensor : file.tensors()) {
-    const bool is_weight = tensor.name != "a.0.x";
+    const bool is_weight = tensor.name != "a.0.bias";
     BOOST_TEST((tensor.dtype == (is_weight ? DType::bf16 : DType::f32)));
     const ByteSpan expected = is_weight ? ByteSpan(halves) : bytes;
     BOOST_TEST(same_bytes(tensor.bytes, expected));
@@ -238,13 +238,13 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
                                         with_precision("bf16", {.compression = {.codec = codec}}));
     BOOST_TEST(verify(folder / "c.thalia").ok());
     BOOST_TEST((there.precision == same.precision));
-    BOOST_TEST(there.largest_rounding_error == same.largest_rounding_error);
+    BOOST_TEST(there.rounding.largest_error == same.rounding.largest_error);
     const Reader reader = Reader::open(folder / "c.thalia");
     BOOST_TEST(reader.metadata_json() ==
                R"({"format":"safetensors","safetensors":{"metadata":{"k":"v"}},)"
                R"("precision_policy":"bf16"})");
     for (const SafetensorsTensor& tensor : tensors) {
-      const bool is_weight = tensor.name != "a.0.x";
+      const bool is_weight = tensor.name != "a.0.bias";
       const auto expected = is_weight ? halves : joined({bytes});
       BOOST_TEST((payload(reader.tensor(tensor.name)) == expected));
     }
@@ -268,8 +268,8 @@ BOOST_AUTO_TEST_CASE(alternating_regions_are_written_in_order) {
   save_safetensors(folder / "a.safetensors",
                    {{"a.0.weight2", DType::f64, {kManyWeights}, as_byte_span(doubles)},
                     {"b.0.weight2", DType::f64, {kManyWeights}, as_byte_span(doubles)},
-                    {"a.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)},
-                    {"b.0.weight", DType::f32, {kManyWeights}, as_byte_span(numbers)}});
+                    {"a.0.weight", DType::f32, {kManyWeights, 1}, as_byte_span(numbers)},
+                    {"b.0.weight", DType::f32, {kManyWeights, 1}, as_byte_span(numbers)}});
   convert(folder / "a.safetensors", folder / "b.thalia",
           with_precision("fp16", {.compression = {.codec = Codec::zstd}}));
   BOOST_TEST(verify(folder / "b.thalia").ok());

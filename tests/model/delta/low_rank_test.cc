@@ -57,9 +57,11 @@ Tensor matrix(DType dtype, const std::vector<double>& numbers) {
 }
 
 DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem::path& now,
-                       const std::filesystem::path& target, const LowRankOptions& options) {
+                       const std::filesystem::path& target, const LowRankOptions& options,
+                       std::vector<std::string> exclude = {}) {
   return write_delta(state_source(ChainReader::open(now)), ChainReader::open(base), target,
-                     {.low_rank = options,
+                     {.exclude = std::move(exclude),
+                      .low_rank = options,
                       .timestamp = 1767225600,
                       .output = {.durability = Durability::none},
                       .work = {.threads = 2}});
@@ -209,8 +211,8 @@ BOOST_AUTO_TEST_CASE(leaves_exact_what_has_to_be_or_gains_nothing) {
   };
   write_layer(folder / "0", layer(old, old, old));
   write_layer(folder / "1", layer(now, with_nan, changed));
-  const auto result = save_delta(folder / "0", folder / "1", folder / "d",
-                                 {.bits_per_element = 2, .exclude = {"h.*"}});
+  const auto result =
+      save_delta(folder / "0", folder / "1", folder / "d", {.bits_per_element = 2}, {"h.*"});
   BOOST_TEST(verify(folder / "d").ok());
   BOOST_TEST_REQUIRE(result.low_rank.size() == 1u);
   BOOST_TEST(result.low_rank[0].name == "a.weight");

@@ -57,9 +57,34 @@ BOOST_AUTO_TEST_CASE(zeros_and_what_is_not_finite_are_always_stored) {
 BOOST_AUTO_TEST_CASE(only_floating_point_weights_may_stay) {
   const Tensor before = tensor_of<float>({1, 2});
   const Tensor after = tensor_of<float>({1.0001f, 2});
-  BOOST_TEST((kept(before, after, Role::optimizer) == after));
+  for (const Role role : {Role::optimizer, Role::bias, Role::normalization, Role::buffer})
+    BOOST_TEST((kept(before, after, role) == after));
+  BOOST_TEST((kept(before, after, Role::embedding) == before));
   const Tensor integers = tensor_of<std::int8_t>({1, 3});
   BOOST_TEST((kept(tensor_of<std::int8_t>({1, 2}), integers) == integers));
+}
+
+// Of role weights, as programs write that know no roles.
+BOOST_AUTO_TEST_CASE(what_a_name_or_a_pattern_says_to_be_exact_is) {
+  const TemporaryFolder folder;
+  const Tensor before = Tensor::copy_of<float>({2, 1}, std::vector<float>{1, 2});
+  const Tensor after = Tensor::copy_of<float>({2, 1}, std::vector<float>{1.0001f, 2});
+  const auto state = [](const Tensor& tensor) {
+    return SampleState{.regions = {{"cortex",
+                                    {{"m.exp_avg", {tensor, Role::weights}},
+                                     {"kept", {tensor, Role::weights}},
+                                     {"w", {tensor, Role::weights}}}}}};
+  };
+  save_full(state(before), folder / "base.thalia");
+  save_delta(state(after), folder / "base.thalia", folder / "one.delta.thalia",
+             {.threshold = kThreshold, .exclude = {"cortex.weights.ke?t"}});
+  const ChainReader chain = ChainReader::open(folder / "one.delta.thalia");
+  const auto read = [&](const char* name) {
+    return chain.read(chain.reader().region("cortex").at(name));
+  };
+  BOOST_TEST((read("m.exp_avg") == after));
+  BOOST_TEST((read("kept") == after));
+  BOOST_TEST((read("w") == before));
 }
 
 BOOST_AUTO_TEST_CASE(half_and_double_and_complex_elements_have_the_rule_too) {

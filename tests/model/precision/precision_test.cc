@@ -16,8 +16,10 @@ BOOST_AUTO_TEST_SUITE(precision)
 
 namespace {
 
-DType stored(const PrecisionPolicy& policy, std::string_view path, DType dtype = DType::f32,
+// By the rules of the original program.
+DType stored(PrecisionPolicy policy, std::string_view path, DType dtype = DType::f32,
              std::uint64_t count = 100) {
+  policy.matching = CategoryMatching::original;
   return decide(policy, path, Role::other, dtype, count);
 }
 
@@ -102,9 +104,7 @@ BOOST_AUTO_TEST_CASE(the_first_fitting_pattern_counts_before_the_category) {
   BOOST_TEST((stored(policy, "regions.cortex.spikes") == DType::f32));
 }
 
-BOOST_AUTO_TEST_CASE(roles_decide_where_they_are_asked) {
-  PrecisionPolicy policy = precision_policy("keep");
-  policy.matching = CategoryMatching::role;
+BOOST_AUTO_TEST_CASE(roles_decide) {
   using Category = PrecisionCategory;
   const auto is = [](Role role, std::string_view path, Category category) {
     BOOST_TEST(category_name(category_of_role(role, path)) == category_name(category),
@@ -124,14 +124,29 @@ BOOST_AUTO_TEST_CASE(roles_decide_where_they_are_asked) {
   is(Role::learning_state, "stp.u", Category::traces);
   is(Role::learning_state, "regions.r.learning_state.bcm_theta", Category::thresholds);
   is(Role::learning_state, "bcm_thresholds", Category::thresholds);
-  for (const Role role :
-       {Role::oscillator, Role::neuromodulator, Role::optimizer, Role::buffer, Role::other})
+  is(Role::embedding, "wte.weight", Category::weights);
+  is(Role::bias, "weights.q", Category::biases);
+  for (const Role role : {Role::normalization, Role::oscillator, Role::neuromodulator,
+                          Role::optimizer, Role::buffer, Role::other})
     is(role, "weights.w_theta", Category::other);
 
-  PrecisionPolicy fp16 = precision_policy("fp16");
-  fp16.matching = CategoryMatching::role;
+  const PrecisionPolicy fp16 = precision_policy("fp16");
   BOOST_TEST((stored_by_role(fp16, Role::region_state, "raw_membrane") == DType::f32));
   BOOST_TEST((stored_by_role(fp16, Role::weights, "m") == DType::f16));
+}
+
+BOOST_AUTO_TEST_CASE(optimizer_state_stays_unless_a_pattern_names_it) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16}) {
+    for (const char* text : {"fp16", "fp32", "default=bf16", "weights=bf16,biases=fp16"}) {
+      const PrecisionPolicy policy = parse_precision_policy(text);
+      BOOST_TEST((decide(policy, "m.exp_avg", Role::optimizer, dtype, 100) == dtype), text);
+    }
+  }
+  const PrecisionPolicy named = parse_precision_policy("*.exp_avg=bf16");
+  BOOST_TEST((stored_by_role(named, Role::optimizer, "m.exp_avg") == DType::bf16));
+  // The original program knows no roles.
+  const PrecisionPolicy original = parse_precision_policy("default=fp16,match=original");
+  BOOST_TEST((stored_by_role(original, Role::optimizer, "m.exp_avg") == DType::f16));
 }
 
 BOOST_AUTO_TEST_CASE(categories_are_found_in_any_case_and_in_order) {
@@ -141,16 +156,26 @@ BOOST_AUTO_TEST_CASE(categories_are_found_in_any_case_and_in_order) {
   BOOST_TEST((category_of_path("") == PrecisionCategory::other));
 }
 
+BOOST_AUTO_TEST_CASE(types_go_by_all_their_names) {
+  for (const char* name : {"fp16", "f16", "float16", "half"}) {
+    BOOST_TEST((precision_from_name(name) == Precision::fp16));
+    BOOST_TEST((parse_precision_policy(name) == precision_policy("fp16")));
+  }
+  BOOST_TEST((precision_policy("bfloat16") == precision_policy("bf16")));
+  BOOST_TEST((parse_precision_policy("float32") == precision_policy("fp32")));
+  BOOST_TEST((parse_precision_policy("weights=bfloat16,default=f32").weights == Precision::bf16));
+}
+
 BOOST_AUTO_TEST_CASE(reads_custom_policies) {
   BOOST_TEST((parse_precision_policy("mixed") == precision_policy("mixed")));
   BOOST_TEST(
       (parse_precision_policy("weights=fp16") == PrecisionPolicy{.weights = Precision::fp16}));
   const PrecisionPolicy policy = parse_precision_policy(
-      "weights/*=fp16,w_*=auto,traces=bf16,default=fp32,match=role,membrane=keep");
+      "weights/*=fp16,w_*=auto,traces=bf16,default=fp32,match=original,membrane=keep");
   BOOST_TEST((policy.weights == Precision::fp32));
   BOOST_TEST((policy.traces == Precision::bf16));
   BOOST_TEST((policy.membrane == Precision::keep));
-  BOOST_TEST((policy.matching == CategoryMatching::role));
+  BOOST_TEST((policy.matching == CategoryMatching::original));
   BOOST_REQUIRE(policy.patterns.size() == 2u);
   BOOST_TEST((policy.patterns[0] == PrecisionPattern{"weights/*", Precision::fp16}));
   BOOST_TEST((policy.patterns[1] == PrecisionPattern{"w_*", Precision::automatic}));
@@ -159,7 +184,7 @@ BOOST_AUTO_TEST_CASE(reads_custom_policies) {
 BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
   for (const std::string_view text :
        {"fp32", "fp16", "bf16", "mixed", "keep", "weights=fp16", "default=bf16", "*/a=keep",
-        "match=role", "a.b=fp32,biases=auto,match=role", "x=*=fp16"}) {
+        "match=original", "a.b=fp32,biases=auto,match=original", "x=*=fp16"}) {
     const PrecisionPolicy policy = parse_precision_policy(text);
     BOOST_TEST((parse_precision_policy(to_string(policy)) == policy), to_string(policy));
   }
@@ -170,8 +195,8 @@ BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
     return to_string(parse_precision_policy(text));
   };
   BOOST_TEST(shortened("default=keep,weights/*=fp16,biases=keep") == "weights/*=fp16");
-  BOOST_TEST(shortened("default=fp32,biases=keep,traces=fp32,match=role") ==
-             "biases=keep,default=fp32,match=role");
+  BOOST_TEST(shortened("default=fp32,biases=keep,traces=fp32,match=original") ==
+             "biases=keep,default=fp32,match=original");
 }
 
 // Patterns of the characters that mean something in the text, and names that do.

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(reports_the_error_of_numbers_of_any_size) {
 BOOST_AUTO_TEST_CASE(leaves_what_it_was_not_asked_for) {
   const TemporaryFolder folder;
   const auto numbers = normal_numbers(2048, 1);
-  const Tensor weights = tensor_of(DType::f32, {2048}, numbers);
+  const Tensor weights = tensor_of(DType::f32, {32, 64}, numbers);
   std::vector<double> with_nan = numbers;
   with_nan[77] = std::nan("");
   write_layer(folder / "in", {{"a.weight", weights},
@@ -141,9 +141,11 @@ BOOST_AUTO_TEST_CASE(leaves_what_it_was_not_asked_for) {
                               {"c.exp_avg", weights},
                               {"d.state", weights, Role::optimizer},
                               {"e.buffer", weights, Role::buffer},
-                              {"f.nan", tensor_of(DType::f32, {2048}, with_nan)},
+                              {"f.nan", tensor_of(DType::f32, {32, 64}, with_nan)},
                               {"g.small", tensor_of(DType::f32, {8}, normal_numbers(8, 1))},
-                              {"h.integers", Tensor::zeros(DType::i32, {2048})}});
+                              {"h.bias", weights},
+                              {"i.norm.weight", tensor_of(DType::f32, {2048}, numbers)},
+                              {"j.integers", Tensor::zeros(DType::i32, {2048})}});
   const auto names = [&](const QuantizationOptions& options) {
     const auto result = quantize_file(folder / "in", folder / "out", options, kQuiet);
     BOOST_TEST(verify(folder / "out").ok());
@@ -160,8 +162,13 @@ BOOST_AUTO_TEST_CASE(leaves_what_it_was_not_asked_for) {
                     layer_tensor(folder / "in", name).content_hash()));
     BOOST_TEST(!quantization_of(layer_tensor(folder / "out", name)));
   }
+  for (const QuantizationOptions& options :
+       {QuantizationOptions{.include = {"nowhere"}}, {.exclude = {"a.weight", "nowhere"}}}) {
+    BOOST_CHECK_EXCEPTION(names(options), UsageError,
+                          says(ErrorCode::not_found, "fits no tensor", "nowhere", "a.weight"));
+  }
   // Nothing chosen: nothing lossy is said.
-  BOOST_TEST(names({.include = {"nowhere"}}) == "");
+  BOOST_TEST(names({.include = {"j.integers"}}) == "");
   BOOST_TEST(Reader::open(folder / "out").metadata_json().find("lossy") == std::string_view::npos);
 }
 
