@@ -106,6 +106,10 @@ struct OutputOptions {
   /// false: a file that is there already stays, and writing is a UsageError (exists): at once, or
   /// where the file appears meanwhile, when the new one would get its name.
   bool replace = true;
+  /// Equal input gives equal bytes: a file says that it was saved at SOURCE_DATE_EPOCH, or at 0,
+  /// and its identity follows from what it declares. A timestamp or a uuid that is given counts all
+  /// the same.
+  bool reproducible = false;
 };
 
 struct SaveOptions {
@@ -124,10 +128,9 @@ struct SaveOptions {
   /// Also SHA-256 of the whole file, computed while it is written: SaveResult::sha256, and
   /// NAME.sha256 beside the file, for `sha256sum -c`. The file is in place before that one is.
   bool sha256 = false;
-  /// Seconds since 1970 for the header; nullopt: now.
+  /// Seconds since 1970 for the header; nullopt: now, or as OutputOptions::reproducible says.
   std::optional<std::uint64_t> timestamp{};
-  /// Identity of the file; nullopt: random. With a fixed timestamp and uuid, equal input gives
-  /// equal bytes.
+  /// Identity of the file; nullopt: random, or as OutputOptions::reproducible says.
   std::optional<std::array<std::uint8_t, 16>> file_uuid{};
 
   // --- Affecting the work ---------------------------------------------------

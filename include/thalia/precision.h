@@ -53,7 +53,8 @@ enum class CategoryMatching : std::uint8_t {
 
 /// A precision for the tensors whose path a glob matches: '*' stands for any characters, '?' for
 /// one. '.' and '/' are the same. The whole path has to match, or what follows one of its
-/// separators: "weights/*" fits regions.cortex.weights.w_ff, and so does "w_ff".
+/// separators: "weights/*" fits regions.cortex.weights.w_ff, and so does "w_ff". Of a tensor of a
+/// file, it may fit REGION/NAME as well, as tensors are printed: "cortex/w_ff".
 struct PrecisionPattern {
   std::string glob;
   Precision precision = Precision::keep;

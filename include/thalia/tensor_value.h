@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <span>
 
 #include "thalia/bytes.h"
@@ -38,6 +39,11 @@ class Tensor {
   template <typename T>
   static Tensor copy_of(const Shape& shape, std::span<const T> elements) {
     return copy_of(DTypeOf<T>::value, shape, std::as_bytes(elements));
+  }
+  /// The same of a vector or an array: copy_of({2, 2}, numbers).
+  template <std::ranges::contiguous_range Elements>
+  static Tensor copy_of(const Shape& shape, const Elements& elements) {
+    return copy_of<std::ranges::range_value_t<Elements>>(shape, elements);
   }
   /// Sparse arrays, copied. @throws UsageError (size_mismatch, bad_argument), as Writer::add_csr
   /// and add_coo; an index that breaks the rules is found when the tensor is used.

@@ -35,7 +35,7 @@ ROOMS = {
         "quantize": ("precision", "tensor", "value"),
         "brain": ("precision", "quantize", "tensor", "value"),
         "growth": ("brain", "tensor", "value"),
-        "delta": ("brain", "precision", "quantize", "tensor", "value"),
+        "delta": ("brain", "quantize", "tensor", "value"),
         "diff": ("tensor",),
     },
     "interop": {

@@ -109,7 +109,7 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
             human_bytes(result.append.appended_bytes), human_bytes(result.append.dead_bytes),
             result.append.generation, result.append.seconds);
   for (const GrownTensor& tensor : growth.tensors) {
-    out.print("  {} {}: {} -> {}\n", escape(tensor.region), escape(tensor.path),
+    out.print("  {}/{}: {} -> {}\n", escape(tensor.region), escape(tensor.path),
               tensor.old_shape.to_string(), tensor.new_shape.to_string());
   }
   for (const std::string& target : growth.targets_left) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/packed_file.h"
 #include "cli/terminal/escape.h"
+#include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -24,13 +26,49 @@
 namespace thalia::cli {
 namespace {
 
-// The name as it was typed comes first, as it may look like an escape.
+bool is_separator(char c) {
+  return c == '.' || c == '/';
+}
+
+// A path in the state, as policies spell it and growth prints it: REGION.COMPONENT.NAME with dots
+// or slashes, or SOURCE->TARGET.weights of a connection, either behind its kind or without that.
+std::optional<TensorView> find_by_path(const Reader& reader, std::string_view path) {
+  for (const std::string_view kind : {"regions", "connections"}) {
+    if (path.starts_with(kind) && path.size() > kind.size() && is_separator(path[kind.size()]))
+      path.remove_prefix(kind.size() + 1);
+  }
+  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+    const ConnectionView connection = reader.connection(i);
+    const std::string pair = fmt::format("{}->{}", connection.source, connection.target);
+    if (!path.starts_with(pair) || path.size() == pair.size() || !is_separator(path[pair.size()]))
+      continue;
+    const std::string_view matrix = path.substr(pair.size() + 1);
+    if (matrix == "weights") return connection.weights;
+    if (matrix == "delays" && connection.delays) return connection.delays;
+  }
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!is_separator(path[i])) continue;
+    const auto region = reader.find_region(path.substr(0, i));
+    if (!region) continue;
+    const std::string_view rest = path.substr(i + 1);
+    if (auto tensor = region->find(rest)) return tensor;
+    const std::size_t end = rest.find_first_of("./");
+    if (end == std::string_view::npos) continue;
+    auto tensor = region->find(rest.substr(end + 1));
+    if (tensor && tensor->role() == role_of_component(rest.substr(0, end))) return tensor;
+  }
+  return std::nullopt;
+}
+
+// The name as it was typed comes first, as it may look like an escape, or a path.
 TensorView find_tensor(const Reader& reader, std::string_view name) {
-  const std::string unescaped = unescape_name(name);
-  if (unescaped == name) return reader.tensor(name);
   try {
     return reader.tensor(name);
-  } catch (const UsageError&) {
+  } catch (const UsageError& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    const std::string unescaped = unescape_name(name);
+    if (const auto found = find_by_path(reader, unescaped)) return *found;
+    if (unescaped == name) throw;
     return reader.tensor(unescaped);
   }
 }

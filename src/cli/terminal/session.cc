@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "cli/terminal/option.h"
 #include "thalia/memory_limit.h"
@@ -18,6 +19,12 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
   if ((takes & kOutput) != 0) {
     replace = false;
     app.add_flag("--force", replace, "Replace a file that is there already, in one step");
+  }
+  if ((takes & kStamp) != 0) {
+    reproducible = std::getenv("SOURCE_DATE_EPOCH") != nullptr;
+    app.add_flag("--reproducible", reproducible,
+                 "Equal input gives equal bytes: the file says that it was saved at "
+                 "SOURCE_DATE_EPOCH, else at 0; implied where the environment has that");
   }
   if ((takes & kJson) != 0) {
     app.add_flag(

@@ -25,6 +25,7 @@ enum Takes : unsigned {
   kWait = 8,  ///< it changes a file in place
   kJson = 16,
   kOutput = 32,  ///< it writes a file that is named on the command line
+  kStamp = 64,   ///< what it writes says when, and has an identity
 };
 
 /// Options that many commands share. declare(Command) adds them; Session::options() applies them.
@@ -35,6 +36,7 @@ struct CommonArguments {
   unsigned threads = 0;
   bool wait = false;
   bool json = false;
+  bool reproducible = false;
   bool replace = true;  ///< files that are there; false of a command that wants --force for that
 
   void declare(CLI::App& app, unsigned takes);
@@ -72,7 +74,10 @@ struct Session {
   void fill(Options& made) const {
     if constexpr (requires { made.work.cancel; }) made.work.cancel = stop;
     if constexpr (requires { made.work.threads; }) made.work.threads = common.threads;
-    if constexpr (requires { made.output.replace; }) made.output.replace = common.replace;
+    if constexpr (requires { made.output; }) {
+      made.output.replace = common.replace;
+      made.output.reproducible = common.reproducible;
+    }
     if constexpr (requires { made.wait; }) made.wait = common.wait;
     if constexpr (requires { made.input.access; }) {
       if (common.safe) made.input.access = Access::copied;

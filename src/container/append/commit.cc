@@ -26,6 +26,7 @@
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "io/posix_file.h"
+#include "io/save_time.h"
 
 namespace thalia::container {
 namespace {
@@ -139,7 +140,7 @@ class AppendWriter {
     // may be new, and every old byte has to be checked first.
     place(chosen_block_log2(old));
     if (tree() && !blocks_stay() && !old_is_whole()) place(old.integrity_block_log2);
-    set_timestamp(header_, options_.timestamp);
+    header_.timestamp = options_.timestamp ? *options_.timestamp : io::save_time(options_.output);
     header_.generation = old.generation + 1;
     header_.file_uuid = old.file_uuid;
     set_header_crc(header_);

@@ -18,6 +18,7 @@
 #include "container/write/payload_digest.h"
 #include "format/header.h"
 #include "format/overlay.h"
+#include "io/save_time.h"
 
 namespace thalia::container {
 namespace {
@@ -125,9 +126,11 @@ class Finalizer {
   void complete_header() {
     place_tables(header_, layout_.end(), sections_.build_directory(), options_.checksum,
                  options_.leaves, options_.block_log2);
-    set_timestamp(header_, options_.timestamp);
+    header_.timestamp = options_.timestamp ? *options_.timestamp : io::save_time(options_.output);
     if (options_.file_uuid) {
       header_.file_uuid = *options_.file_uuid;
+    } else if (options_.output.reproducible) {
+      set_derived_uuid(header_);
     } else {
       set_random_uuid(header_);
     }

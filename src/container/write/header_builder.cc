@@ -3,7 +3,6 @@
 #include "container/write/header_builder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <span>
 
@@ -14,6 +13,7 @@
 #include "format/overlay.h"
 #include "format/region.h"
 #include "integrity/block_tree.h"
+#include "integrity/content_hash.h"
 #include "integrity/crc32.h"
 #include "io/random.h"
 
@@ -106,17 +106,26 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
   header.file_length = header.integrity_offset + header.integrity_length + format::kChecksumLength;
 }
 
-void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds) {
-  using namespace std::chrono;
-  const auto now = duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch());
-  header.timestamp = seconds.value_or(static_cast<std::uint64_t>(now.count()));
+namespace {
+
+void set_version(format::Header& header, unsigned version) {
+  header.file_uuid[6] = static_cast<std::uint8_t>((header.file_uuid[6] & 0x0F) | version << 4);
+  header.file_uuid[8] = static_cast<std::uint8_t>((header.file_uuid[8] & 0x3F) | 0x80);
 }
+
+}  // namespace
 
 void set_random_uuid(format::Header& header) {
   io::fill_random(std::as_writable_bytes(std::span(header.file_uuid)));
-  // Version 4 and variant 1 of RFC 9562.
-  header.file_uuid[6] = static_cast<std::uint8_t>((header.file_uuid[6] & 0x0F) | 0x40);
-  header.file_uuid[8] = static_cast<std::uint8_t>((header.file_uuid[8] & 0x3F) | 0x80);
+  set_version(header, 4);
+}
+
+// Not from the payloads: they are hashed later. The closing checksum tells files of different
+// payloads apart, and whoever asks for a file by its identity asks for both.
+void set_derived_uuid(format::Header& header) {
+  const Digest128 digest = integrity::content_digest(format::struct_bytes(header), 1).hash;
+  std::ranges::copy(digest.bytes, std::span(header.file_uuid).begin());
+  set_version(header, 8);
 }
 
 void set_header_crc(format::Header& header) {

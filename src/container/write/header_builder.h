@@ -21,11 +21,9 @@ format::Header draft_header(const Draft& draft, const Layout& layout);
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
                   ChecksumType checksum, LeafAlgorithm leaves, std::optional<unsigned> block_log2);
 
-/// Seconds since 1970; nullopt: now.
-void set_timestamp(format::Header& header, std::optional<std::uint64_t> seconds);
-
-/// RFC 9562: version 4, variant 1.
+/// RFC 9562, variant 1: version 4, random; or version 8, from all that the header says.
 void set_random_uuid(format::Header& header);
+void set_derived_uuid(format::Header& header);
 
 /// To be called last: any later change of the header needs a new CRC.
 void set_header_crc(format::Header& header);

@@ -3,7 +3,6 @@
 // brain was loaded from a file that had others. Everything else in it is the caller's.
 #include "interop/brain/packing.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/utf8.h"
 #include "container/wrap/unwrap.h"
 #include "format/constants.h"
+#include "io/save_time.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/version.h"
@@ -21,12 +21,6 @@ namespace {
 
 using std::filesystem::path;
 
-std::uint64_t seconds_since_1970() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(
-      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
-}
-
 Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
   Value merged = brain.metadata;
   for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
@@ -36,7 +30,8 @@ Value completed_metadata(const BrainState& brain, const BrainSaveOptions& option
   metadata.version =
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
   metadata.thalia_version = library_version();
-  metadata.created = iso_time(options.save.timestamp.value_or(seconds_since_1970()));
+  metadata.created = iso_time(options.save.timestamp ? *options.save.timestamp
+                                                     : io::save_time(options.save.output));
   if (!options.precision_policy.keeps_all())
     metadata.other["precision_policy"] = to_string(options.precision_policy);
   return to_value(metadata);

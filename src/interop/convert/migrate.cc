@@ -17,6 +17,7 @@
 #include "interop/v01/metadata.h"
 #include "interop/v01/state.h"
 #include "interop/v01/text.h"
+#include "interop/v01/wrapper.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
 #include "thalia/paths.h"
@@ -74,12 +75,7 @@ void check_asked_for(const path& source, const FormatVersion& from, const Format
 // A delta of the original gets an error of its own: it has the magic of no full file.
 FormatVersion version_of(const path& source) {
   if (const auto version = read_format_version(source)) return *version;
-  if (is_v01_delta(source)) {
-    throw UnsupportedError(
-        ErrorCode::unsupported_feature,
-        "a delta of the original program: its body is a Python pickle, which is never opened",
-        {.path = source.string(), .section = "file", .field = "magic", .offset = 0});
-  }
+  if (is_v01_delta(source)) interop::refuse_v01_delta(source.string());
   throw FormatError(ErrorCode::bad_magic, "no .thalia file",
                     {.path = source.string(), .section = "header", .field = "magic", .offset = 0});
 }

@@ -52,8 +52,16 @@ DType PrecisionRun::count(const TensorSpec& spec, DType dtype) {
   return dtype;
 }
 
-DType PrecisionRun::choose(const std::string& path, Role role, const TensorSpec& spec) {
-  patterns_.see(path);
+// A policy knows paths alone. Where the first pattern that fits fits REGION/NAME, that is the path.
+DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec) {
+  patterns_.see(tensor);
+  std::string path(tensor.path);
+  for (const PrecisionPattern& pattern : policy_.patterns) {
+    if (!tensor.fit(pattern.glob)) continue;
+    if (!model::matches_path(pattern.glob, path))
+      path = fmt::format("{}/{}", tensor.region, tensor.name);
+    break;
+  }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
   return count(spec, decide(policy_, path, role, spec.dtype, elements));
 }
@@ -61,15 +69,18 @@ DType PrecisionRun::choose(const std::string& path, Role role, const TensorSpec&
 // Without a policy the path does not matter, and is not made for each of many tensors.
 DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  return choose(fmt::format("regions.{}.{}.{}", region, component_of_role(spec.role), spec.name),
+  const std::string path =
+      fmt::format("regions.{}.{}.{}", region, component_of_role(spec.role), spec.name);
+  return choose({.path = path, .region = region, .name = spec.name},
                 likely_role(spec.role, spec.name, spec.shape.rank()), spec);
 }
 
 DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
                            const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  return choose(fmt::format("connections.{}->{}.{}", connection.source, connection.target, matrix),
-                spec.role, spec);
+  const std::string path =
+      fmt::format("connections.{}->{}.{}", connection.source, connection.target, matrix);
+  return choose({.path = path, .region = {}, .name = {}}, spec.role, spec);
 }
 
 void PrecisionRun::convert(std::string_view label, const TensorSpec& spec, ByteSpan payload,

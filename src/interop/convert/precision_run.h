@@ -47,7 +47,7 @@ class PrecisionRun {
   void note_in(std::optional<SafetensorsMetadata>& metadata) const;
 
  private:
-  DType choose(const std::string& path, Role role, const TensorSpec& spec);
+  DType choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec);
   DType count(const TensorSpec& spec, DType dtype);
   void convert_elements(DType from, DType to, ByteSpan elements, const PieceSink& sink);
   void report(const codec::ConversionLoss& before);

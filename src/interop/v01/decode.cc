@@ -129,13 +129,6 @@ V01Entry read_entry(ByteSpan body, const V01IndexEntry& entry, V01TensorReader& 
   }
 }
 
-[[noreturn]] void refuse_delta() {
-  throw UnsupportedError(ErrorCode::unsupported_feature,
-                         "a delta of the original program: its body is a Python pickle, which is "
-                         "never opened",
-                         {.section = "file", .field = "magic", .offset = 0});
-}
-
 }  // namespace
 
 V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
@@ -146,7 +139,7 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
   io::check_file_bytes("file", file.size(), limits);
   const auto contents = interop::open_v01_wrapper(file, std::move(owner), limits);
   // Before the checksum, as deltas have another one.
-  if (interop::begins_as_v01_delta(contents.bytes)) refuse_delta();
+  if (interop::begins_as_v01_delta(contents.bytes)) interop::refuse_v01_delta();
   interop::require_v01_start(contents.bytes);
   // From here on damage is excluded; what is wrong was written so.
   const interop::V01Body verified = interop::verified_v01_body(contents);

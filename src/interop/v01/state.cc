@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 #include "interop/v01/metadata.h"
 #include "interop/v01/names.h"
 #include "interop/v01/widen.h"
+#include "io/save_time.h"
 
 namespace thalia {
 namespace {
@@ -148,9 +148,7 @@ Value remaining_state(const Value& state) {
 std::uint64_t timestamp_for(const BrainState& brain, const V01StateOptions& options) {
   if (options.timestamp) return *options.timestamp;
   if (const auto noted = interop::noted_v01_timestamp(brain)) return *noted;
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(
-      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+  return io::save_time({});
 }
 
 }  // namespace

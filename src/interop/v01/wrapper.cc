@@ -100,6 +100,14 @@ bool begins_as_v01_delta(ByteSpan contents) noexcept {
   return false;
 }
 
+void refuse_v01_delta(std::string path) {
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature,
+      "a delta of the original program: its body is a Python pickle, which is "
+      "never opened; load it with that program and save the brain without a base",
+      {.path = std::move(path), .section = "file", .field = "magic", .offset = 0});
+}
+
 std::optional<V01Frame> wanted_v01_frame(const V01WriteOptions& options) {
   const Codec codec = options.compression.codec.value_or(Codec::store);
   if (codec != Codec::store && codec != Codec::zstd && codec != Codec::lz4) {

@@ -41,6 +41,8 @@ V01Body verified_v01_body(const V01Contents& contents);
 
 /// True where the contents begin with either magic of a delta.
 bool begins_as_v01_delta(ByteSpan contents) noexcept;
+/// @throws UnsupportedError that says how to come by a file that can be read.
+[[noreturn]] void refuse_v01_delta(std::string path = {});
 
 /// The frame that is asked for. Its level is never 0.
 struct V01Frame {

@@ -97,8 +97,8 @@ class FileQuantization {
                                     .role = spec.role,
                                     .dtype = spec.dtype,
                                     .shape = spec.shape};
-    include_.see(target.path);
-    exclude_.see(target.path);
+    include_.see(model::names_of(target));
+    exclude_.see(model::names_of(target));
     if (spec.encoding != Encoding::dense || !quantizer_.chooses(target)) return;
     auto payload = quantizer_.quantize(target, Tensor::from(region.at(spec.name), limits_));
     if (!payload) return;

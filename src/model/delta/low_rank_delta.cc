@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "model/brain/stored_brain.h"
-#include "model/precision/glob.h"
 #include "thalia/brain_region.h"
 
 namespace thalia::model {
@@ -37,8 +36,9 @@ QuantizationTarget target_of(const DeltaSource& source) {
 }
 
 bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options) {
-  return std::ranges::any_of(
-      options.exclude, [&](const std::string& glob) { return matches_path(glob, target.path); });
+  const TensorNames names = names_of(target);
+  return std::ranges::any_of(options.exclude,
+                             [&](const std::string& glob) { return names.fit(glob); });
 }
 
 void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions& options) {
@@ -47,8 +47,8 @@ void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions&
   if (exclude.is_empty() && include.is_empty()) return;
   for (const DeltaSource& source : sources) {
     const QuantizationTarget target = target_of(source);
-    exclude.see(target.path);
-    include.see(target.path);
+    exclude.see(names_of(target));
+    include.see(names_of(target));
   }
   exclude.check();
   include.check();

@@ -51,9 +51,16 @@ bool matches_path(std::string_view glob, std::string_view path) noexcept {
   }
 }
 
-void PatternUse::see(std::string_view path) {
-  std::erase_if(unused_, [&](const std::string& glob) { return matches_path(glob, path); });
-  if (example_.empty() && !unused_.empty()) example_ = path;
+bool TensorNames::fit(std::string_view glob) const {
+  if (matches_path(glob, path)) return true;
+  return !region.empty() && matches_path(glob, fmt::format("{}/{}", region, name));
+}
+
+void PatternUse::see(const TensorNames& tensor) {
+  std::erase_if(unused_, [&](const std::string& glob) { return tensor.fit(glob); });
+  if (!example_.empty() || unused_.empty()) return;
+  example_ = tensor.region.empty() ? std::string(tensor.path)
+                                   : fmt::format("{}/{}", tensor.region, tensor.name);
 }
 
 void PatternUse::check() const {

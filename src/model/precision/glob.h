@@ -13,6 +13,16 @@ namespace thalia::model {
 /// Takes time in proportion to the product of the lengths at most.
 bool matches_path(std::string_view glob, std::string_view path) noexcept;
 
+/// The names that a tensor goes by in patterns. Borrows them.
+struct TensorNames {
+  std::string_view path;    ///< in the state: "regions.cortex.weights.w_ff"
+  std::string_view region;  ///< empty: it is a matrix of a connection
+  std::string_view name;
+
+  /// True if the pattern fits the path, or REGION/NAME, as tensors are printed.
+  bool fit(std::string_view glob) const;
+};
+
 /// Finds patterns that fit no tensor of a file: whoever wrote one meant something else. Borrows the
 /// option's name. Externally synchronised.
 class PatternUse {
@@ -21,7 +31,7 @@ class PatternUse {
       : option_(option), unused_(std::move(globs)) {}
 
   bool is_empty() const noexcept { return unused_.empty(); }
-  void see(std::string_view path);
+  void see(const TensorNames& tensor);
   /// Of all that there is. @throws UsageError (not_found) naming a pattern that fits nothing of it.
   void check() const;
 

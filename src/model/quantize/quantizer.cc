@@ -17,7 +17,6 @@
 #include "codec/lossy/quantize.h"
 #include "container/file/open_file.h"
 #include "format/quantized.h"
-#include "model/precision/glob.h"
 #include "thalia/tensor_role.h"
 
 namespace thalia {
@@ -102,7 +101,8 @@ bool is_chosen(const QuantizationTarget& target, std::uint64_t min_elements,
                const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
   if (!codec::is_convertible(target.dtype)) return false;
   if (target.shape.element_count().value_or(0) < min_elements) return false;
-  const auto fits = [&](const std::string& glob) { return matches_path(glob, target.path); };
+  const TensorNames names = names_of(target);
+  const auto fits = [&](const std::string& glob) { return names.fit(glob); };
   // exclude has the last word, include overrides the role.
   if (std::any_of(exclude.begin(), exclude.end(), fits)) return false;
   if (!include.empty()) return std::any_of(include.begin(), include.end(), fits);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/precision/glob.h"
 #include "model/quantize/payload.h"
 #include "thalia/quantization.h"
 #include "thalia/value.h"
@@ -21,6 +22,10 @@ void set_lossy_generation(Value& metadata, LossyGeneration generation);
 /// The generation after one more loss. The lower of the recorded bound and `bound` counts. @throws
 /// UsageError (wrong_state) where the generation would pass it.
 LossyGeneration next_generation(LossyGeneration before, std::optional<std::uint16_t> bound);
+
+inline TensorNames names_of(const QuantizationTarget& target) noexcept {
+  return {.path = target.path, .region = target.region, .name = target.name};
+}
 
 /// True if a tensor has a type that can be rounded so, is large enough, and is named: it fits one
 /// of `include` (where there are none, its role, or its name, says that it is weights), and fits

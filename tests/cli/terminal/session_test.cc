@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -183,6 +184,34 @@ BOOST_AUTO_TEST_CASE(every_output_stays_unless_it_is_to_be_replaced) {
     }
   }
   BOOST_TEST(writing == 13u);
+}
+
+// Of a reproducible save, nothing is left of when and where it ran.
+BOOST_AUTO_TEST_CASE(equal_input_gives_equal_bytes_where_that_is_asked_for) {
+  Output out(-1);
+  const Session session{.out = out, .stop = {}, .common = {.reproducible = true}};
+  for (const Call& call : calls()) {
+    BOOST_TEST_CONTEXT(call.name) {
+      std::map<std::string, std::string> first;
+      for (int round = 0; round < 2; ++round) {
+        const test::TemporaryFolder folder;
+        Writer writer(folder / "in.thalia",
+                      {.output = {.durability = Durability::none, .reproducible = true}});
+        const std::vector<float> weights(64 * 64, 1);
+        const RegionId region = writer.add_region({.name = "r", .n_neurons = 64});
+        writer.add_tensor(region, {.name = "w", .shape = {64, 64}}, as_byte_span(weights));
+        writer.commit();
+        call.run(session, folder / "in.thalia", folder / "out");
+        for (const std::string& name : test::list_folder(folder.path())) {
+          const std::string bytes = test::read_file(folder / name);
+          if (round == 0)
+            first[name] = bytes;
+          else
+            BOOST_TEST((first.at(name) == bytes), name);
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {

@@ -9,6 +9,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/sanitizers.h"
 #include "thalia/checkpoint_compressor.h"
 #include "thalia/mckp.h"
 
@@ -110,6 +111,7 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_threads_or_pieces) {
     };
     BOOST_TEST((hash(1, {}) == hash(4, {})));
     for (const unsigned bits : {1u, 2u, 5u}) {
+      if (test::kSanitized && bits != 5) continue;
       double one = 0, four = 0;
       const MckpQuantizationOptions lossy{.bits = bits};
       BOOST_TEST((hash(1, lossy, &one) == hash(4, lossy, &four)));

@@ -21,6 +21,19 @@ BOOST_AUTO_TEST_CASE(matches_the_whole_path_or_what_follows_a_separator) {
     BOOST_TEST(!matches_path(glob, kPath), glob);
 }
 
+BOOST_AUTO_TEST_CASE(a_tensor_goes_by_its_path_and_by_region_and_name) {
+  const thalia::model::TensorNames tensor{
+      .path = "regions.cortex.weights.w_ff", .region = "cortex", .name = "w_ff"};
+  for (const std::string_view glob : {"cortex/w_ff", "cortex.w_*", "cortex/weights/w_ff", "w_ff"})
+    BOOST_TEST(tensor.fit(glob), glob);
+  for (const std::string_view glob : {"weights/cortex", "cortex", "thalamus/w_ff"})
+    BOOST_TEST(!tensor.fit(glob), glob);
+  const thalia::model::TensorNames matrix{
+      .path = "connections.a->b.weights", .region = {}, .name = {}};
+  BOOST_TEST(matrix.fit("a->b/weights"));
+  BOOST_TEST(!matrix.fit(""));
+}
+
 BOOST_AUTO_TEST_CASE(takes_brackets_as_they_are) {
   BOOST_TEST(matches_path("episodes[3].state", "regions.h.episodes[3].state"));
   BOOST_TEST(!matches_path("episodes[0-9].state", "regions.h.episodes[3].state"));

@@ -26,6 +26,18 @@ Tensor three() {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(is_a_copy_of_vectors_arrays_and_spans) {
+  const std::vector<float> numbers{1, 2, 3, 4};
+  const std::array<float, 4> array{1, 2, 3, 4};
+  const Tensor tensor = Tensor::copy_of({2, 2}, numbers);
+  BOOST_TEST((tensor.dtype() == DType::f32));
+  BOOST_TEST((tensor.shape() == Shape{2, 2}));
+  BOOST_TEST((tensor == Tensor::copy_of({2, 2}, array)));
+  BOOST_TEST((tensor == Tensor::copy_of({2, 2}, std::span<const float>(numbers))));
+  BOOST_TEST((Tensor::copy_of({1}, std::vector<std::int64_t>{7}).dtype() == DType::i64));
+  BOOST_CHECK_THROW(Tensor::copy_of({3}, numbers), UsageError);
+}
+
 BOOST_AUTO_TEST_CASE(default_is_dense_f32_without_elements) {
   const Tensor tensor;
   BOOST_TEST((tensor.shape() == Shape{0}));
