@@ -11,6 +11,7 @@
 #include "format/payload.h"
 #include "json/copy.h"
 #include "json/writer.h"
+#include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/tensor_role.h"
 
@@ -69,8 +70,7 @@ DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const Te
 // Without a policy the path does not matter, and is not made for each of many tensors.
 DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  const std::string path =
-      fmt::format("regions.{}.{}.{}", region, component_of_role(spec.role), spec.name);
+  const std::string path = model::path_in_region(region, component_of_role(spec.role), spec.name);
   return choose({.path = path, .region = region, .name = spec.name},
                 likely_role(spec.role, spec.name, spec.shape.rank()), spec);
 }
@@ -78,8 +78,7 @@ DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
 DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
                            const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  const std::string path =
-      fmt::format("connections.{}->{}.{}", connection.source, connection.target, matrix);
+  const std::string path = model::path_in_connection(connection.source, connection.target, matrix);
   return choose({.path = path, .region = {}, .name = {}}, spec.role, spec);
 }
 

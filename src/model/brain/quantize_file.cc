@@ -17,6 +17,7 @@
 #include "model/brain/stored_brain.h"
 #include "model/precision/glob.h"
 #include "model/quantize/quantizer.h"
+#include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/reader.h"
 
@@ -90,13 +91,13 @@ class FileQuantization {
   // A dense tensor that is chosen becomes a quantized one.
   void replace(const RegionView& region, container::DraftTensor& tensor) {
     const TensorSpec& spec = tensor.spec;
-    const QuantizationTarget target{.path = fmt::format("regions.{}.{}.{}", region.name(),
-                                                        component_of_role(spec.role), spec.name),
-                                    .region = region.name(),
-                                    .name = spec.name,
-                                    .role = spec.role,
-                                    .dtype = spec.dtype,
-                                    .shape = spec.shape};
+    const QuantizationTarget target{
+        .path = model::path_in_region(region.name(), component_of_role(spec.role), spec.name),
+        .region = region.name(),
+        .name = spec.name,
+        .role = spec.role,
+        .dtype = spec.dtype,
+        .shape = spec.shape};
     include_.see(model::names_of(target));
     exclude_.see(model::names_of(target));
     if (spec.encoding != Encoding::dense || !quantizer_.chooses(target)) return;

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "model/brain/stored_brain.h"
+#include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 
 namespace thalia::model {
@@ -18,21 +19,19 @@ QuantizationTarget target_of(const DeltaSource& source) {
   const TensorSpec& spec = source.tensor->spec;
   const TensorKey& key = source.key;
   if (key.region.empty()) {
-    const std::string_view matrix = key.delays ? "delays" : "weights";
-    return {.path = fmt::format("connections.{}->{}.{}", key.source, key.target, matrix),
+    return {.path = path_in_connection(key.source, key.target, key.delays ? "delays" : "weights"),
             .region = {},
             .name = {},
             .role = key.delays ? Role::other : Role::weights,
             .dtype = spec.dtype,
             .shape = spec.shape};
   }
-  return {
-      .path = fmt::format("regions.{}.{}.{}", key.region, component_of_role(spec.role), spec.name),
-      .region = key.region,
-      .name = spec.name,
-      .role = spec.role,
-      .dtype = spec.dtype,
-      .shape = spec.shape};
+  return {.path = path_in_region(key.region, component_of_role(spec.role), spec.name),
+          .region = key.region,
+          .name = spec.name,
+          .role = spec.role,
+          .dtype = spec.dtype,
+          .shape = spec.shape};
 }
 
 bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options) {

@@ -1,6 +1,18 @@
 #include "model/value/path_names.h"
 
+#include <fmt/format.h>
+
 namespace thalia::model {
+
+std::string path_in_region(std::string_view region, std::string_view component,
+                           std::string_view name) {
+  return fmt::format("regions.{}.{}.{}", region, component, name);
+}
+
+std::string path_in_connection(std::string_view source, std::string_view target,
+                               std::string_view matrix) {
+  return fmt::format("connections.{}->{}.{}", source, target, matrix);
+}
 
 std::string_view leaf_of(std::string_view path) noexcept {
   return path.substr(path.rfind('.') + 1);

@@ -7,6 +7,13 @@
 
 namespace thalia::model {
 
+// How policies and patterns spell a tensor of a file: docs/states.md, "Precision".
+std::string path_in_region(std::string_view region, std::string_view component,
+                           std::string_view name);
+/// `matrix` is weights or delays.
+std::string path_in_connection(std::string_view source, std::string_view target,
+                               std::string_view matrix);
+
 /// The name after the last dot.
 std::string_view leaf_of(std::string_view path) noexcept;
 /// Runs of letters and digits, in lower case: "w_rec[2]" has w, rec, 2.
