@@ -39,6 +39,11 @@ enum class Encoding : std::uint8_t {
 };
 inline constexpr std::uint8_t kEncodingCount = 8;
 
+/// True of csr and coo: index arrays say where the stored elements are.
+constexpr bool is_sparse(Encoding encoding) noexcept {
+  return encoding == Encoding::csr || encoding == Encoding::coo;
+}
+
 /// The one place that declares these five; what needs them holds a layout or is made of one.
 struct TensorLayout {
   DType dtype = DType::f32;

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+
+#include "thalia/error.h"
 
 namespace thalia {
 
@@ -31,5 +34,27 @@ class Suggestion {
   std::size_t fewest_ = 0;
   std::size_t offered_ = 0;
 };
+
+/// The text() of a Suggestion to which `offer_names` has offered what there is.
+/// Empty where that throws: names that cannot be read do not hide that one is missing.
+template <typename OfferNames>
+std::string suggestion_text(std::string_view mistyped, const OfferNames& offer_names) {
+  Suggestion suggestion(mistyped);
+  try {
+    offer_names(suggestion);
+  } catch (const Error&) {
+    return {};
+  }
+  return suggestion.text();
+}
+
+/// The same for the names that `name_of` takes from the elements of a range.
+template <typename Range, typename NameOf = std::identity>
+std::string suggestion_among(std::string_view mistyped, const Range& range,
+                             const NameOf& name_of = {}) {
+  return suggestion_text(mistyped, [&](Suggestion& suggestion) {
+    for (const auto& element : range) suggestion.offer(std::invoke(name_of, element));
+  });
+}
 
 }  // namespace thalia

@@ -74,7 +74,7 @@ std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept
 
 bool narrow_indices_fit(const TensorLayout& layout) noexcept {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (layout.encoding != Encoding::csr && layout.encoding != Encoding::coo) return true;
+  if (!is_sparse(layout.encoding)) return true;
   // The last row pointer of csr is nnz. No index of coo is; its nnz may be any.
   if (layout.encoding == Encoding::csr && layout.nnz > kMost) return false;
   const auto extents = layout.shape.extents();

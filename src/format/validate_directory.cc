@@ -232,7 +232,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   }
   const TensorLayout layout = layout_of(entry);
   const auto& [dtype, shape, encoding, nnz, wide] = layout;
-  const bool sparse = encoding == Encoding::csr || encoding == Encoding::coo;
+  const bool sparse = is_sparse(encoding);
   // As if it were dense, whatever the encoding, so that sizes of its dense form do not overflow.
   if (!shape.element_count() || !shape.byte_length(dtype)) {
     check.fail(AT(TensorEntry, shape), shape.to_string(), "fewer than 2^64 bytes",

@@ -23,6 +23,7 @@
 #include "io/real_path.h"
 #include "io/temporary_file.h"
 #include "thalia/error.h"
+#include "thalia/paths.h"
 
 namespace thalia::io {
 namespace {
@@ -59,6 +60,13 @@ bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& 
 }
 
 }  // namespace
+
+void check_output_name(const std::filesystem::path& path, const OutputOptions& output) {
+  struct stat status;
+  // Any other error is left to the call that makes the file, which knows more about it.
+  if (::lstat(path.c_str(), &status) != 0 && errno == ENAMETOOLONG) throw_errno("lstat", path);
+  if (!output.replace && is_file(path)) fail_exists(path);
+}
 
 AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions options)
     : target_(follow_links(path)),

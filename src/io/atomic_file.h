@@ -72,4 +72,9 @@ class AtomicFile {
   UniqueFd fd_;
 };
 
+/// What AtomicFile would refuse of the file's name, for outputs that are written at the end.
+/// @throws UsageError (exists) where a file is there and is not to be replaced; IoError
+/// (ENAMETOOLONG) where no file can have this path.
+void check_output_name(const std::filesystem::path& path, const OutputOptions& output);
+
 }  // namespace thalia::io

@@ -49,12 +49,6 @@ std::string temporary_name(int folder_fd, const std::string& name) {
   return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
 }
 
-void check_name(const std::filesystem::path& path) {
-  struct stat status;
-  // Any other error is left to the call that makes the file, which knows more about it.
-  if (::lstat(path.c_str(), &status) != 0 && errno == ENAMETOOLONG) throw_errno("lstat", path);
-}
-
 UniqueFd open_unnamed_file(const std::filesystem::path& folder) {
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }));

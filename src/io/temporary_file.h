@@ -15,9 +15,6 @@ namespace thalia::io {
 /// allows no longer names. @throws IoError.
 std::string temporary_name(int folder_fd, const std::string& name);
 
-/// @throws IoError (ENAMETOOLONG) where no file can have this path.
-void check_name(const std::filesystem::path& path);
-
 inline constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
 
 /// Calls make(name) with new temporary names until it is true; returns that name. make() leaves

@@ -155,10 +155,8 @@ const Command* find_command(std::string_view name) {
 
 const Command& require_command(std::string_view name) {
   if (const Command* command = find_command(name)) return *command;
-  Suggestion suggestion(name);
-  for (const Command& command : kCommands) suggestion.offer(command.name);
-  const std::string hint =
-      suggestion.best().empty() ? ", 'thalia help' lists the commands" : suggestion.text();
+  std::string hint = suggestion_among(name, kCommands, &Command::name);
+  if (hint.empty()) hint = ", 'thalia help' lists the commands";
   throw UsageError(ErrorCode::not_found, fmt::format("no command '{}'{}", name, hint));
 }
 

@@ -42,7 +42,7 @@ Table tensor_table(std::vector<Table::Column> columns, bool compressed) {
 
 std::string encoding_text(const TensorView& tensor) {
   std::string text(encoding_name(tensor.encoding()));
-  if (tensor.encoding() == Encoding::csr || tensor.encoding() == Encoding::coo)
+  if (is_sparse(tensor.encoding()))
     text += fmt::format(" ({})", counted(tensor.nnz(), "entry", "entries"));
   if (const auto quantization = quantization_of(tensor))
     text += fmt::format(" ({:.3g} bits, lossy)", quantization->mean_bits);

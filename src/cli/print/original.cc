@@ -125,9 +125,8 @@ const Value& region_named(const V01Document& document, const std::filesystem::pa
     const auto found = std::ranges::find(document.entries, wanted, &V01Entry::name);
     if (found != document.entries.end()) return found->state;
   }
-  Suggestion suggestion(name);
-  for (const V01Entry& entry : document.entries) suggestion.offer(entry.name);
-  throw UsageError(ErrorCode::not_found, "no such region" + suggestion.text(),
+  throw UsageError(ErrorCode::not_found,
+                   "no such region" + suggestion_among(name, document.entries, &V01Entry::name),
                    {.path = path.string(), .region = escape_name(name)});
 }
 

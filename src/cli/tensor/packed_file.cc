@@ -264,9 +264,8 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
   auto found = find(name);
   if (found == tensors.end()) found = find(unescape_name(name));
   if (found == tensors.end()) {
-    Suggestion suggestion(name);
-    for (const PackedTensor& tensor : tensors) suggestion.offer(tensor.name);
-    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
+    throw UsageError(ErrorCode::not_found,
+                     "no such tensor" + suggestion_among(name, tensors, &PackedTensor::name),
                      {.path = path.string(), .tensor = name});
   }
   const Tensor tensor = format == FileFormat::mst

@@ -147,7 +147,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
     view.read(std::as_writable_bytes(std::span(bytes)));
     return bytes;
   };
-  if (view.encoding() == Encoding::csr || view.encoding() == Encoding::coo) {
+  if (is_sparse(view.encoding())) {
     add_entries(source, Tensor::from(view, options.read.input.limits));
   } else {
     source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
@@ -167,10 +167,10 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
   auto found = find(name);
   if (found == file.tensors().end()) found = find(unescape_name(name));
   if (found == file.tensors().end()) {
-    Suggestion suggestion(name);
-    for (const SafetensorsTensor& tensor : file.tensors()) suggestion.offer(tensor.name);
-    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
-                     {.path = path.string(), .tensor = std::string(name)});
+    throw UsageError(
+        ErrorCode::not_found,
+        "no such tensor" + suggestion_among(name, file.tensors(), &SafetensorsTensor::name),
+        {.path = path.string(), .tensor = std::string(name)});
   }
   const SafetensorsTensor tensor = *found;
   TensorSource source{

@@ -22,20 +22,8 @@
 namespace thalia {
 namespace {
 
-// Names that cannot be read are no reason to hide that a name is missing.
-template <typename Offer>
-std::string suggestion_of(std::string_view name, const Offer& offer_to) {
-  Suggestion suggestion(name);
-  try {
-    offer_to(suggestion);
-  } catch (const Error&) {
-    return {};
-  }
-  return suggestion.text();
-}
-
 std::string region_suggestion(const Reader& reader, std::string_view name) {
-  return suggestion_of(name, [&](Suggestion& suggestion) {
+  return suggestion_text(name, [&](Suggestion& suggestion) {
     for (std::uint32_t r = 0; r < reader.region_count() && suggestion.is_open(); ++r)
       suggestion.offer(reader.region(r).name());
   });
@@ -43,7 +31,7 @@ std::string region_suggestion(const Reader& reader, std::string_view name) {
 
 std::string tensor_suggestion(const Reader& reader, std::string_view name) {
   const bool is_qualified = name.find('/') != std::string_view::npos;
-  return suggestion_of(name, [&](Suggestion& suggestion) {
+  return suggestion_text(name, [&](Suggestion& suggestion) {
     for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
       const RegionView region = reader.region(r);
       for (std::uint32_t t = 0; t < region.tensor_count() && suggestion.is_open(); ++t) {

@@ -98,14 +98,11 @@ std::optional<TensorView> RegionView::find(std::string_view tensor_name) const {
 TensorView RegionView::at(std::string_view tensor_name) const {
   return file_->named([&]() -> TensorView {
     if (auto found = find(tensor_name)) return *std::move(found);
-    Suggestion suggestion(tensor_name);
-    try {
+    const std::string hint = suggestion_text(tensor_name, [&](Suggestion& suggestion) {
       for (std::uint32_t t = 0; t < tensor_count() && suggestion.is_open(); ++t)
         suggestion.offer(tensor(t).name());
-    } catch (const Error&) {
-      // A name that cannot be read is no reason to hide that another one is missing.
-    }
-    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
+    });
+    throw UsageError(ErrorCode::not_found, "no such tensor" + hint,
                      {.region = printable(name_), .tensor = printable(tensor_name)});
   });
 }

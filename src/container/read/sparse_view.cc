@@ -160,7 +160,7 @@ std::uint64_t TensorView::dense_bytes() const {
 
 void TensorView::read_dense(MutableByteSpan out) const {
   const bool quantized = encoding() == Encoding::quantized;
-  if (!quantized && encoding() != Encoding::csr && encoding() != Encoding::coo) return read(out);
+  if (!quantized && !is_sparse(encoding())) return read(out);
   container::with_names(*file_, region_, name_, [&] {
     if (out.size() != dense_bytes()) {
       fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),

@@ -12,7 +12,7 @@ namespace thalia::container {
 
 /// True where the stored bytes, decompressed, are the logical bytes: no base, no quantization.
 inline bool is_plain(Encoding encoding) {
-  return encoding == Encoding::dense || encoding == Encoding::csr || encoding == Encoding::coo;
+  return encoding == Encoding::dense || is_sparse(encoding);
 }
 
 /// True where a base is needed, as only a delta has one.

@@ -48,7 +48,7 @@ class FlagFacts {
     const Role role = entry.role;
     if (role == Role::homeostatic) flags_ |= format::kFlagHomeostatic;
     if (role == Role::neuromodulator) flags_ |= format::kFlagNeuromodulators;
-    if (encoding == Encoding::csr || encoding == Encoding::coo) flags_ |= format::kFlagSparse;
+    if (is_sparse(encoding)) flags_ |= format::kFlagSparse;
     const DType dtype = entry.dtype;
     half_ |= dtype == DType::f16 || dtype == DType::bf16;
     full_ |= dtype == DType::f32;

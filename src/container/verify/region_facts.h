@@ -63,8 +63,7 @@ struct RegionFacts {
   }
 
   static std::uint64_t stored_elements(const format::TensorEntry& entry) {
-    const Encoding encoding = entry.encoding;
-    if (encoding == Encoding::csr || encoding == Encoding::coo) return entry.nnz;
+    if (is_sparse(entry.encoding)) return entry.nnz;
     return format::shape_of(entry).element_count().value_or(0);
   }
 };

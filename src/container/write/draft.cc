@@ -64,7 +64,7 @@ std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTens
                               spec.shape.to_string(), spec.nnz),
                   std::move(bound));
   };
-  const bool sparse = spec.encoding == Encoding::csr || spec.encoding == Encoding::coo;
+  const bool sparse = is_sparse(spec.encoding);
   if (!sparse && spec.encoding != Encoding::dense && quantized == nullptr)
     refuse("dense, csr or coo");
   if (!sparse && (spec.nnz != 0 || spec.wide_indices))

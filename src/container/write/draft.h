@@ -142,8 +142,7 @@ class Draft {
   std::vector<DraftConnection> connections;
 
   bool is_sparse(std::uint32_t tensor) const {
-    const Encoding encoding = tensors[tensor].spec.encoding;
-    return encoding == Encoding::csr || encoding == Encoding::coo;
+    return thalia::is_sparse(tensors[tensor].spec.encoding);
   }
 
  private:

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "io/temporary_file.h"
+#include "io/atomic_file.h"
 #include "thalia/output_file.h"
 #include "thalia/text.h"
 
@@ -85,10 +85,7 @@ std::filesystem::path sha256_path(std::filesystem::path path) {
 }  // namespace
 
 void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output) {
-  const std::filesystem::path sum = sha256_path(path);
-  io::check_name(sum);
-  if (!output.replace && is_file(sum))
-    throw UsageError(ErrorCode::exists, "the file is there already", {.path = sum.string()});
+  io::check_output_name(sha256_path(path), output);
 }
 
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,

@@ -32,8 +32,7 @@ std::uint16_t flags_of(const Draft& draft) {
     }
     if (tensor.spec.role == Role::homeostatic) flags |= format::kFlagHomeostatic;
     if (tensor.spec.role == Role::neuromodulator) flags |= format::kFlagNeuromodulators;
-    const Encoding encoding = tensor.result_encoding();
-    if (encoding == Encoding::csr || encoding == Encoding::coo) flags |= format::kFlagSparse;
+    if (is_sparse(tensor.result_encoding())) flags |= format::kFlagSparse;
     half |= tensor.spec.dtype == DType::f16 || tensor.spec.dtype == DType::bf16;
     full |= tensor.spec.dtype == DType::f32;
   }
@@ -44,9 +43,7 @@ std::uint16_t flags_of(const Draft& draft) {
 
 // Stored elements of the tensor that a reader gets.
 std::uint64_t synapses_of(const DraftTensor& tensor) {
-  const Encoding encoding = tensor.result_encoding();
-  if (encoding != Encoding::csr && encoding != Encoding::coo)
-    return *tensor.spec.shape.element_count();
+  if (!is_sparse(tensor.result_encoding())) return *tensor.spec.shape.element_count();
   return tensor.delta ? std::uint64_t{tensor.delta->nnz} : tensor.spec.nnz;
 }
 

@@ -37,9 +37,9 @@ void check_tensor(FileFormat to, std::string_view region, const TensorView& view
                             .value = std::string(value),
                             .bound = std::move(bound)});
   };
-  if (is_sparse(view) && !dense)
+  if (is_sparse(view.encoding()) && !dense)
     refuse("encoding", encoding_name(view.encoding()), "dense, or the option dense (--dense)");
-  if (!is_sparse(view) && view.encoding() > Encoding::quantized)
+  if (!is_sparse(view.encoding()) && view.encoding() > Encoding::quantized)
     refuse("encoding", encoding_name(view.encoding()), "the state of the delta");
   if (to == FileFormat::safetensors && safetensors_dtype_name(view.dtype()).empty())
     refuse("dtype", dtype_name(view.dtype()), "a type of safetensors");

@@ -52,8 +52,7 @@ void list_to_mckp(const TensorList& list, const path& output, const ConvertOptio
   MckpWriter writer(output, write);
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const SafetensorsTensor& tensor = list.tensors[i];
-    const DType dtype =
-        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
+    const DType dtype = precision.choose(options.grouping, spec_of(tensor));
     writer.add(tensor.name, converted(precision, tensor, list.read(i), dtype));
   }
   precision.check_patterns();
@@ -109,8 +108,7 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
   PrecisionRun precision(options.precision, result);
   std::vector<SafetensorsTensor> tensors = list.tensors;
   for (SafetensorsTensor& tensor : tensors) {
-    tensor.dtype =
-        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
+    tensor.dtype = precision.choose(options.grouping, spec_of(tensor));
   }
   precision.check_patterns();
   TextMembers members = text_members(list.metadata, options.read.input.limits.max_json_depth);
@@ -149,7 +147,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
       const TensorView& view = out.views[i];
       const ReadLimits& limits = options.read.input.limits;
       // A sparse tensor of few bytes may claim any shape.
-      if (is_sparse(view))
+      if (is_sparse(view.encoding()))
         io::check_allocation("payload", view.dense_bytes(), limits, view.stored_bytes());
       const Tensor tensor = Tensor::from(view, limits).to_dense();
       SafetensorsTensor before = out.tensors[i];

@@ -76,7 +76,7 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
 
 void visit_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
                     const ReadOptions& options, const PieceSink& visit) {
-  if (!is_sparse(tensor)) return visit_payload(tensor, scratch, options, visit);
+  if (!is_sparse(tensor.encoding())) return visit_payload(tensor, scratch, options, visit);
   visit(fetch_elements(tensor, scratch, options.input.limits));
 }
 

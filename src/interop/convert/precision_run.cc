@@ -75,6 +75,11 @@ DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
                 likely_role(spec.role, spec.name, spec.shape.rank()), spec);
 }
 
+DType PrecisionRun::choose(const RegionGrouping& grouping, const TensorSpec& spec) {
+  if (keeps_all_) return count(spec, spec.dtype);
+  return choose(region_for_name(spec.name, grouping), spec);
+}
+
 DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
                            const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);

@@ -24,10 +24,11 @@ class PrecisionRun {
   PrecisionRun(const PrecisionPolicy& policy, ConvertResult& result);
 
   /// The policy's choice for a tensor, by the path that a tensor of a region, or of a connection,
-  /// has in a state; counts the tensor as it will be stored. Of a format without regions, the
-  /// region is the one that the tensor would get: so a file and what became of it are treated
-  /// alike.
+  /// has in a state; counts the tensor as it will be stored.
   DType choose(std::string_view region, const TensorSpec& spec);
+  /// Of a format without regions: the region is the one that the tensor would get, so that a file
+  /// and what became of it are treated alike.
+  DType choose(const RegionGrouping& grouping, const TensorSpec& spec);
   DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
 
   /// Once all tensors are chosen, and before the output gets its name. @throws UsageError

@@ -52,8 +52,7 @@ void safetensors_to_safetensors(const path& input, const path& output,
   PrecisionRun precision(options.precision, result);
   std::vector<SafetensorsTensor> tensors = file.tensors();
   for (SafetensorsTensor& tensor : tensors) {
-    tensor.dtype =
-        precision.choose(region_for_name(tensor.name, options.grouping), spec_of(tensor));
+    tensor.dtype = precision.choose(options.grouping, spec_of(tensor));
   }
   precision.check_patterns();
   std::optional<SafetensorsMetadata> metadata = metadata_of(file);

@@ -33,9 +33,8 @@ auto in_file(const std::string& name, const Call& call) {
 const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
   const auto found = places.find(wanted);
   if (found != places.end()) return parsed.tensors[found->second];
-  Suggestion suggestion(wanted);
-  for (const MckpTensor& tensor : parsed.tensors) suggestion.offer(tensor.name);
-  throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
+  throw UsageError(ErrorCode::not_found,
+                   "no such tensor" + suggestion_among(wanted, parsed.tensors, &MckpTensor::name),
                    {.path = name, .tensor = printable(wanted)});
 }
 

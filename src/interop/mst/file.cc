@@ -130,10 +130,10 @@ std::uint64_t MstFile::file_bytes() const noexcept {
 Tensor MstFile::read(std::string_view name) const {
   const auto found = impl_->places.find(name);
   if (found == impl_->places.end()) {
-    Suggestion suggestion(name);
-    for (const MstTensor& tensor : impl_->parsed.tensors) suggestion.offer(tensor.name);
-    throw UsageError(ErrorCode::not_found, "no such tensor" + suggestion.text(),
-                     {.path = impl_->name, .tensor = printable(name)});
+    throw UsageError(
+        ErrorCode::not_found,
+        "no such tensor" + suggestion_among(name, impl_->parsed.tensors, &MstTensor::name),
+        {.path = impl_->name, .tensor = printable(name)});
   }
   const MstTensor& tensor = impl_->parsed.tensors[found->second];
   try {

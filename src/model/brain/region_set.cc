@@ -41,10 +41,10 @@ RegionSet::Slot* RegionSet::find_slot(std::string_view name) const noexcept {
 
 RegionSet::Slot& RegionSet::slot(std::string_view name) const {
   if (Slot* found = find_slot(name)) return *found;
-  Suggestion suggestion(name);
-  for (const auto& [known, slot] : by_name_) suggestion.offer(known);
-  throw UsageError(ErrorCode::not_found, "no such region" + suggestion.text(),
-                   {.region = printable(name)});
+  throw UsageError(
+      ErrorCode::not_found,
+      "no such region" + suggestion_among(name, by_name_, &decltype(by_name_)::value_type::first),
+      {.region = printable(name)});
 }
 
 BrainRegion& RegionSet::add(std::string name, BrainRegion region) {
