@@ -174,6 +174,16 @@ CALLS = (
         "a TensorLayout is copied whole",
     ),
     (
+        r"Encoding::csr (?:\|\||&&) .*[!=]= Encoding::coo",
+        ("include/thalia/tensor_layout.h",),
+        "is_sparse() tells of an encoding",
+    ),
+    (
+        r"UsageError\(ErrorCode::exists",
+        ("src/io/atomic_file.cc",),
+        "io/atomic_file.h refuses a file that is there",
+    ),
+    (
         r"std::(?:shared|unique)_ptr<[^;()]*> \w+_;",
         ("src/", "include/thalia/detail/", "include/thalia/brain_state.h", "include/thalia/tensor_value.h"),
         "thalia/detail/held.h: what was moved from must not be followed",

@@ -145,6 +145,8 @@ class BrokenTrees(unittest.TestCase):
             ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
             ("Tensor::from(reader.region(0).at(name))", "include/thalia/a.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),
+            ("e == Encoding::csr || e == Encoding::coo", "include/thalia/tensor_layout.h"),
+            ('throw UsageError(ErrorCode::exists, "there")', "src/io/atomic_file.cc"),
         ):
             for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):
                 with tempfile.TemporaryDirectory() as folder:

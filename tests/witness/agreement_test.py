@@ -1,6 +1,6 @@
 """The witness against what the library writes: it finds the same, and the document shows the same.
 
-Usage: agreement_test.py WRITE_SAMPLES plain|packages
+Usage: agreement_test.py WITNESS_FILES plain|packages
 plain needs nothing but the standard library; packages needs xxhash, zstandard and lz4, and is
 skipped (77) without them.
 """
@@ -22,12 +22,12 @@ from checkpoint import Checkpoint
 from regions import PIECES
 
 HERE = pathlib.Path(__file__).resolve().parent
-WRITE_SAMPLES, PART = sys.argv[1:3]
+WITNESS_FILES, PART = sys.argv[1:3]
 PLAIN_FILES = 19  # at least; so that an empty folder does not pass
 
 
 def setUpModule():
-    samples.write(WRITE_SAMPLES)
+    samples.write(WITNESS_FILES)
 
 
 def needs_packages(path):

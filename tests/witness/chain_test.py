@@ -1,6 +1,6 @@
 """The witness resolves chains of deltas to the bytes that were saved, and refuses broken ones.
 
-Usage: chain_test.py WRITE_CHAIN
+Usage: chain_test.py WITNESS_FILES
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import digests
 from chain import Chain
 from structures import Refused
 
-WRITE_CHAIN = sys.argv[1]
+WITNESS_FILES = sys.argv[1]
 LINKS = 4  # deltas
 
 
@@ -35,7 +35,7 @@ class Chains(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([WRITE_CHAIN, cls.folder.name], check=True)
+        subprocess.run([WITNESS_FILES, "chain", cls.folder.name], check=True)
 
     @classmethod
     def tearDownClass(cls):

@@ -1,6 +1,6 @@
 """Chunks that the library encoded, decoded from docs/format.md alone.
 
-Usage: chunk_codecs_test.py WRITE_CHUNKS
+Usage: chunk_codecs_test.py WITNESS_FILES
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import unittest
 
 import chunk_codecs as codecs
 
-WRITE_CHUNKS = sys.argv.pop(1)
+WITNESS_FILES = sys.argv.pop(1)
 
 DECODERS = {
     "plane_entropy": codecs.decode_plane_entropy,
@@ -50,7 +50,7 @@ class Codecs(unittest.TestCase):
     def test_chunks_of_the_library_decode_to_their_raw_bytes(self):
         seen = set()
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([WRITE_CHUNKS, folder], check=True)
+            subprocess.run([WITNESS_FILES, "chunks", folder], check=True)
             for path in sorted(pathlib.Path(folder).iterdir()):
                 how = path.suffix[1:]
                 if how == "raw":

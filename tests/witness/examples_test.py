@@ -1,6 +1,6 @@
 """Every example of bytes in the format's pages is what the library writes, and decodes as it says.
 
-Usage: examples_test.py WRITE_EXAMPLES
+Usage: examples_test.py WITNESS_FILES
 """
 
 import hashlib
@@ -19,7 +19,7 @@ import structures as s
 from chain import Link
 from low_rank import apply_low_rank
 
-WRITE_EXAMPLES = sys.argv[1]
+WITNESS_FILES = sys.argv[1]
 PAGES = pathlib.Path(__file__).parents[2] / "docs"
 DOCUMENT = "\n".join(
     (PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("format", "deltas", "examples")
@@ -53,7 +53,7 @@ class Examples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([WRITE_EXAMPLES, cls.folder.name], check=True)
+        subprocess.run([WITNESS_FILES, "examples", cls.folder.name], check=True)
         cls.data = {p.name: p.read_bytes() for p in pathlib.Path(cls.folder.name).iterdir()}
         delta = Link(pathlib.Path(cls.folder.name, "step_2.delta.thalia"))
         cls.expected = [

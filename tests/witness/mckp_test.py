@@ -1,6 +1,6 @@
 """The witness reads what CheckpointCompressor saved, and refuses what is damaged.
 
-Usage: mckp_test.py WRITE_MCKP
+Usage: mckp_test.py WITNESS_FILES
 """
 
 import io
@@ -14,7 +14,7 @@ import unittest
 import digests
 import mckp
 
-WRITE_MCKP = sys.argv[1]
+WITNESS_FILES = sys.argv[1]
 
 
 def decode_frames(stored):
@@ -34,7 +34,7 @@ class Mckp(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([WRITE_MCKP, cls.folder.name], check=True)
+        subprocess.run([WITNESS_FILES, "mckp", cls.folder.name], check=True)
 
     @classmethod
     def tearDownClass(cls):

@@ -1,6 +1,6 @@
 """The witness restores quantized tensors to the elements that the library restores.
 
-Usage: quantized_test.py WRITE_QUANTIZED
+Usage: quantized_test.py WITNESS_FILES
 """
 
 import pathlib
@@ -12,14 +12,14 @@ import unittest
 from chain import Chain
 from checkpoint import Checkpoint
 
-WRITE_QUANTIZED = sys.argv[1]
+WITNESS_FILES = sys.argv[1]
 
 
 class Restored(unittest.TestCase):
     def test_every_element_is_the_librarys(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            subprocess.run([WRITE_QUANTIZED, name], check=True)
+            subprocess.run([WITNESS_FILES, "quantized", name], check=True)
             files = sorted(folder.glob("*.thalia"))
             self.assertEqual(len(files), 5)
             for path in files:
@@ -34,7 +34,7 @@ class Restored(unittest.TestCase):
     def test_changes_of_low_rank_make_the_librarys_elements(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            subprocess.run([WRITE_QUANTIZED, name, "low_rank"], check=True)
+            subprocess.run([WITNESS_FILES, "low_rank", name], check=True)
             chain = Chain(folder / "2.delta")
             self.assertEqual(len(chain.links), 3)
             found = {key[1]: data for key, data in chain.tensors()}

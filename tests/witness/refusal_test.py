@@ -1,6 +1,6 @@
 """Files that break the format: the witness refuses what docs/format.md says, and so does verify().
 
-Usage: refusal_test.py WRITE_SAMPLES VERIFY_FILES
+Usage: refusal_test.py WITNESS_FILES VERIFY_FILES
 """
 
 import pathlib
@@ -16,11 +16,11 @@ import structures as s
 from checkpoint import Checkpoint
 from reseal import reseal
 
-WRITE_SAMPLES, VERIFY_FILES = sys.argv[1:3]
+WITNESS_FILES = sys.argv[1]
 
 
 def setUpModule():
-    samples.write(WRITE_SAMPLES)
+    samples.write(WITNESS_FILES)
 
 
 def structures_of(data):
@@ -126,8 +126,9 @@ class Refusal(unittest.TestCase):
                 paths.append(f"{path}\n")
                 wheres.append(where)
                 expected.append("sound" if self.refusal(broken) is None else "broken")
+            pathlib.Path(folder, "paths").write_text("".join(paths))
             run = subprocess.run(
-                [VERIFY_FILES], input="".join(paths), capture_output=True, text=True, check=True
+                [WITNESS_FILES, "verdicts", folder], capture_output=True, text=True, check=True
             )
         verdicts = run.stdout.splitlines()
         self.assertEqual(len(verdicts), len(expected))

@@ -1,4 +1,4 @@
-"""The files that write_samples writes, in a folder that goes with the process."""
+"""The files of the part `samples`, in a folder that goes with the process."""
 
 import pathlib
 import subprocess
@@ -8,8 +8,8 @@ _folder = tempfile.TemporaryDirectory(prefix="thalia-witness-")
 
 
 def write(program):
-    """Runs write_samples; once a process."""
-    subprocess.run([program, _folder.name], check=True)
+    """Makes them; once a process."""
+    subprocess.run([program, "samples", _folder.name], check=True)
 
 
 def paths():

@@ -1,6 +1,6 @@
 """The witness reads the state of a brain that the library saved, and finds what was put in.
 
-Usage: states_test.py WRITE_STATE
+Usage: states_test.py WITNESS_FILES
 tests/model/brain/brain_sample.h is what was put in.
 """
 
@@ -14,7 +14,7 @@ import unittest
 from checkpoint import Checkpoint
 from states import read_state
 
-WRITE_STATE = sys.argv[1]
+WITNESS_FILES = sys.argv[1]
 
 
 def floats(*shape, first=1.0):
@@ -35,8 +35,8 @@ class States(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "brain.thalia"
-            subprocess.run([WRITE_STATE, path], check=True)
+            subprocess.run([WITNESS_FILES, "state", folder], check=True)
+            path = pathlib.Path(folder) / "state.thalia"
             cls.file = Checkpoint(path.read_bytes())
             cls.brain = read_state(cls.file)
         cls.cortex = cls.brain["regions"]["cortex"]

@@ -1,6 +1,7 @@
 #include "model/delta/truncated_svd.h"
 
-#include <Eigen/Dense>
+#include <Eigen/QR>
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -60,7 +61,9 @@ TruncatedSvd truncated_svd(std::span<const float> matrix, std::uint64_t rows, st
   const Matrix transposed = given.transpose() * range;
   const Matrix across = orthonormal(transposed);
   const Matrix core = across.transpose() * transposed;
-  const Eigen::JacobiSVD<Matrix> svd(core, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  // Square, so that nothing has to be made square first.
+  const Eigen::JacobiSVD<Matrix, Eigen::NoQRPreconditioner> svd(
+      core, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Matrix left = range * svd.matrixV();
   const Matrix right = across * svd.matrixU();
   const auto& values = svd.singularValues();

@@ -1,5 +1,4 @@
 // Appends that are refused, that meet each other, or that meet readers.
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <future>
@@ -140,17 +139,16 @@ BOOST_AUTO_TEST_CASE(a_reader_finds_a_state_however_often_the_file_grows_while_i
 // A reader that opens at the moment of the header's change sees the old state or the new.
 BOOST_AUTO_TEST_CASE(readers_that_open_meanwhile_see_one_state_or_the_other) {
   const SavedFile file(small_sample());
-  std::atomic<bool> done{false};
   auto appending = std::async(std::launch::async, [&] {
     for (std::uint64_t i = 1; i <= 150; ++i) {
       Appender appender(file.path, steady_append());
       appender.set_training_steps(1000 + i);
       appender.commit();
     }
-    done = true;
   });
   std::uint64_t last = 0;
-  while (!done) {
+  // Ready also where it threw.
+  while (appending.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     const Reader reader = Reader::open(file.path);
     const std::uint64_t generation = reader.header().generation;
     BOOST_TEST(generation >= last);

@@ -42,12 +42,13 @@ void check_copied(const DamagedFile& file, const Walk& walk, const VerifyReport&
 }
 
 // `bytes` with each byte of [begin, end) flipped in turn, by each of three masks; under sanitizers
-// by one of them, another in each round.
+// by one of them, another in each round. `thin`: each eighth byte alone.
 void check_every_flip(const std::string& bytes, std::uint64_t begin, std::uint64_t end,
-                      std::uint64_t round) {
+                      std::uint64_t round, bool thin = false) {
   constexpr unsigned kMasks[] = {0x01, 0x80, 0xFF};
   DamagedFile file(bytes);
   for (std::uint64_t offset = begin; offset < end; ++offset) {
+    if (thin && offset % 8 != 0) continue;
     const unsigned chosen = kMasks[(offset + round) % 3];
     for (const unsigned mask : kMasks) {
       if (kSanitized && mask != chosen) continue;
@@ -130,7 +131,11 @@ BOOST_AUTO_TEST_CASE(every_truncation_is_refused_and_reported) {
        {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32}) {
     const std::string bytes = file_bytes(small_sample(), options_with(checksum));
     DamagedFile file(bytes);
+    // What checksums there are does not change how a length is read. Under sanitizers, one of the
+    // three is tried with every length.
+    const bool thin = kSanitized && checksum != ChecksumType::block_tree;
     for (std::size_t length = bytes.size(); length-- > 0;) {
+      if (thin && length % 16 != 0) continue;
       file.truncate(length);
       BOOST_TEST_CONTEXT("length " << length) {
         BOOST_CHECK_EXCEPTION(Reader::open(file.path(), {.verification = Verification::off}),
@@ -153,7 +158,8 @@ BOOST_AUTO_TEST_CASE(every_flipped_byte_of_header_directory_and_index_is_found) 
     BOOST_TEST_CONTEXT("checksum " << int(checksum)) {
       const std::string bytes = EditableFile(file).bytes();
       check_every_flip(bytes, 0, sizeof header, round);
-      check_every_flip(bytes, header.directory_offset, header.file_length, round);
+      check_every_flip(bytes, header.directory_offset, header.file_length, round,
+                       kSanitized && checksum != ChecksumType::block_tree);
     }
     ++round;
   }

@@ -39,10 +39,12 @@ std::optional<std::string> all_bytes(const std::filesystem::path& path) {
 }
 
 // Whether verify is content with what a reader handed out, or not; it never throws, and says why.
-bool verifies(const std::filesystem::path& path, bool readable) {
+// Each sixteenth place is verified in four ways, the others in one.
+bool verifies(const std::filesystem::path& path, bool readable, std::size_t place) {
   std::string first;
   for (const Access access : {Access::mapped, Access::copied}) {
     for (const bool quick : {false, true}) {
+      if (place % 16 != 0 && (access != Access::mapped || quick)) continue;
       const VerifyReport report =
           verify(path, {.input = {.access = access}, .quick = quick, .work = {.threads = 1}});
       for (const Finding& finding : report.findings)
@@ -68,13 +70,15 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothi
       const File f(file);
       const auto expected = all_bytes(f.path);
       BOOST_REQUIRE(expected.has_value());
-      for (std::size_t length = 0; length < file.size(); ++length) {
+      // Shorter than the frames, a file with a table is what one without a table is.
+      const std::size_t shortest = file.size() == frames.size() ? 0 : frames.size();
+      for (std::size_t length = shortest; length < file.size(); ++length) {
         write_file(f.path, file.substr(0, length));
         const auto found = all_bytes(f.path);
         // Without a table the end of the last frame is the end of the file.
         const bool whole = length >= frames.size();
         BOOST_TEST((found.has_value() ? whole && *found == *expected : true), length);
-        BOOST_TEST((!verifies(f.path, found.has_value()) || whole), length);
+        BOOST_TEST((!verifies(f.path, found.has_value(), length) || whole), length);
       }
       std::size_t refused = 0;
       std::size_t reported = 0;
@@ -85,7 +89,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothi
         const auto found = all_bytes(f.path);
         if (!found) ++refused;
         BOOST_TEST((!found || *found == *expected), at);
-        if (!verifies(f.path, found.has_value())) ++reported;
+        if (!verifies(f.path, found.has_value(), at)) ++reported;
       }
       // What lz4 copies from one place it can copy from another; and a table that is none any more
       // is not needed.

@@ -1,8 +1,8 @@
 // What a delta costs in memory: a bound, whatever the size of its tensors.
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <stop_token>
 #include <thread>
 
 #include "boost_test.h"
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kTensor = (kSanitized ? 40 : 160) * kMiB;
+constexpr std::uint64_t kTensor = (kSanitized ? 40 : 120) * kMiB;
 constexpr std::uint64_t kMemory = kTensor / 10;  // what the options allow
 // Beside the options' memory: pieces that threads make, and what the allocator keeps.
 constexpr std::uint64_t kSlack = 56 * kMiB;
@@ -39,16 +39,16 @@ std::uint64_t private_bytes() {
 template <typename Work>
 std::uint64_t peak_of(Work work) {
   const std::uint64_t before = private_bytes();
-  std::atomic<bool> done{false};
   std::uint64_t most = 0;
-  std::jthread watch([&] {
-    while (!done) {
+  // Stopped by its destructor, also where the work throws.
+  std::jthread watch([&](const std::stop_token& done) {
+    while (!done.stop_requested()) {
       most = std::max(most, private_bytes());
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
   work();
-  done = true;
+  watch.request_stop();
   watch.join();
   return most > before ? most - before : 0;
 }

@@ -1,15 +1,16 @@
-// write_mckp FOLDER: checkpoints under the keys base, next (a delta of base), small (quantized) and
+// Checkpoints under the keys base, next (a delta of base), small (quantized) and
 // store (a delta that is not compressed), and what each tensor restores to in KEY.expected/NAME.
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "parts.h"
 #include "thalia/checkpoint_compressor.h"
+
+namespace witness::mckp {
 
 namespace {
 
@@ -85,12 +86,8 @@ void write_all(const std::string& folder) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    if (argc != 2) throw std::invalid_argument("usage: write_mckp FOLDER");
-    write_all(argv[1]);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "write_mckp: %s\n", error.what());
-    return 1;
-  }
+void run(const std::filesystem::path& folder) {
+  write_all(folder);
 }
+
+}  // namespace witness::mckp

@@ -1,18 +1,20 @@
 // Files with quantized tensors, or a chain of changes of low rank, and beside them the elements
-// that the library restores. Usage: write_quantized FOLDER [low_rank]
+// that the library restores.
 #include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <string>
 #include <vector>
 
+#include "parts.h"
 #include "thalia/delta.h"
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/tensor_value.h"
 #include "thalia/writer.h"
+
+namespace witness::quantized {
 
 using namespace thalia;
 
@@ -118,27 +120,18 @@ void write_chain(const std::filesystem::path& folder) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: write_quantized FOLDER [low_rank]\n";
-    return 2;
-  }
-  try {
-    const std::filesystem::path folder = argv[1];
-    if (argc == 3) {
-      write_chain(folder);
-      return 0;
-    }
-    const auto store = Codec::store;
-    write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
-    write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);
-    write(folder, "bits5", {.bits = 5, .group_size = 0, .min_elements = 1}, store);
-    write(folder, "bits8", {.bits = 8, .group_size = 128, .min_elements = 1}, store);
-    write(folder, "mixed", {.bits = 2.5, .group_size = 32, .adaptive = true, .min_elements = 1},
-          store);
-  } catch (const std::exception& error) {
-    std::cerr << "write_quantized: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+void run(const std::filesystem::path& folder) {
+  const auto store = Codec::store;
+  write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
+  write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);
+  write(folder, "bits5", {.bits = 5, .group_size = 0, .min_elements = 1}, store);
+  write(folder, "bits8", {.bits = 8, .group_size = 128, .min_elements = 1}, store);
+  write(folder, "mixed", {.bits = 2.5, .group_size = 32, .adaptive = true, .min_elements = 1},
+        store);
 }
+
+void run_low_rank(const std::filesystem::path& folder) {
+  write_chain(folder);
+}
+
+}  // namespace witness::quantized

@@ -1,18 +1,17 @@
 // Writes the files that the short examples of the document are taken from.
-// Usage: write_examples FOLDER
 #include <cstring>
-#include <exception>
 #include <filesystem>
-#include <iostream>
 #include <vector>
 
+#include "parts.h"
 #include "sample.h"
 #include "thalia/delta.h"
 #include "thalia/metadata_file.h"
 #include "thalia/quantization.h"
 #include "thalia/wrap.h"
 
-namespace witness {
+namespace witness::examples {
+
 namespace {
 
 using namespace thalia;
@@ -72,25 +71,14 @@ void write_delta_of_steps(const fs::path& folder) {
 }
 
 }  // namespace
-}  // namespace witness
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: write_examples FOLDER\n";
-    return 2;
-  }
-  try {
-    const std::filesystem::path folder = argv[1];
-    witness::write_arrays(folder);
-    witness::write_delta_of_steps(folder);
-    thalia::compress_checkpoint(
-        folder / "step_1.thalia", folder / "step_1.thalia.zst",
-        {.frame_bytes = 4096, .output = {.durability = thalia::Durability::none}});
-    thalia::write_metadata_file(folder / "arrays.thalia", folder / "arrays.thalia.meta",
-                                {.output = {.durability = thalia::Durability::none}});
-  } catch (const std::exception& error) {
-    std::cerr << "write_examples: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+void run(const std::filesystem::path& folder) {
+  write_arrays(folder);
+  write_delta_of_steps(folder);
+  compress_checkpoint(folder / "step_1.thalia", folder / "step_1.thalia.zst",
+                      {.frame_bytes = 4096, .output = {.durability = Durability::none}});
+  write_metadata_file(folder / "arrays.thalia", folder / "arrays.thalia.meta",
+                      {.output = {.durability = Durability::none}});
 }
+
+}  // namespace witness::examples

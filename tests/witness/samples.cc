@@ -1,12 +1,11 @@
 // Writes a varied set of .thalia files, and what is in them, for the witness to read.
-// Usage: write_samples FOLDER
-#include <exception>
-#include <iostream>
 #include <tuple>
 
+#include "parts.h"
 #include "sample.h"
 
-namespace witness {
+namespace witness::samples {
+
 namespace {
 
 using namespace thalia;
@@ -325,18 +324,9 @@ void write_all(const path& folder) {
 }
 
 }  // namespace
-}  // namespace witness
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: write_samples FOLDER\n";
-    return 2;
-  }
-  try {
-    witness::write_all(argv[1]);
-  } catch (const std::exception& error) {
-    std::cerr << "write_samples: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+void run(const std::filesystem::path& folder) {
+  write_all(folder);
 }
+
+}  // namespace witness::samples

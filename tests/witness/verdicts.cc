@@ -1,11 +1,17 @@
-// Says of each file whose path stands on a line of the input what verify() makes of it: "sound", or
-// "broken" and the first error. For comparison with the witness.
+// Says of each file whose path stands on a line of FOLDER/paths what verify() makes of it: "sound",
+// or "broken" and the first error. For comparison with the witness.
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <string>
 
+#include "parts.h"
 #include "thalia/error.h"
 #include "thalia/verify.h"
+
+namespace witness::verdicts {
+
+using namespace thalia;
 
 namespace {
 
@@ -26,6 +32,9 @@ std::string verdict(const std::string& path) {
 
 }  // namespace
 
-int main() {
-  for (std::string path; std::getline(std::cin, path);) std::cout << verdict(path) << '\n';
+void run(const std::filesystem::path& folder) {
+  std::ifstream paths(folder / "paths");
+  for (std::string path; std::getline(paths, path);) std::cout << verdict(path) << '\n';
 }
+
+}  // namespace witness::verdicts

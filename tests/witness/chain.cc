@@ -1,16 +1,17 @@
 // Two chains of deltas of one course of states, raw and compressed, and beside them the tensors of
-// each state. Usage: write_chain FOLDER
+// each state.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <limits>
 #include <string>
 
 #include "model/delta/sample.h"
 #include "model/tensor/conversion.h"
+#include "parts.h"
 #include "thalia/delta.h"
-#include "thalia/error.h"
+
+namespace witness::chain {
 
 using namespace thalia;
 using namespace thalia::test;
@@ -100,20 +101,11 @@ void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: write_chain FOLDER\n";
-    return 2;
-  }
-  try {
-    const fs::path folder(argv[1]);
-    write_chain(folder, "raw", Codec::store);
-    write_chain(folder, "zstd", Codec::zstd);
-    for (int link = 0; link <= kLinks; ++link)
-      write_expected(folder / (std::to_string(link) + ".expected"), state(link));
-  } catch (const Error& error) {
-    std::cerr << "write_chain: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+void run(const std::filesystem::path& folder) {
+  write_chain(folder, "raw", Codec::store);
+  write_chain(folder, "zstd", Codec::zstd);
+  for (int link = 0; link <= kLinks; ++link)
+    write_expected(folder / (std::to_string(link) + ".expected"), state(link));
 }
+
+}  // namespace witness::chain

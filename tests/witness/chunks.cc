@@ -1,8 +1,5 @@
 // Writes chunks for chunk_codecs_test.py: NAME.raw, and beside it NAME.CODEC for each codec of this
 // library's own and NAME.FILTER for each filter.
-//
-// Usage: write_chunks FOLDER
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,7 +8,10 @@
 #include "codec/exponents/packed_exponents.h"
 #include "codec/planes/split.h"
 #include "codec/rans/plane_entropy.h"
+#include "parts.h"
 #include "support/bytes.h"
+
+namespace witness::chunks {
 
 using namespace thalia;
 using codec::Content;
@@ -57,12 +57,7 @@ void write_chunk(const std::filesystem::path& folder, const std::string& name, E
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path folder = argv[1];
+void run(const std::filesystem::path& folder) {
   write_chunk(folder, "bf16", {Content::floats, 2, 8}, elements(2, 3000));
   write_chunk(folder, "f16", {Content::floats, 2, 5}, elements(2, 3000));
   write_chunk(folder, "f32", {Content::floats, 4, 8}, elements(4, 3000));
@@ -70,5 +65,6 @@ int main(int argc, char** argv) {
   write_chunk(folder, "i64", {Content::integers, 8, 0}, elements(8, 3000));
   write_chunk(folder, "bytes", {Content::bytes, 1, 0}, elements(1, 3000));
   write_chunk(folder, "zeros", {Content::integers, 4, 0}, Bytes(1001));
-  return 0;
 }
+
+}  // namespace witness::chunks

@@ -1,0 +1,16 @@
+// The sample brain, saved as a user would.
+#include "model/brain/brain_sample.h"
+#include "parts.h"
+#include "thalia/brain_checkpoint.h"
+
+namespace witness::state {
+
+using namespace thalia;
+
+void run(const std::filesystem::path& folder) {
+  // The digests of this kind need nothing but Python's standard library.
+  BrainCheckpoint::save(test::sample_brain(), folder / "state.thalia",
+                        {.save = {.leaves = LeafAlgorithm::sha256}});
+}
+
+}  // namespace witness::state
