@@ -5,6 +5,8 @@
 // last, as a length that the file cannot have is a fault of the file and not a limit to raise.
 #include "format/validate_header.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -15,6 +17,7 @@
 #include "format/constants.h"
 #include "format/directory.h"
 #include "format/extent.h"
+#include "format/foreign_file.h"
 #include "format/region.h"
 
 namespace thalia::format {
@@ -168,9 +171,11 @@ void validate_sections(const Header& header) {
 
 void validate_identity(const Header& header) {
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
+    const std::string_view what = foreign_file(std::as_bytes(std::span(&header, 1)));
     fail_field(ErrorCode::bad_magic, HEADER_AT(magic),
                "'" + printable({reinterpret_cast<const char*>(header.magic), 4}) + "'", "'THAL'",
-               "this is no .thalia file");
+               what.empty() ? "this is no .thalia file"
+                            : fmt::format("this is no .thalia file but {}", what));
   }
   if (header.major_version != kMajorVersion) {
     throw UnsupportedError(ErrorCode::unsupported_version, "this format version cannot be read",

@@ -38,7 +38,8 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
     throw_errno("fstatat", target);
   }
   if (!S_ISREG(status.st_mode))
-    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = target.string()});
+    throw UsageError(ErrorCode::bad_argument, not_a_file(status.st_mode),
+                     {.path = target.string()});
   return status;
 }
 

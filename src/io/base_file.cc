@@ -19,6 +19,7 @@
 
 #include "io/open_descriptor.h"
 #include "io/posix_error.h"
+#include "io/posix_file.h"
 #include "io/real_path.h"
 #include "io/unique_fd.h"
 #include "thalia/paths.h"
@@ -78,14 +79,13 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
 }
 
 BaseFile open_base(const fs::path& place, Access access, const BasePolicy& policy) {
-  constexpr const char* kNotRegular = "not a regular file";
   constexpr const char* kOutside = "outside the folder that bases may lie in";
   // Checked twice. Before the open, because opening a device or a queue may have an effect. After
   // it, on the descriptor, because the name may mean another file by then.
   struct stat status;
   if (::stat(place.c_str(), &status) != 0)
     return {nullptr, errno == ENOENT || errno == ENOTDIR ? "" : text_of(errno)};
-  if (!S_ISREG(status.st_mode)) return {nullptr, kNotRegular};
+  if (!S_ISREG(status.st_mode)) return {nullptr, not_a_file(status.st_mode)};
   if (!policy.folder.empty()) {
     std::error_code error;
     const fs::path real = fs::canonical(place, error);
@@ -98,7 +98,7 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
     return {nullptr, errno == ENOENT ? "" : text_of(errno)};
   }
   if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", place);
-  if (!S_ISREG(status.st_mode)) return {nullptr, kNotRegular};
+  if (!S_ISREG(status.st_mode)) return {nullptr, not_a_file(status.st_mode)};
   if (!policy.folder.empty() && !is_below(fd.get(), policy.folder)) return {nullptr, kOutside};
   return {open_descriptor(std::move(fd), place, access)};
 }

@@ -33,8 +33,9 @@ UniqueFd open_regular(const std::filesystem::path& path, int access) {
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
   if (!fd) throw_errno("open", path);
-  if (!S_ISREG(stat_of(fd.get(), path).st_mode))
-    throw UsageError(ErrorCode::bad_argument, "not a regular file", {.path = path.string()});
+  const mode_t mode = stat_of(fd.get(), path).st_mode;
+  if (!S_ISREG(mode))
+    throw UsageError(ErrorCode::bad_argument, not_a_file(mode), {.path = path.string()});
   return fd;
 }
 
@@ -58,6 +59,11 @@ std::size_t checked_progress(ssize_t written, const char* operation, std::uint64
 }
 
 }  // namespace
+
+const char* not_a_file(unsigned mode) noexcept {
+  return S_ISDIR(mode) ? "a folder, where a file is expected; name the checkpoint in it"
+                       : "not a regular file";
+}
 
 UniqueFd open_for_reading(const std::filesystem::path& path) {
   return open_regular(path, O_RDONLY);

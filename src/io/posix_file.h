@@ -11,6 +11,9 @@
 
 namespace thalia::io {
 
+/// What to say of a path of this st_mode where a regular file is expected. Static storage.
+const char* not_a_file(unsigned mode) noexcept;
+
 /// Opens for reading (O_CLOEXEC). @throws IoError; UsageError (bad_argument) where the path is no
 /// regular file.
 UniqueFd open_for_reading(const std::filesystem::path& path);

@@ -8,6 +8,7 @@
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
 #include "container/wrap/seek_table.h"
+#include "format/foreign_file.h"
 #include "format/header.h"
 #include "format/little_endian.h"
 #include "interop/mckp/format.h"
@@ -42,8 +43,15 @@ bool begins_with(ByteSpan start, std::string_view magic) {
   return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
 }
 
-// The content is a Python pickle, which nothing here opens. Saying so helps more than "not a
-// checkpoint".
+// Saying what a file is helps more than "not a checkpoint".
+void refuse_foreign(const std::filesystem::path& path, ByteSpan start) {
+  const std::string_view what = format::foreign_file(start);
+  if (!what.empty())
+    throw UnsupportedError(ErrorCode::unsupported_feature, std::string(what),
+                           {.path = path.string()});
+}
+
+// The content is a Python pickle, which nothing here opens.
 void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
   const auto wrapper = mithril_wrapper(start);
   if (!wrapper) return;
@@ -58,7 +66,7 @@ void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
 std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   const io::UniqueFd fd = io::open_for_reading(path);
   const std::uint64_t size = io::file_size(fd.get(), path);
-  std::array<std::byte, interop::kSafetensorsPrefix + 1> start{};
+  std::array<std::byte, format::kForeignStart> start{};
   const std::size_t known = std::min<std::uint64_t>(size, start.size());
   io::pread_all(fd.get(), 0, MutableByteSpan(start).first(known), path);
 
@@ -75,12 +83,14 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
   // A frame says only that there is something inside. A reader finds out what, unless it is 0.1.
   if (container::find_wrapper(fd.get(), path, size))
     return holds_version_0_1(path) ? FileFormat::thalia_0_1 : FileFormat::thalia;
-  if (known < start.size()) return std::nullopt;
-  format::le64 header_length;
-  std::memcpy(&header_length, start.data(), sizeof header_length);
-  if (start.back() == std::byte{'{'} && header_length <= size - interop::kSafetensorsPrefix) {
-    return FileFormat::safetensors;
+  if (known > interop::kSafetensorsPrefix) {
+    format::le64 header_length;
+    std::memcpy(&header_length, start.data(), sizeof header_length);
+    if (start[interop::kSafetensorsPrefix] == std::byte{'{'} &&
+        header_length <= size - interop::kSafetensorsPrefix)
+      return FileFormat::safetensors;
   }
+  refuse_foreign(path, ByteSpan(start).first(known));
   return std::nullopt;
 }
 

@@ -2,9 +2,11 @@
 
 #include "boost_test.h"
 #include "interop/samples.h"
+#include "support/errors.h"
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/reader.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -42,6 +44,45 @@ BOOST_AUTO_TEST_CASE(name_decides_where_the_content_tells_nothing) {
     BOOST_TEST(detected(folder / "odd.thalia") == "thalia");
     write_file(folder / "odd", content);
     BOOST_TEST(detected(folder / "odd") == "unknown");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
+  const std::string zip("PK\3\4\0\0\x8\x8\0\0\0\0\0\0", 14);
+  const std::pair<std::string, const char*> files[] = {
+      {"GGUF\3", "a GGUF file"},
+      {zip + "model/data.pklFB", "a PyTorch file"},
+      {zip + "script/data/0FB", "a PyTorch file"},
+      {zip + "weight.npy", "a NumPy .npz archive"},
+      {zip + "notes.txt", "a zip archive; unpack it first"},
+      {"\x80\2\x8a\nl\xfc", "a Python pickle"},
+      {"\x80\4\x95\n", "a Python pickle"},
+      {"\x93NUMPY\1", "a NumPy .npy file"},
+      {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+      {"\x1f\x8b\x8", "a gzip file; unpack it with gunzip first"},
+      {std::string("\xfd"
+                   "7zXZ\0\0",
+                   7),
+       "an xz file"},
+      {"BZh91AY", "a bzip2 file"},
+      {"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"},
+      {"<!DOCTYPE html>", "a web page"},
+      {"<html>", "a web page"},
+  };
+  const TemporaryFolder folder;
+  for (const auto& [content, what] : files) {
+    BOOST_TEST_CONTEXT(what) {
+      // The name does not count, nor how long the file is.
+      for (const char* name : {"model.thalia", "model.safetensors", "model"}) {
+        for (const std::size_t more : {0, 300}) {
+          write_file(folder / name, content + std::string(more, '\0'));
+          BOOST_CHECK_EXCEPTION(detect_format(folder / name), UnsupportedError,
+                                says(ErrorCode::unsupported_feature, what));
+        }
+      }
+      BOOST_CHECK_EXCEPTION(Reader::open(folder / "model"), FormatError,
+                            says(ErrorCode::bad_magic, what));
+    }
   }
 }
 

@@ -1,0 +1,66 @@
+#include "format/foreign_file.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace thalia::format {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Foreign {
+  std::string_view magic;
+  std::string_view inside;  ///< stands somewhere behind the magic; empty for no such condition
+  std::string_view what;
+};
+
+#define WITH_TORCH                                                                               \
+  "which is never opened; load it with torch.load(weights_only=True) and save its tensors with " \
+  "safetensors.torch.save_file()"
+constexpr std::string_view kPyTorch =
+    "a PyTorch file, a zip archive with a Python pickle, " WITH_TORCH;
+constexpr std::string_view kPickle =
+    "a Python pickle, as old versions of torch.save wrote, " WITH_TORCH;
+#undef WITH_TORCH
+constexpr std::string_view kWebPage = "a web page; the download of the file failed";
+
+// The first that fits wins. A zip archive names its first member in its first bytes.
+constexpr Foreign kForeign[] = {
+    {"GGUF"sv, {}, "a GGUF file, as llama.cpp reads; take the model's .safetensors files instead"},
+    {"PK\3\4"sv, ".npy"sv, "a NumPy .npz archive; save its arrays with safetensors.numpy instead"},
+    {"PK\3\4"sv, "/data.pkl"sv, kPyTorch},
+    {"PK\3\4"sv, "/data/"sv, kPyTorch},  // as torch.jit.save orders its members
+    {"PK\3\4"sv, {}, "a zip archive; unpack it first"},
+    {"\x80\2"sv, {}, kPickle},
+    {"\x80\3"sv, {}, kPickle},
+    {"\x80\4"sv, {}, kPickle},
+    {"\x80\5"sv, {}, kPickle},
+    {"\x93NUMPY"sv, {}, "a NumPy .npy file; save its array with safetensors.numpy instead"},
+    {"\x89HDF\r\n\x1a\n"sv,
+     {},
+     "an HDF5 file, as Keras writes; save its arrays with safetensors.numpy instead"},
+    {"\x1f\x8b"sv, {}, "a gzip file; unpack it with gunzip first"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     {},
+     "an xz file; unpack it with unxz first"},
+    {"BZh"sv, {}, "a bzip2 file; unpack it with bunzip2 first"},
+    {"version https://git-lfs"sv,
+     {},
+     "a Git LFS pointer, which stands for the file; fetch that with git lfs pull"},
+    {"<!DOCTYPE"sv, {}, kWebPage},
+    {"<html"sv, {}, kWebPage},
+};
+
+}  // namespace
+
+std::string_view foreign_file(ByteSpan start) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  const auto found =
+      std::find_if(std::begin(kForeign), std::end(kForeign), [&](const Foreign& one) {
+        return text.starts_with(one.magic) && text.find(one.inside) != std::string_view::npos;
+      });
+  return found == std::end(kForeign) ? std::string_view() : found->what;
+}
+
+}  // namespace thalia::format

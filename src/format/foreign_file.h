@@ -1,0 +1,18 @@
+// Files of other programs that people take for checkpoints of this one.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "thalia/bytes.h"
+
+namespace thalia::format {
+
+/// Bytes of a file's start that foreign_file() looks at.
+inline constexpr std::size_t kForeignStart = 256;
+
+/// What a file that begins like this is, and what to do with it: "a gzip file, unpack it with
+/// gunzip first". Empty where that is not known. Static storage.
+std::string_view foreign_file(ByteSpan start) noexcept;
+
+}  // namespace thalia::format
