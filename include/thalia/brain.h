@@ -20,6 +20,7 @@
 #include "thalia/prune.h"
 #include "thalia/quantization.h"
 #include "thalia/state_options.h"
+#include "thalia/statistics.h"
 #include "thalia/tensor_role.h"
 #include "thalia/tensor_value.h"
 #include "thalia/value.h"

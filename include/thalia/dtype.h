@@ -56,6 +56,11 @@ inline bool dtype_is_packed(DType dtype) noexcept {
   return dtype_bits(dtype) % 8 != 0;
 }
 
+/// True for elements with a real and an imaginary part.
+constexpr bool dtype_is_complex(DType dtype) noexcept {
+  return dtype == DType::c64 || dtype == DType::c128;
+}
+
 /// An IEEE 754 binary16 value as its bits, for typed access; arithmetic is the caller's.
 struct Float16 {
   std::uint16_t bits;

@@ -2,11 +2,12 @@
 # shellcheck disable=SC2034
 
 # made by tools/documents.py {
-_thalia_commands='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+_thalia_commands='info ls cat stats verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
 declare -gA _thalia_options=(
   [info]='--help --json --safe --max-memory'
   [ls]='--help --json --safe --max-memory'
   [cat]='--help --slice --format --output --all --dense --force --safe --max-memory --search --absolute-bases'
+  [stats]='--help --fail-on --threads --json --safe --max-memory --search --absolute-bases'
   [verify]='--help --quick --resolve --threads --json --safe --max-memory --search --absolute-bases'
   [convert]='--help --from --to --regions --precision --dense --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --safe --max-memory --search --absolute-bases'
   [migrate]='--help --to --force --reproducible --json --safe --max-memory'
@@ -45,6 +46,9 @@ declare -gA _thalia_offers=(
   ['cat --output']='@file'
   ['cat 1']='@file'
   ['cat 2']='@tensor:1'
+  ['stats --fail-on']='nan infinite any'
+  ['stats 1']='@file'
+  ['stats +']='@tensor:1'
   ['verify +']='@file'
   ['convert --from']='thalia safetensors thalia-0.1 mckp mst'
   ['convert --to']='thalia safetensors thalia-0.1 mckp'
@@ -117,7 +121,7 @@ declare -gA _thalia_offers=(
   ['bench --dir']='@folder'
   ['bench --size']='256MiB 1GiB 4GiB'
   ['bench --rounds']=''
-  ['help 1']='info ls cat verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+  ['help 1']='info ls cat stats verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
 )
 # } made by tools/documents.py
 

@@ -75,6 +75,7 @@ PUBLIC_PLACES = {
     "neuron_type.h": "format",
     "tensor_role.h": "model/tensor",
     "tensor_value.h": "model/tensor",
+    "statistics.h": "model/tensor",
     "value.h": "model/value",
     "safetensors.h": "interop/safetensors",
     "brain_checkpoint.h": "interop/brain",
@@ -92,7 +93,10 @@ PUBLIC_PLACES = {
 # program and bench/ measure with, src/measure, is open to both.
 USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "examples")
 SEEN_BY_USERS = {"src/cli": {"cli", "measure"}, "src/measure": {"measure"}, "examples": set()}
-LENT = {"src/cli": ("base/suggestion.h", "json/writer.h"), "src/measure": ("base/parallel.h",)}
+LENT = {
+    "src/cli": ("base/suggestion.h", "json/writer.h", "model/precision/glob.h"),
+    "src/measure": ("base/parallel.h",),
+}
 EXAMPLE_FOLDERS = ("spiking", "demo")
 
 # Where a library's headers may appear: the beginnings of paths. No other library is known.

@@ -55,6 +55,7 @@ std::string overview();
 Run declare_info(CLI::App& app);
 Run declare_ls(CLI::App& app);
 Run declare_cat(CLI::App& app);
+Run declare_stats(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
 Run declare_migrate(CLI::App& app);

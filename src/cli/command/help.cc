@@ -25,6 +25,8 @@ constexpr std::array kCommands{
     Command{"ls", "FILE [REGION]", "regions, or a region's tensors", kFiles | kJson, declare_ls},
     Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
             kChains | kOutput, declare_cat},
+    Command{"stats", "FILE [PATTERN...]", "range, moments, zeros and NaN of each tensor",
+            kChains | kThreads | kJson, declare_stats},
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             kChains | kThreads | kJson, declare_verify},
     Command{"convert", "IN OUT", "from one format to another",

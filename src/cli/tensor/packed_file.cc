@@ -271,15 +271,19 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
   const Tensor tensor = format == FileFormat::mst
                             ? MstFile::open(path, chain.read).read(found->name)
                             : MckpChain::open(path, mckp_options(chain)).read(found->name);
-  TensorSource source{
-      .region = {}, .name = found->name, .layout = {.dtype = found->dtype, .shape = found->shape}};
-  source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
-    copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
+  return source_of(tensor, {}, found->name);
+}
+
+void visit_packed(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
+                  const VisitTensor& visit) {
+  const std::vector<PackedTensor> tensors = describe(path, format, chain.read).tensors;
+  const auto visit_all = [&](const auto& file) {
+    for (const PackedTensor& tensor : tensors)
+      visit({}, tensor.name, role_of_name(tensor.name, tensor.shape.rank()),
+            [&] { return source_of(file.read(tensor.name), {}, tensor.name); });
   };
-  source.logical_bytes = [tensor] {
-    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
-  };
-  return source;
+  format == FileFormat::mst ? visit_all(MstFile::open(path, chain.read))
+                            : visit_all(MckpChain::open(path, mckp_options(chain)));
 }
 
 }  // namespace thalia::cli

@@ -23,6 +23,9 @@ void list_packed(Output& out, const std::filesystem::path& path, FileFormat form
 /// against. Errors of the file become findings.
 VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
                            const ChainOptions& chain, bool quick);
+/// Calls `visit` with each tensor, in the order of the file.
+void visit_packed(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
+                  const VisitTensor& visit);
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
                          const std::string& name, const ChainOptions& chain);
 

@@ -101,9 +101,9 @@ void add_entries(TensorSource& source, const Tensor& tensor) {
   };
 }
 
-// A tensor of the full state that a delta and its bases make up.
-TensorSource from_chain(const Reader& reader, const TensorView& view, const ChainOptions& options) {
-  const ChainReader chain = ChainReader::open(reader, options);
+}  // namespace
+
+TensorSource source_of(const ChainReader& chain, const TensorView& view) {
   const TensorLayout layout = chain.describe(view).layout;
   TensorSource source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
@@ -122,39 +122,68 @@ TensorSource from_chain(const Reader& reader, const TensorView& view, const Chai
   return source;
 }
 
-TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
-                         const ChainOptions& options) {
-  const Reader reader = Reader::open(path, options.read);
-  const TensorView view = find_tensor(reader, name);
-  if (reader.delta_base()) return from_chain(reader, view, options);
-  TensorSource source{.region = std::string(Reader::region_name(view)),
-                      .name = std::string(view.name()),
-                      .layout = view.layout()};
-  if (view.encoding() == Encoding::quantized) {
-    source.layout.encoding = Encoding::dense;
-    const Tensor restored = Tensor::from(view, options.read.input.limits);
-    source.logical_bytes = [restored] {
-      return std::string(reinterpret_cast<const char*>(restored.bytes().data()),
-                         restored.bytes().size());
+TensorSource source_of(const Tensor& tensor, std::string region, std::string name) {
+  TensorSource source{.region = std::move(region),
+                      .name = std::move(name),
+                      .layout = {.dtype = tensor.dtype(),
+                                 .shape = tensor.shape(),
+                                 .encoding = tensor.encoding(),
+                                 .nnz = tensor.nnz()}};
+  source.logical_bytes = [tensor] {
+    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+  };
+  if (!tensor.is_dense()) {
+    add_entries(source, tensor);
+  } else {
+    source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
     };
-    source.read = [restored](std::span<const SliceRange> ranges, MutableByteSpan out) {
-      copy_slice(restored.dtype(), restored.shape(), restored.bytes(), ranges, out);
-    };
-    return source;
   }
+  return source;
+}
+
+TensorSource source_of(const TensorView& view, const ReadLimits& limits) {
+  std::string region(Reader::region_name(view));
+  std::string name(view.name());
+  if (view.encoding() == Encoding::quantized)
+    return source_of(Tensor::from(view, limits), std::move(region), std::move(name));
+  TensorSource source{
+      .region = std::move(region), .name = std::move(name), .layout = view.layout()};
   source.logical_bytes = [view] {
     std::string bytes(view.logical_bytes(), '\0');
     view.read(std::as_writable_bytes(std::span(bytes)));
     return bytes;
   };
   if (is_sparse(view.encoding())) {
-    add_entries(source, Tensor::from(view, options.read.input.limits));
+    add_entries(source, Tensor::from(view, limits));
   } else {
     source.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
       view.read_slice(ranges, out);
     };
   }
   return source;
+}
+
+TensorSource source_of(const SafetensorsFile& file, const SafetensorsTensor& tensor) {
+  TensorSource source{
+      .region = {}, .name = tensor.name, .layout = {.dtype = tensor.dtype, .shape = tensor.shape}};
+  source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+  };
+  source.logical_bytes = [file, tensor] {
+    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  };
+  return source;
+}
+
+namespace {
+
+TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
+                         const ChainOptions& options) {
+  const Reader reader = Reader::open(path, options.read);
+  const TensorView view = find_tensor(reader, name);
+  if (reader.delta_base()) return source_of(ChainReader::open(reader, options), view);
+  return source_of(view, options.read.input.limits);
 }
 
 TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name,
@@ -172,16 +201,7 @@ TensorSource from_safetensors(const std::filesystem::path& path, std::string_vie
         "no such tensor" + suggestion_among(name, file.tensors(), &SafetensorsTensor::name),
         {.path = path.string(), .tensor = std::string(name)});
   }
-  const SafetensorsTensor tensor = *found;
-  TensorSource source{
-      .region = {}, .name = tensor.name, .layout = {.dtype = tensor.dtype, .shape = tensor.shape}};
-  source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
-    copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
-  };
-  source.logical_bytes = [file, tensor] {
-    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  };
-  return source;
+  return source_of(file, *found);
 }
 
 }  // namespace

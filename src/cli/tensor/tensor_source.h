@@ -11,8 +11,10 @@
 #include "cli/tensor/sparse_entries.h"
 #include "thalia/bytes.h"
 #include "thalia/delta.h"
+#include "thalia/safetensors.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_layout.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::cli {
 
@@ -29,6 +31,17 @@ struct TensorSource {
   /// Of csr and coo only.
   std::shared_ptr<const SparseEntries> entries;
 };
+
+/// Called with a tensor's region, empty where there is none, its name and role, and what opens it.
+using VisitTensor = std::function<void(std::string_view region, std::string_view name, Role role,
+                                       const std::function<TensorSource()>& open)>;
+
+/// One that is quantized is restored whole. @throws what reading it throws.
+TensorSource source_of(const TensorView& view, const ReadLimits& limits);
+/// A tensor of the full state that a delta and its bases make up.
+TensorSource source_of(const ChainReader& chain, const TensorView& view);
+TensorSource source_of(const SafetensorsFile& file, const SafetensorsTensor& tensor);
+TensorSource source_of(const Tensor& tensor, std::string region, std::string name);
 
 /// `name` is "region/tensor", or the tensor's own name where only one has it; as it is, or as ls
 /// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.

@@ -66,12 +66,12 @@ void keep_halves(DType dtype, double threshold, ByteSpan base, MutableByteSpan b
 
 bool has_threshold(DType dtype) noexcept {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 ||
-         dtype == DType::bf16 || dtype == DType::c64 || dtype == DType::c128;
+         dtype == DType::bf16 || dtype_is_complex(dtype);
 }
 
 void KeptWithin::apply(ByteSpan base, MutableByteSpan bytes) const {
   if (is_exact() || bytes.empty()) return;
-  const unsigned parts = dtype == DType::c64 || dtype == DType::c128 ? 2 : 1;
+  const unsigned parts = dtype_is_complex(dtype) ? 2 : 1;
   if (dtype == DType::f32 || dtype == DType::c64) {
     keep_typed<float>(parts, threshold, base, bytes);
   } else if (dtype == DType::f64 || dtype == DType::c128) {

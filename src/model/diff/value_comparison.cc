@@ -24,10 +24,6 @@ constexpr std::uint64_t kPieceBytes = 256 << 10;  // of the wider side; both fit
 constexpr std::uint64_t kPieceEntries = 16 << 10;
 constexpr std::size_t kBlock = 1024;  // elements decoded at once
 
-bool is_complex(DType dtype) {
-  return dtype == DType::c64 || dtype == DType::c128;
-}
-
 // Encodings of deltas need the base, which the file does not have.
 bool can_be_resolved(Encoding encoding) {
   return encoding <= Encoding::coo;
@@ -144,7 +140,7 @@ void ValueComparison::compare(std::uint64_t piece) {
   const DType a = before_.dtype();
   const DType b = after_.dtype();
   // Integers of 64 bits as integers where both are: as doubles those beyond 2^53 would look alike.
-  if (is_complex(a) || is_complex(b)) {
+  if (dtype_is_complex(a) || dtype_is_complex(b)) {
     tallies_[piece] = compare_as<std::complex<double>>(piece);
   } else if (a == DType::i64 && b == DType::i64) {
     tallies_[piece] = compare_as<std::int64_t>(piece);

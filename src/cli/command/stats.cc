@@ -1,0 +1,166 @@
+// thalia stats: what the elements of each tensor are like, of one tensor after the other.
+#include "thalia/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command/command.h"
+#include "cli/print/json_result.h"
+#include "cli/print/print.h"
+#include "cli/tensor/all_tensors.h"
+#include "cli/tensor/element.h"
+#include "cli/terminal/escape.h"
+
+namespace thalia::cli {
+namespace {
+
+enum class FailOn { nothing, nan, infinite, any };
+constexpr std::array kFailOn{Choice<FailOn>{"nan", FailOn::nan},
+                             Choice<FailOn>{"infinite", FailOn::infinite},
+                             Choice<FailOn>{"any", FailOn::any}};
+
+struct StatsArguments {
+  std::string file;
+  std::vector<std::string> patterns;
+  FailOn fail_on = FailOn::nothing;
+};
+
+struct MeasuredTensor {
+  std::string name;  ///< REGION/NAME, or its name where there are no regions
+  TensorLayout layout{};
+  TensorStatistics statistics{};
+};
+
+TensorStatistics statistics_of(const TensorSource& source, const Session& session) {
+  const TensorLayout& layout = source.layout;
+  if (!source.entries)
+    return thalia::statistics_of(layout.dtype, layout.shape, source.read,
+                                 session.options<ReadOptions>().work);
+  StatisticsTally tally(layout.dtype);
+  tally.add(source.entries->values(), layout.nnz);
+  tally.add_zeros(layout.shape.element_count().value_or(~std::uint64_t{0}) - layout.nnz);
+  return tally.result();
+}
+
+bool is_bad(const TensorStatistics& of, FailOn fail_on) {
+  const bool nan = fail_on == FailOn::nan || fail_on == FailOn::any;
+  const bool infinite = fail_on == FailOn::infinite || fail_on == FailOn::any;
+  return (nan && of.nan > 0) || (infinite && of.infinite > 0);
+}
+
+std::string number_text(double number) {
+  return fmt::format("{:.4g}", number);
+}
+
+// Nothing where there is none, so that what is there stands out.
+std::string count_text(std::uint64_t count) {
+  return count == 0 ? "-" : grouped(count);
+}
+
+void print_statistics(Output& out, const std::vector<MeasuredTensor>& tensors) {
+  using enum Table::Align;
+  Table table({{"tensor"},
+               {"dtype"},
+               {"min", right},
+               {"max", right},
+               {"mean", right},
+               {"std", right},
+               {"norm", right},
+               {"zeros", right},
+               {"subnormal", right},
+               {"nan", right},
+               {"inf", right}});
+  for (const MeasuredTensor& tensor : tensors) {
+    const TensorStatistics& of = tensor.statistics;
+    std::vector<std::string> cells{tensor.name, std::string(dtype_name(tensor.layout.dtype))};
+    for (const double number : {of.min, of.max, of.mean, of.deviation, of.norm})
+      cells.push_back(of.finite() == 0 ? "-" : number_text(number));
+    for (const std::uint64_t count : {of.zeros, of.subnormal, of.nan, of.infinite})
+      cells.push_back(count_text(count));
+    table.add_row(std::move(cells));
+  }
+  table.print(out);
+}
+
+void add_number(JsonWriter& json, const char* name, const TensorStatistics& of, double number) {
+  json.key(name);
+  if (of.finite() == 0) {
+    json.null();
+    return;
+  }
+  std::string text;
+  append_json(text, Element(number));
+  json.raw(text);
+}
+
+void print_statistics_json(Output& out, const StatsArguments& arguments,
+                           const std::vector<MeasuredTensor>& tensors) {
+  print_object(out, [&](JsonWriter& json) {
+    json.member("schema", "thalia.stats.1").member("path", as_utf8(arguments.file));
+    json.key("tensors").begin_array();
+    for (const MeasuredTensor& tensor : tensors) {
+      const TensorStatistics& of = tensor.statistics;
+      json.begin_object().member("name", as_utf8(tensor.name));
+      json.member("dtype", dtype_name(tensor.layout.dtype)).key("shape").begin_array();
+      for (const std::uint64_t extent : tensor.layout.shape.extents()) json.value(extent);
+      json.end_array().member("elements", of.elements);
+      add_number(json, "min", of, of.min);
+      add_number(json, "max", of, of.max);
+      add_number(json, "mean", of, of.mean);
+      add_number(json, "std", of, of.deviation);
+      add_number(json, "norm", of, of.norm);
+      json.member("zeros", of.zeros).member("subnormal", of.subnormal);
+      json.member("nan", of.nan).member("infinite", of.infinite).end_object();
+    }
+    json.end_array();
+  });
+}
+
+int run_stats(const StatsArguments& arguments, const Session& session) {
+  std::vector<MeasuredTensor> tensors;
+  visit_tensors(arguments.file, "PATTERN", arguments.patterns, session.options<ChainOptions>(),
+                [&](const TensorSource& source) {
+                  std::string name = escape_name(source.name);
+                  if (!source.region.empty()) name = escape_name(source.region) + "/" + name;
+                  tensors.push_back({.name = std::move(name),
+                                     .layout = source.layout,
+                                     .statistics = statistics_of(source, session)});
+                });
+  session.common.json ? print_statistics_json(session.out, arguments, tensors)
+                      : print_statistics(session.out, tensors);
+  const bool failed = std::any_of(
+      tensors.begin(), tensors.end(),
+      [&](const MeasuredTensor& tensor) { return is_bad(tensor.statistics, arguments.fail_on); });
+  return failed ? kFailed : kDone;
+}
+
+}  // namespace
+
+Run declare_stats(CLI::App& app) {
+  app.description(
+      "Reads the elements of all tensors, or of those that a pattern fits, and shows of each the "
+      "least and the greatest, the mean, the standard deviation, the norm (the root of the sum of "
+      "squares), and how many are zero, subnormal, NaN and infinite. The first five are those of "
+      "the finite elements. Elements that a sparse tensor does not store are zeros; of complex "
+      "numbers the absolute value counts. Quantized tensors and deltas are restored.");
+  app.footer(
+      "Patterns: '*' stands for any characters, '?' for one, '.' and '/' are the same, and the "
+      "beginning of a name may be left out.\n\nExamples:\n  thalia stats model.safetensors\n  "
+      "thalia stats run.thalia 'cortex/*' --fail-on nan");
+  const auto arguments = std::make_shared<StatsArguments>();
+  add_file(app, "FILE", arguments->file, "A checkpoint of any format");
+  offer(app.add_option("PATTERN", arguments->patterns, "Names of tensors, or patterns of them"),
+        kTensor);
+  add_choice(
+      app, "--fail-on KIND", arguments->fail_on, kFailOn,
+      "Exit with status 1 if there are elements of this kind: nan, infinite, or any of both");
+  return [arguments](const Session& session) { return run_stats(*arguments, session); };
+}
+
+}  // namespace thalia::cli

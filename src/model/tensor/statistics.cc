@@ -1,0 +1,292 @@
+// Elements are decoded into blocks that stay in the first cache, and go through each block twice:
+// for its counts, range and mean, and for the distances from that mean. Sums of a block are kept in
+// several lanes, which the compiler turns into vectors; lanes and blocks are added up in one order.
+#include "thalia/statistics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "model/tensor/dense_pieces.h"
+#include "model/tensor/element_decoder.h"
+
+namespace thalia {
+namespace {
+
+constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kLanes = 8;
+constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The least normal number; 0 of a dtype that has no subnormal ones.
+double least_normal(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::c128:
+      return std::numeric_limits<double>::min();
+    case DType::f32:
+    case DType::bf16:
+    case DType::c64:
+      return 0x1p-126;
+    case DType::f16:
+    case DType::f8_e5m2:
+      return 0x1p-14;
+    case DType::f8_e5m2fnuz:
+      return 0x1p-15;
+    case DType::f8_e4m3:
+      return 0x1p-6;
+    case DType::f8_e4m3fnuz:
+      return 0x1p-7;
+    case DType::f6_e3m2:
+      return 0x1p-2;
+    case DType::f6_e2m3:
+    case DType::f4_e2m1:
+      return 1;
+    case DType::f8_e8m0:
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::i64:
+    case DType::u8:
+    case DType::u16:
+    case DType::u32:
+    case DType::u64:
+    case DType::boolean:
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2:
+    case DType::ternary:
+    case DType::binary:
+      return 0;
+  }
+  return 0;
+}
+
+struct Facts {
+  std::uint64_t zeros = 0, subnormal = 0, nan = 0, infinite = 0;
+  double sum = 0, min = kInfinity, max = -kInfinity;  // of the finite ones
+};
+
+// A value a lane: loops over them have no order among lanes to keep.
+using Lanes = std::array<double, kLanes>;
+
+double sum_of(const Lanes& lanes) {
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+// Whole blocks, nearly all of which have nothing but finite numbers: then the sum is finite too.
+bool plain_facts(const double* x, double least, Facts& out) {
+  Lanes sum{}, min, max;
+  min.fill(kInfinity);
+  max.fill(-kInfinity);
+  for (std::size_t i = 0; i < kBlock; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sum[lane] += x[i + lane];
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      min[lane] = x[i + lane] < min[lane] ? x[i + lane] : min[lane];
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      max[lane] = x[i + lane] > max[lane] ? x[i + lane] : max[lane];
+  }
+  out.sum = sum_of(sum);
+  if (!(std::fabs(out.sum) <= kMost)) return false;
+  out.min = *std::min_element(min.begin(), min.end());
+  out.max = *std::max_element(max.begin(), max.end());
+  // Zeros are below the least subnormal number, and so below any limit.
+  const double limit = std::max(least, std::numeric_limits<double>::denorm_min());
+  Lanes below{};
+  for (std::size_t i = 0; i < kBlock; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      below[lane] += std::fabs(x[i + lane]) < limit ? 1.0 : 0.0;
+  const auto small = static_cast<std::uint64_t>(sum_of(below));
+  if (small > 0) out.zeros = static_cast<std::uint64_t>(std::count(x, x + kBlock, 0.0));
+  out.subnormal = small - out.zeros;
+  return true;
+}
+
+Facts facts_of(const double* x, std::size_t count, double least) {
+  Facts out;
+  if (count == kBlock && plain_facts(x, least, out)) return out;
+  out = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    const double size = std::fabs(x[i]);
+    out.nan += x[i] != x[i];
+    out.infinite += size == kInfinity;
+    out.zeros += x[i] == 0;
+    out.subnormal += size < least && x[i] != 0;
+    if (!(size <= kMost)) continue;
+    out.sum += x[i];
+    out.min = std::min(out.min, x[i]);
+    out.max = std::max(out.max, x[i]);
+  }
+  return out;
+}
+
+// The squared distances of the finite ones; `all`: all are.
+double squares_of(const double* x, std::size_t count, double mean, bool all) {
+  Lanes squares{};
+  std::size_t i = 0;
+  if (all) {
+    for (; i + kLanes <= count; i += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        squares[lane] += (x[i + lane] - mean) * (x[i + lane] - mean);
+  }
+  for (; i < count; ++i)
+    if (std::fabs(x[i]) <= kMost) squares[0] += (x[i] - mean) * (x[i] - mean);
+  return sum_of(squares);
+}
+
+struct Moments {
+  long double mean = 0;
+  long double squares = 0;
+};
+
+// For numbers whose sum or squares an f64 does not hold.
+Moments wide_moments(const double* x, std::size_t count, std::uint64_t finite) {
+  Moments out;
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::isfinite(x[i])) out.mean += x[i];
+  out.mean /= static_cast<long double>(finite);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::isfinite(x[i])) out.squares += (x[i] - out.mean) * (x[i] - out.mean);
+  return out;
+}
+
+double at_most_f64(long double number) {
+  return static_cast<double>(std::min<long double>(number, kMost));
+}
+
+}  // namespace
+
+void StatisticsTally::merge(std::uint64_t finite, long double mean, long double squares, double min,
+                            double max) noexcept {
+  if (finite == 0) return;
+  const std::uint64_t before = counts_.finite();
+  if (before == 0) {
+    mean_ = mean;
+    squares_ = squares;
+    counts_.min = min;
+    counts_.max = max;
+    return;
+  }
+  const long double share =
+      static_cast<long double>(finite) / (static_cast<long double>(before) + finite);
+  const long double apart = mean - mean_;
+  mean_ += apart * share;
+  squares_ += squares + apart * apart * share * static_cast<long double>(before);
+  counts_.min = std::min(counts_.min, min);
+  counts_.max = std::max(counts_.max, max);
+}
+
+void StatisticsTally::add_block(const double* elements, std::size_t count) noexcept {
+  const Facts facts = facts_of(elements, count, least_normal(dtype_));
+  const std::uint64_t finite = count - facts.nan - facts.infinite;
+  if (finite > 0) {
+    Moments moments{.mean = facts.sum / static_cast<double>(finite)};
+    moments.squares =
+        squares_of(elements, count, static_cast<double>(moments.mean), finite == count);
+    // Numbers with squares this small may have lost some of them.
+    constexpr double kLeastSquares = 0x1p-900;
+    if (!(facts.sum <= kMost && facts.sum >= -kMost) || !(moments.squares <= kMost) ||
+        (moments.squares < kLeastSquares && facts.min < facts.max))
+      moments = wide_moments(elements, count, finite);
+    merge(finite, moments.mean, moments.squares, facts.min, facts.max);
+  }
+  counts_.elements += count;
+  counts_.zeros += facts.zeros;
+  counts_.subnormal += facts.subnormal;
+  counts_.nan += facts.nan;
+  counts_.infinite += facts.infinite;
+}
+
+void StatisticsTally::add(ByteSpan bytes, std::uint64_t count) {
+  const std::uint64_t most = bytes.size() * 8 / dtype_bits(dtype_);
+  if (count > most || (most - count) * dtype_bits(dtype_) >= 8) {
+    fail_argument(ErrorCode::size_mismatch, "count", std::to_string(count),
+                  fmt::format("{}, which {} bytes hold", most, bytes.size()));
+  }
+  std::array<double, kBlock> block;
+  std::array<std::complex<double>, kBlock> numbers;
+  for (std::uint64_t first = 0; first < count; first += kBlock) {
+    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, count - first));
+    if (dtype_is_complex(dtype_)) {
+      model::decode_elements(dtype_, bytes, first, std::span(numbers).first(length));
+      for (std::size_t i = 0; i < length; ++i) block[i] = std::abs(numbers[i]);
+    } else {
+      model::decode_elements(dtype_, bytes, first, std::span(block).first(length));
+    }
+    add_block(block.data(), length);
+  }
+}
+
+void StatisticsTally::add_zeros(std::uint64_t count) noexcept {
+  if (count == 0) return;
+  merge(count, 0, 0, 0, 0);
+  counts_.elements += count;
+  counts_.zeros += count;
+}
+
+void StatisticsTally::add(const StatisticsTally& other) noexcept {
+  merge(other.counts_.finite(), other.mean_, other.squares_, other.counts_.min, other.counts_.max);
+  counts_.elements += other.counts_.elements;
+  counts_.zeros += other.counts_.zeros;
+  counts_.subnormal += other.counts_.subnormal;
+  counts_.nan += other.counts_.nan;
+  counts_.infinite += other.counts_.infinite;
+}
+
+TensorStatistics StatisticsTally::result() const noexcept {
+  TensorStatistics out = counts_;
+  const auto finite = static_cast<long double>(out.finite());
+  if (finite == 0) return out;
+  out.mean = static_cast<double>(mean_);
+  out.deviation = at_most_f64(std::sqrt(squares_ / finite));
+  out.norm = at_most_f64(std::sqrt(squares_ + finite * mean_ * mean_));
+  return out;
+}
+
+TensorStatistics statistics_of(const Tensor& tensor) {
+  StatisticsTally tally(tensor.dtype());
+  const std::uint64_t elements = tensor.shape().element_count().value_or(0);
+  if (tensor.is_dense()) {
+    tally.add(tensor.bytes(), elements);
+  } else {
+    tally.add(tensor.values(), tensor.nnz());
+    tally.add_zeros(elements - tensor.nnz());
+  }
+  return tally.result();
+}
+
+TensorStatistics statistics_of(DType dtype, const Shape& shape, const SliceReader& read,
+                               const Work& work) {
+  // Pieces of one size whatever the threads: they are added up in their order.
+  constexpr std::uint64_t kPieceBytes = 2 << 20;
+  const model::DensePieces pieces(shape,
+                                  std::max<std::uint64_t>(1, kPieceBytes * 8 / dtype_bits(dtype)));
+  const unsigned threads = resolve_threads(work.threads, pieces.count());
+  std::vector<std::vector<std::byte>> buffers(threads);
+  std::vector<StatisticsTally> tallies(threads, StatisticsTally(dtype));
+  StatisticsTally total(dtype);
+  for (std::uint64_t first = 0; first < pieces.count(); first += threads) {
+    stop_if_cancelled(work.cancel);
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(threads, pieces.count() - first));
+    parallel_for(count, threads, [&](std::size_t i) {
+      const model::DensePieces::Piece piece = pieces[first + i];
+      buffers[i].resize((piece.elements * dtype_bits(dtype) + 7) / 8);
+      read(std::span(piece.ranges).first(shape.rank()), buffers[i]);
+      tallies[i] = StatisticsTally(dtype);
+      tallies[i].add(buffers[i], piece.elements);
+    });
+    for (std::size_t i = 0; i < count; ++i) total.add(tallies[i]);
+  }
+  return total.result();
+}
+
+}  // namespace thalia
