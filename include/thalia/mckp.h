@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "thalia/base_policy.h"
@@ -145,7 +146,9 @@ class MckpChain {
   /// KEY.mckp from there, or the last name of the key in the same two ways.
   static MckpChain open(const std::filesystem::path& path, const MckpReadOptions& options = {});
 
-  const std::vector<MckpFile>& files() const noexcept { return files_; }
+  const std::vector<MckpFile>& files() const& noexcept { return files_; }
+  /// By value: a loop over the files of a chain that was just opened would outlive the chain.
+  std::vector<MckpFile> files() && { return std::move(files_); }
   const MckpFile& newest() const noexcept { return files_.front(); }
   /// A tensor of the newest file, restored. @throws as MckpFile::read(); FormatError (inconsistent)
   /// where a previous file lacks a tensor that a delta needs.

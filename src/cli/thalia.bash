@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034
 
 # made by tools/documents.py {
-_thalia_commands='info ls cat stats verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow append compact recover compress decompress delta resolve quantize plot bench version help'
 declare -gA _thalia_options=(
   [info]='--help --json --safe --max-memory'
   [ls]='--help --json --safe --max-memory'
@@ -14,6 +14,7 @@ declare -gA _thalia_options=(
   [extract]='--help --regions --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --safe --max-memory --search --absolute-bases'
   [merge]='--help --output --prefer --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --safe --max-memory'
   [diff]='--help --values --all --threads --json --safe --max-memory --search --absolute-bases'
+  [log]='--help --json --safe --max-memory --search --absolute-bases'
   [grow]='--help --neurons --source --population --init --sparsity --scale --seed --axes --reason --threads --wait --reproducible --json --safe --max-memory'
   [append]='--help --regions --threads --wait --reproducible --json --safe --max-memory'
   [compact]='--help --threads --wait --force --reproducible --json --safe --max-memory'
@@ -68,6 +69,7 @@ declare -gA _thalia_offers=(
   ['merge +']='@file'
   ['diff 1']='@file'
   ['diff 2']='@file'
+  ['log 1']='@file'
   ['grow --neurons']=''
   ['grow --source']=''
   ['grow --population']=''
@@ -121,7 +123,7 @@ declare -gA _thalia_offers=(
   ['bench --dir']='@folder'
   ['bench --size']='256MiB 1GiB 4GiB'
   ['bench --rounds']=''
-  ['help 1']='info ls cat stats verify convert migrate extract merge diff grow append compact recover compress decompress delta resolve quantize plot bench version help'
+  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow append compact recover compress decompress delta resolve quantize plot bench version help'
 )
 # } made by tools/documents.py
 

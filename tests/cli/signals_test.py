@@ -63,7 +63,7 @@ WAYS = {
 }
 IN_PLACE = {"append", "grow", "recover", "bench"}
 # Those that write nothing that has a name.
-READING = {"info", "ls", "stats", "verify", "diff", "version", "help"}
+READING = {"info", "log", "ls", "stats", "verify", "diff", "version", "help"}
 INITIAL = {"basic.thalia": "basic.thalia", "grown.thalia": "grown.thalia", "torn.thalia": "torn.thalia"}
 STEPS = 1, 2, 3, 4, 6, 9, 14, 21, 32, 48, 72, 108, 162, 243
 

@@ -161,7 +161,8 @@ Run declare_cat(CLI::App& app) {
   app.footer(
       "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5), "
       "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all "
-      "dimensions in between. Unlike in Python a bound outside the tensor is an error.\n\nText: as "
+      "dimensions in between. Unlike in Python, an index outside the tensor is an error.\n\nText: "
+      "as "
       "NumPy prints arrays; sparse tensors as one line an entry. Numbers are the shortest decimals "
       "that read back as the same f32 (f64 for f64). json: numbers that are not finite are "
       "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the "

@@ -60,6 +60,7 @@ Run declare_verify(CLI::App& app);
 Run declare_convert(CLI::App& app);
 Run declare_migrate(CLI::App& app);
 Run declare_extract(CLI::App& app);
+Run declare_log(CLI::App& app);
 Run declare_merge(CLI::App& app);
 Run declare_diff(CLI::App& app);
 Run declare_grow(CLI::App& app);

@@ -39,6 +39,8 @@ constexpr std::array kCommands{
             kFiles | kThreads | kJson | kOutput | kStamp, declare_merge},
     Command{"diff", "A B", "what changed; with --values by how much", kChains | kThreads | kJson,
             declare_diff},
+    Command{"log", "FILE", "a delta and all that it is based on: steps, times, sizes",
+            kChains | kJson, declare_log},
     Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",
             kFiles | kWait | kThreads | kJson | kStamp, declare_grow},
     Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",

@@ -74,13 +74,6 @@ MckpReadOptions mckp_options(const ReadOptions& read) {
   return {.input = read.input, .work = read.work};
 }
 
-MckpReadOptions mckp_options(const ChainOptions& chain) {
-  MckpReadOptions made = mckp_options(chain.read);
-  made.search = chain.search;
-  made.bases = chain.bases;
-  return made;
-}
-
 PackedFile describe_mckp(const std::filesystem::path& path, const ReadOptions& read) {
   const MckpFile file = MckpFile::open(path, mckp_options(read));
   PackedFile packed{.tensors = {},
@@ -131,6 +124,13 @@ PackedFile describe(const std::filesystem::path& path, FileFormat format, const 
 }
 
 }  // namespace
+
+MckpReadOptions mckp_options(const ChainOptions& chain) {
+  MckpReadOptions made = mckp_options(chain.read);
+  made.search = chain.search;
+  made.bases = chain.bases;
+  return made;
+}
 
 bool is_packed(FileFormat format) noexcept {
   return format == FileFormat::mckp || format == FileFormat::mst;

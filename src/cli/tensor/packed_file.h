@@ -8,9 +8,12 @@
 #include "cli/terminal/output.h"
 #include "thalia/convert.h"
 #include "thalia/delta.h"
+#include "thalia/mckp.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
+
+MckpReadOptions mckp_options(const ChainOptions& chain);
 
 bool is_packed(FileFormat format) noexcept;
 
