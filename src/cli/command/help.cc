@@ -67,7 +67,7 @@ constexpr std::array kCommands{
     Command{"help", "[COMMAND]", "this list, or one command at length", kJson, declare_help},
 };
 
-constexpr std::size_t kHelpWidth = 100, kOptionWidth = 28;
+constexpr std::size_t kHelpWidth = 80, kOptionWidth = 28, kUsageWidth = 35;
 
 // CLI11's own layout names types and repeats "REQUIRED"; the line of usage says that better.
 class HelpFormatter : public CLI::Formatter {
@@ -186,12 +186,17 @@ std::string overview() {
       library_version());
   for (const Command& command : kCommands) {
     const std::string usage = fmt::format("{} {}", command.name, command.arguments);
-    fmt::format_to(std::back_inserter(text), "  {:<33}{}\n", usage, command.brief);
+    fmt::format_to(std::back_inserter(text), "  {:<{}}", usage, kUsageWidth - 2);
+    for (const char letter : wrapped(command.brief, kHelpWidth - kUsageWidth)) {
+      text += letter;
+      if (letter == '\n') text.append(kUsageWidth, ' ');
+    }
+    text += '\n';
   }
   text +=
       "\n'thalia help COMMAND' shows its options. Commands that print facts take --json.\n"
-      "Exit status: 0 done; 1 a check failed or files differ; 2 wrong usage; 3 a file could not\n"
-      "be read or written, or is not valid.\n";
+      "Exit status: 0 done; 1 a check failed or files differ; 2 wrong usage; 3 a file\n"
+      "could not be read or written, or is not valid.\n";
   return text;
 }
 
