@@ -104,8 +104,8 @@ struct ConvertResult {
 /// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
 /// tensor (dtype, encoding, two tensors of one name), naming it. Between 0.1 files and the formats
-/// without regions a .thalia file stands in between, beside the output while it is needed. On an
-/// error nothing is left at `output`.
+/// without regions, and where a policy converts a 0.1 file, a .thalia file stands in between,
+/// beside the output while it is needed. On an error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 

@@ -59,7 +59,7 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
                                .read = options.read,
                                .save = options.save};
   if (to == FileFormat::thalia) {
-    interop::v01_to_thalia(input, output, migrate, options.precision, done);
+    interop::v01_to_thalia(input, output, migrate, done);
   } else if (from == FileFormat::thalia) {
     interop::thalia_to_v01(input, output, migrate, done);
   } else {
@@ -71,15 +71,17 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
   result.output_bytes = done.output_bytes;
 }
 
-// From or to files of version 0.1. Only .thalia files convert to and from these; for other formats
-// one stands in between, and what each of the two steps lost is listed.
+// From or to files of version 0.1. Only .thalia files convert to and from these, tensor by tensor
+// as they are. For other formats, and for a precision policy, one stands in between, and what each
+// of the two steps lost is listed.
 void run_v01(const std::filesystem::path& input, FileFormat from,
              const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
              ConvertResult& result) {
   const auto is_thalia = [](FileFormat format) {
     return format == FileFormat::thalia || format == FileFormat::thalia_0_1;
   };
-  if (is_thalia(from) && is_thalia(to))
+  const bool converts = to == FileFormat::thalia && !options.precision.keeps_all();
+  if (is_thalia(from) && is_thalia(to) && !converts)
     return migrate_between(input, from, output, to, options, result);
   const io::TemporaryFile between(output);
   ConvertOptions first = options;
@@ -93,6 +95,9 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   ConvertOptions second = options;
   second.from = FileFormat::thalia;
   second.to = to;
+  // As a migrated file, one of the same format keeps the time at which it was saved first.
+  if (converts && !second.save.timestamp)
+    second.save.timestamp = Reader::open(between.path(), options.read).header().timestamp;
   try {
     run(between.path(), output, second, result);
   } catch (Error& error) {

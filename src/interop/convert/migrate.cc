@@ -85,7 +85,7 @@ FormatVersion version_of(const path& source) {
 namespace interop {
 
 void v01_to_thalia(const path& source, const path& target, const MigrateOptions& options,
-                   const PrecisionPolicy& precision, MigrateResult& result) {
+                   MigrateResult& result) {
   V01File file = read_v01(source, options.read);
   result.warnings = std::move(file.warnings);
   const std::uint64_t replaced = replace_lone_surrogates(file.document);
@@ -93,8 +93,7 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
     result.losses.push_back(
         fmt::format("{} lone surrogates in texts, which UTF-8 has not, become U+FFFD", replaced));
   }
-  BrainSaveOptions save{
-      .precision_policy = precision, .sparse = SparseStorage::as_is, .save = options.save};
+  BrainSaveOptions save{.sparse = SparseStorage::as_is, .save = options.save};
   // A migrated file keeps the time at which it was saved first.
   if (!save.save.timestamp) save.save.timestamp = file.document.header.timestamp;
   const BrainSaveResult saved =
@@ -142,7 +141,7 @@ MigrateResult migrate(const path& source, const path& target, const FormatVersio
   if (result.from.major == 0 && target_version.major == 0) {
     interop::v01_to_v01(source, target, options, result);
   } else if (result.from.major == 0) {
-    interop::v01_to_thalia(source, target, options, {}, result);
+    interop::v01_to_thalia(source, target, options, result);
   } else {
     if (result.from.minor != 0 || result.from.patch != 0) {
       result.warnings.push_back(

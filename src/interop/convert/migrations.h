@@ -5,13 +5,11 @@
 #include <filesystem>
 
 #include "thalia/migrate.h"
-#include "thalia/precision.h"
 
 namespace thalia::interop {
 
 void v01_to_thalia(const std::filesystem::path& source, const std::filesystem::path& target,
-                   const MigrateOptions& options, const PrecisionPolicy& precision,
-                   MigrateResult& result);
+                   const MigrateOptions& options, MigrateResult& result);
 void thalia_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
                    const MigrateOptions& options, MigrateResult& result);
 void v01_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,

@@ -239,6 +239,32 @@ BOOST_AUTO_TEST_CASE(convert_knows_the_format) {
   BOOST_TEST((read_file(folder / "old.thalia") == read_file(v01_data("full.thalia"))));
 }
 
+BOOST_AUTO_TEST_CASE(a_policy_does_to_0_1_what_it_does_to_what_that_becomes) {
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.save.output.durability = Durability::none;
+  convert(v01_data("full.thalia"), folder / "new.thalia", options);
+  options.precision = precision_policy("fp16");
+  const ConvertResult one = convert(v01_data("full.thalia"), folder / "one.thalia", options);
+  options.save.timestamp = 1765000000u;  // which is that of the 0.1 file
+  const ConvertResult two = convert(folder / "new.thalia", folder / "two.thalia", options);
+  BOOST_TEST(one.converted_tensors > 0u);
+  BOOST_TEST(one.converted_tensors == two.converted_tensors);
+  BOOST_TEST(one.rounding.largest_error > 0);
+  BOOST_TEST(one.rounding.largest_error == two.rounding.largest_error);
+  BOOST_TEST(one.rounding.largest_error_tensor == two.rounding.largest_error_tensor);
+  const Reader first = Reader::open(folder / "one.thalia");
+  const Reader second = Reader::open(folder / "two.thalia");
+  BOOST_TEST(first.metadata_json() == second.metadata_json());
+  BOOST_TEST(first.header().timestamp == 1765000000u);
+  BOOST_TEST(verify(folder / "one.thalia").ok());
+
+  options.precision = parse_precision_policy("no_such_tensor*=fp16");
+  BOOST_CHECK_EXCEPTION(convert(v01_data("full.thalia"), folder / "x.thalia", options), UsageError,
+                        says(ErrorCode::not_found, "no_such_tensor*"));
+  BOOST_TEST(list_folder(folder.path()).size() == 3u);
+}
+
 // With a .thalia file in between that nobody sees.
 BOOST_AUTO_TEST_CASE(version_0_1_goes_to_other_formats_in_one_step) {
   const TemporaryFolder folder;
