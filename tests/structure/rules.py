@@ -94,7 +94,8 @@ PUBLIC_PLACES = {
 USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "examples")
 SEEN_BY_USERS = {"src/cli": {"cli", "measure"}, "src/measure": {"measure"}, "examples": set()}
 LENT = {
-    "src/cli": ("base/suggestion.h", "json/writer.h", "model/precision/glob.h"),
+    "src/cli": (
+        "base/suggestion.h", "json/writer.h", "model/precision/glob.h", "model/value/path_names.h"),
     "src/measure": ("base/parallel.h",),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")

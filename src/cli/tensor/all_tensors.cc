@@ -1,4 +1,4 @@
-// Patterns know a tensor by its path in a state, by REGION/NAME and by its bare name, as
+// Patterns know a tensor by its path in a state and by REGION/NAME, or the end of either, as
 // everywhere.
 #include "cli/tensor/all_tensors.h"
 
@@ -8,11 +8,10 @@
 
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/packed_file.h"
-#include "model/precision/glob.h"
+#include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
-#include "thalia/tensor_role.h"
 #include "thalia/v01.h"
 
 namespace thalia::cli {
@@ -30,18 +29,21 @@ void visit_thalia(const std::filesystem::path& path, const ChainOptions& options
     const RegionView region = reader.region(r);
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
       const TensorView view = region.tensor(i);
-      visit(region.name(), view.name(), view.role(), [&] { return open(view); });
+      const std::string in_state =
+          model::path_in_region(region.name(), component_of_role(view.role()), view.name());
+      visit({.path = in_state, .region = region.name(), .name = view.name()},
+            [&] { return open(view); });
     }
   }
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     const ConnectionView connection = reader.connection(i);
     const auto visit_matrix = [&](const TensorView& view, const char* matrix) {
-      const std::string name =
-          fmt::format("{}->{}.{}", connection.source, connection.target, matrix);
-      visit({}, name, view.role(), [&] {
+      const std::string in_state =
+          model::path_in_connection(connection.source, connection.target, matrix);
+      visit({.path = in_state, .region = {}, .name = {}}, [&] {
         TensorSource source = open(view);
         source.region.clear();
-        source.name = name;
+        source.name = in_state.substr(in_state.find('.') + 1);  // without "connections"
         return source;
       });
     };
@@ -54,7 +56,7 @@ void visit_safetensors(const std::filesystem::path& path, const ReadOptions& rea
                        const VisitTensor& visit) {
   const SafetensorsFile file = SafetensorsFile::open(path, read);
   for (const SafetensorsTensor& tensor : file.tensors()) {
-    visit({}, tensor.name, role_of_name(tensor.name, tensor.shape.rank()),
+    visit({.path = tensor.name, .region = {}, .name = tensor.name},
           [&] { return source_of(file, tensor); });
   }
 }
@@ -63,8 +65,10 @@ void visit_original(const std::filesystem::path& path, const ReadOptions& read,
                     const VisitTensor& visit) {
   const V01File file = read_v01(path, read);
   for (const V01Entry& entry : file.document.entries) {
+    // The names in a 0.1 file are paths already.
     for_each_tensor(entry.state, [&](const std::string& name, const Tensor& tensor) {
-      visit(entry.name, name, role_of_name(name, tensor.shape().rank()),
+      const std::string in_state = fmt::format("regions.{}.{}", entry.name, name);
+      visit({.path = in_state, .region = entry.name, .name = name},
             [&] { return source_of(tensor, entry.name, name); });
     });
   }
@@ -76,12 +80,8 @@ void visit_tensors(const std::filesystem::path& path, const char* option,
                    const std::vector<std::string>& patterns, const ChainOptions& options,
                    const std::function<void(const TensorSource&)>& visit) {
   model::PatternUse use(option, patterns);
-  const VisitTensor visit_fitting = [&](std::string_view region, std::string_view name, Role role,
+  const VisitTensor visit_fitting = [&](const model::TensorNames& names,
                                         const std::function<TensorSource()>& open) {
-    const std::string in_state =
-        region.empty() ? std::string(name)
-                       : fmt::format("regions.{}.{}.{}", region, component_of_role(role), name);
-    const model::TensorNames names{.path = in_state, .region = region, .name = name};
     use.see(names);
     const bool fits = patterns.empty() ||
                       std::any_of(patterns.begin(), patterns.end(),

@@ -279,7 +279,7 @@ void visit_packed(const std::filesystem::path& path, FileFormat format, const Ch
   const std::vector<PackedTensor> tensors = describe(path, format, chain.read).tensors;
   const auto visit_all = [&](const auto& file) {
     for (const PackedTensor& tensor : tensors)
-      visit({}, tensor.name, role_of_name(tensor.name, tensor.shape.rank()),
+      visit({.path = tensor.name, .region = {}, .name = tensor.name},
             [&] { return source_of(file.read(tensor.name), {}, tensor.name); });
   };
   format == FileFormat::mst ? visit_all(MstFile::open(path, chain.read))

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/tensor/sparse_entries.h"
+#include "model/precision/glob.h"
 #include "thalia/bytes.h"
 #include "thalia/delta.h"
 #include "thalia/safetensors.h"
@@ -32,9 +33,9 @@ struct TensorSource {
   std::shared_ptr<const SparseEntries> entries;
 };
 
-/// Called with a tensor's region, empty where there is none, its name and role, and what opens it.
-using VisitTensor = std::function<void(std::string_view region, std::string_view name, Role role,
-                                       const std::function<TensorSource()>& open)>;
+/// Called with the names that a tensor goes by in patterns, and what opens it.
+using VisitTensor =
+    std::function<void(const model::TensorNames& names, const std::function<TensorSource()>& open)>;
 
 /// One that is quantized is restored whole. @throws what reading it throws.
 TensorSource source_of(const TensorView& view, const ReadLimits& limits);
