@@ -21,7 +21,8 @@ namespace thalia {
 
 /// Elements as f64, of which integers above 2^53 are rounded; of complex ones the absolute values.
 struct TensorStatistics {
-  std::uint64_t elements = 0;   ///< with those that a sparse tensor does not store: they are zero
+  /// With those that a sparse tensor does not store, which are zero; at most 2^64 - 1.
+  std::uint64_t elements = 0;
   std::uint64_t zeros = 0;      ///< -0 is one
   std::uint64_t subnormal = 0;  ///< not zero, and less than the least normal number of their dtype
   std::uint64_t nan = 0;
@@ -52,8 +53,7 @@ class StatisticsTally {
  private:
   void add_block(const double* elements, std::size_t count) noexcept;
   /// Chan, Golub, LeVeque, "Algorithms for computing the sample variance", 1983.
-  void merge(std::uint64_t finite, long double mean, long double squares, double min,
-             double max) noexcept;
+  void merge(const TensorStatistics& counts, long double mean, long double squares) noexcept;
 
   DType dtype_;
   TensorStatistics counts_{};  ///< but for the moments, which result() makes of what follows

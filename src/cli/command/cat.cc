@@ -42,9 +42,8 @@ struct CatArguments {
 
 void print_text(Output& out, const TensorSource& source, const Slice& slice,
                 const CatArguments& arguments) {
-  const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
   std::string heading =
-      fmt::format("# {}{}  {} {}", owner, escape_name(source.name), dtype_name(source.layout.dtype),
+      fmt::format("# {}  {} {}", shown_name(source), dtype_name(source.layout.dtype),
                   source.layout.shape.to_string());
   if (source.entries)
     heading += fmt::format(" {}, {}", encoding_name(source.layout.encoding),

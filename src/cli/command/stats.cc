@@ -42,10 +42,7 @@ TensorStatistics statistics_of(const TensorSource& source, const Session& sessio
   if (!source.entries)
     return thalia::statistics_of(layout.dtype, layout.shape, source.read,
                                  session.options<ReadOptions>().work);
-  StatisticsTally tally(layout.dtype);
-  tally.add(source.entries->values(), layout.nnz);
-  tally.add_zeros(layout.shape.element_count().value_or(~std::uint64_t{0}) - layout.nnz);
-  return tally.result();
+  return thalia::statistics_of(source.entries->tensor());
 }
 
 bool is_bad(const TensorStatistics& of, FailOn fail_on) {
@@ -126,9 +123,7 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   std::vector<MeasuredTensor> tensors;
   visit_tensors(arguments.file, "PATTERN", arguments.patterns, session.options<ChainOptions>(),
                 [&](const TensorSource& source) {
-                  std::string name = escape_name(source.name);
-                  if (!source.region.empty()) name = escape_name(source.region) + "/" + name;
-                  tensors.push_back({.name = std::move(name),
+                  tensors.push_back({.name = shown_name(source),
                                      .layout = source.layout,
                                      .statistics = statistics_of(source, session)});
                 });

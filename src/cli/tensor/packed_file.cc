@@ -276,14 +276,18 @@ TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
 
 void visit_packed(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                   const VisitTensor& visit) {
-  const std::vector<PackedTensor> tensors = describe(path, format, chain.read).tensors;
-  const auto visit_all = [&](const auto& file) {
-    for (const PackedTensor& tensor : tensors)
+  const auto visit_all = [&](const auto& file, const auto& tensors) {
+    for (const auto& tensor : tensors)
       visit({.path = tensor.name, .region = {}, .name = tensor.name},
             [&] { return source_of(file.read(tensor.name), {}, tensor.name); });
   };
-  format == FileFormat::mst ? visit_all(MstFile::open(path, chain.read))
-                            : visit_all(MckpChain::open(path, mckp_options(chain)));
+  if (format == FileFormat::mst) {
+    const MstFile file = MstFile::open(path, chain.read);
+    visit_all(file, file.tensors());
+  } else {
+    const MckpChain files = MckpChain::open(path, mckp_options(chain));
+    visit_all(files, files.newest().tensors());
+  }
 }
 
 }  // namespace thalia::cli

@@ -25,6 +25,7 @@ class SparseEntries {
   /// looks only at entries between the first and the last coordinate.
   void visit(std::span<const SliceRange> ranges, const Visit& visit) const;
 
+  const Tensor& tensor() const noexcept { return tensor_; }
   /// The values, one an entry, of the tensor's dtype.
   ByteSpan values() const;
   /// The part of the tensor densely, zero where nothing is stored.

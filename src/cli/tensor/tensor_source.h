@@ -33,6 +33,9 @@ struct TensorSource {
   std::shared_ptr<const SparseEntries> entries;
 };
 
+/// As ls, cat and stats show it: REGION/NAME, escaped; its name alone where there is no region.
+std::string shown_name(const TensorSource& source);
+
 /// Called with the names that a tensor goes by in patterns, and what opens it.
 using VisitTensor =
     std::function<void(const model::TensorNames& names, const std::function<TensorSource()>& open)>;

@@ -69,8 +69,8 @@ double least_normal(DType dtype) {
 }
 
 struct Facts {
-  std::uint64_t zeros = 0, subnormal = 0, nan = 0, infinite = 0;
-  double sum = 0, min = kInfinity, max = -kInfinity;  // of the finite ones
+  TensorStatistics counts{.min = kInfinity, .max = -kInfinity};
+  double sum = 0;  // of the finite ones
 };
 
 // A value a lane: loops over them have no order among lanes to keep.
@@ -96,8 +96,8 @@ bool plain_facts(const double* x, double least, Facts& out) {
   }
   out.sum = sum_of(sum);
   if (!(std::fabs(out.sum) <= kMost)) return false;
-  out.min = *std::min_element(min.begin(), min.end());
-  out.max = *std::max_element(max.begin(), max.end());
+  out.counts.min = *std::min_element(min.begin(), min.end());
+  out.counts.max = *std::max_element(max.begin(), max.end());
   // Zeros are below the least subnormal number, and so below any limit.
   const double limit = std::max(least, std::numeric_limits<double>::denorm_min());
   Lanes below{};
@@ -105,25 +105,26 @@ bool plain_facts(const double* x, double least, Facts& out) {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
       below[lane] += std::fabs(x[i + lane]) < limit ? 1.0 : 0.0;
   const auto small = static_cast<std::uint64_t>(sum_of(below));
-  if (small > 0) out.zeros = static_cast<std::uint64_t>(std::count(x, x + kBlock, 0.0));
-  out.subnormal = small - out.zeros;
+  if (small > 0) out.counts.zeros = static_cast<std::uint64_t>(std::count(x, x + kBlock, 0.0));
+  out.counts.subnormal = small - out.counts.zeros;
   return true;
 }
 
 Facts facts_of(const double* x, std::size_t count, double least) {
   Facts out;
+  out.counts.elements = count;
   if (count == kBlock && plain_facts(x, least, out)) return out;
-  out = {};
+  out.sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double size = std::fabs(x[i]);
-    out.nan += x[i] != x[i];
-    out.infinite += size == kInfinity;
-    out.zeros += x[i] == 0;
-    out.subnormal += size < least && x[i] != 0;
+    out.counts.nan += x[i] != x[i];
+    out.counts.infinite += size == kInfinity;
+    out.counts.zeros += x[i] == 0;
+    out.counts.subnormal += size < least && x[i] != 0;
     if (!(size <= kMost)) continue;
     out.sum += x[i];
-    out.min = std::min(out.min, x[i]);
-    out.max = std::max(out.max, x[i]);
+    out.counts.min = std::min(out.counts.min, x[i]);
+    out.counts.max = std::max(out.counts.max, x[i]);
   }
   return out;
 }
@@ -164,45 +165,46 @@ double at_most_f64(long double number) {
 
 }  // namespace
 
-void StatisticsTally::merge(std::uint64_t finite, long double mean, long double squares, double min,
-                            double max) noexcept {
-  if (finite == 0) return;
-  const std::uint64_t before = counts_.finite();
+void StatisticsTally::merge(const TensorStatistics& counts, long double mean,
+                            long double squares) noexcept {
+  const auto before = static_cast<long double>(counts_.finite());
+  const auto finite = static_cast<long double>(counts.finite());
   if (before == 0) {
     mean_ = mean;
     squares_ = squares;
-    counts_.min = min;
-    counts_.max = max;
-    return;
+    counts_.min = counts.min;
+    counts_.max = counts.max;
+  } else if (finite > 0) {
+    const long double share = finite / (before + finite);
+    const long double apart = mean - mean_;
+    mean_ += apart * share;
+    squares_ += squares + apart * apart * share * before;
+    counts_.min = std::min(counts_.min, counts.min);
+    counts_.max = std::max(counts_.max, counts.max);
   }
-  const long double share =
-      static_cast<long double>(finite) / (static_cast<long double>(before) + finite);
-  const long double apart = mean - mean_;
-  mean_ += apart * share;
-  squares_ += squares + apart * apart * share * static_cast<long double>(before);
-  counts_.min = std::min(counts_.min, min);
-  counts_.max = std::max(counts_.max, max);
+  counts_.elements += counts.elements;
+  counts_.zeros += counts.zeros;
+  counts_.subnormal += counts.subnormal;
+  counts_.nan += counts.nan;
+  counts_.infinite += counts.infinite;
 }
 
 void StatisticsTally::add_block(const double* elements, std::size_t count) noexcept {
-  const Facts facts = facts_of(elements, count, least_normal(dtype_));
-  const std::uint64_t finite = count - facts.nan - facts.infinite;
-  if (finite > 0) {
-    Moments moments{.mean = facts.sum / static_cast<double>(finite)};
-    moments.squares =
-        squares_of(elements, count, static_cast<double>(moments.mean), finite == count);
-    // Numbers with squares this small may have lost some of them.
-    constexpr double kLeastSquares = 0x1p-900;
-    if (!(facts.sum <= kMost && facts.sum >= -kMost) || !(moments.squares <= kMost) ||
-        (moments.squares < kLeastSquares && facts.min < facts.max))
-      moments = wide_moments(elements, count, finite);
-    merge(finite, moments.mean, moments.squares, facts.min, facts.max);
+  Facts facts = facts_of(elements, count, least_normal(dtype_));
+  TensorStatistics& counts = facts.counts;
+  const std::uint64_t finite = counts.finite();
+  if (finite == 0) {
+    counts.min = counts.max = 0;
+    return merge(counts, 0, 0);
   }
-  counts_.elements += count;
-  counts_.zeros += facts.zeros;
-  counts_.subnormal += facts.subnormal;
-  counts_.nan += facts.nan;
-  counts_.infinite += facts.infinite;
+  Moments moments{.mean = facts.sum / static_cast<double>(finite)};
+  moments.squares = squares_of(elements, count, static_cast<double>(moments.mean), finite == count);
+  // Numbers with squares this small may have lost some of them.
+  constexpr double kLeastSquares = 0x1p-900;
+  if (!(std::fabs(facts.sum) <= kMost) || !(moments.squares <= kMost) ||
+      (moments.squares < kLeastSquares && counts.min < counts.max))
+    moments = wide_moments(elements, count, finite);
+  merge(counts, moments.mean, moments.squares);
 }
 
 void StatisticsTally::add(ByteSpan bytes, std::uint64_t count) {
@@ -226,19 +228,11 @@ void StatisticsTally::add(ByteSpan bytes, std::uint64_t count) {
 }
 
 void StatisticsTally::add_zeros(std::uint64_t count) noexcept {
-  if (count == 0) return;
-  merge(count, 0, 0, 0, 0);
-  counts_.elements += count;
-  counts_.zeros += count;
+  merge({.elements = count, .zeros = count}, 0, 0);
 }
 
 void StatisticsTally::add(const StatisticsTally& other) noexcept {
-  merge(other.counts_.finite(), other.mean_, other.squares_, other.counts_.min, other.counts_.max);
-  counts_.elements += other.counts_.elements;
-  counts_.zeros += other.counts_.zeros;
-  counts_.subnormal += other.counts_.subnormal;
-  counts_.nan += other.counts_.nan;
-  counts_.infinite += other.counts_.infinite;
+  merge(other.counts_, other.mean_, other.squares_);
 }
 
 TensorStatistics StatisticsTally::result() const noexcept {
@@ -253,7 +247,8 @@ TensorStatistics StatisticsTally::result() const noexcept {
 
 TensorStatistics statistics_of(const Tensor& tensor) {
   StatisticsTally tally(tensor.dtype());
-  const std::uint64_t elements = tensor.shape().element_count().value_or(0);
+  // A sparse tensor may have more than 2^64.
+  const std::uint64_t elements = tensor.shape().element_count().value_or(~std::uint64_t{0});
   if (tensor.is_dense()) {
     tally.add(tensor.bytes(), elements);
   } else {

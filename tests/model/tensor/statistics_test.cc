@@ -198,6 +198,18 @@ BOOST_AUTO_TEST_CASE(what_a_sparse_tensor_does_not_store_is_zero) {
   check_same(statistics_of(tensor.to_coo()), elements);
 }
 
+BOOST_AUTO_TEST_CASE(a_sparse_tensor_of_more_elements_than_can_be_counted_has_the_most) {
+  const std::vector<std::uint64_t> indices{0, 1, 5, 9};
+  const std::vector<float> values{3, 4};
+  const Tensor tensor =
+      Tensor::coo<std::uint64_t>(DType::f32, {std::uint64_t{1} << 40, std::uint64_t{1} << 40},
+                                 {.indices = indices, .values = as_byte_span(values)});
+  const TensorStatistics of = statistics_of(tensor);
+  BOOST_TEST(of.elements == ~std::uint64_t{0});
+  BOOST_TEST(of.zeros == of.elements - 2);
+  BOOST_TEST(is_near(of.norm, 5));
+}
+
 BOOST_AUTO_TEST_CASE(refuses_a_count_that_does_not_fill_the_bytes) {
   const std::vector<std::byte> bytes(8);
   for (const std::uint64_t count : {0u, 1u, 3u, 100u}) {
