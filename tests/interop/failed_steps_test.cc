@@ -139,24 +139,22 @@ BOOST_AUTO_TEST_CASE(of_a_binary_writer) {
 }
 
 BOOST_AUTO_TEST_CASE(of_a_writer) {
-  for (const Codec codec : {Codec::store, Codec::lz4}) {
-    for (const IoMode io : {IoMode::buffered, IoMode::direct}) {
-      check_writer(
-          [&](const path& file) {
-            auto writer = std::make_shared<Writer>(
-                file,
-                SaveOptions{.compression = {.codec = codec}, .io = io, .work = {.threads = 2}});
-            const RegionId region = writer->add_region({.name = "r"});
-            auto ids = std::make_shared<std::vector<TensorId>>();
-            for (unsigned i = 0; i < kCalls; ++i)
-              ids->push_back(writer->add_tensor(
-                  region,
-                  {.name = "t" + std::to_string(i), .dtype = DType::u8, .shape = {kBytes}}));
-            return Calls{[=](unsigned i) { writer->write((*ids)[i], payload()); },
-                         [=] { writer->commit(); }};
-          },
-          check_thalia);
-    }
+  // Each codec and each way out once.
+  for (const auto& [codec, io] :
+       {std::pair{Codec::store, IoMode::direct}, std::pair{Codec::lz4, IoMode::buffered}}) {
+    check_writer(
+        [codec = codec, io = io](const path& file) {
+          auto writer = std::make_shared<Writer>(
+              file, SaveOptions{.compression = {.codec = codec}, .io = io, .work = {.threads = 2}});
+          const RegionId region = writer->add_region({.name = "r"});
+          auto ids = std::make_shared<std::vector<TensorId>>();
+          for (unsigned i = 0; i < kCalls; ++i)
+            ids->push_back(writer->add_tensor(
+                region, {.name = "t" + std::to_string(i), .dtype = DType::u8, .shape = {kBytes}}));
+          return Calls{[=](unsigned i) { writer->write((*ids)[i], payload()); },
+                       [=] { writer->commit(); }};
+        },
+        check_thalia);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "support/sample.h"
 
 #include "support/bytes.h"
+#include "support/files.h"
 
 namespace thalia::test {
 
@@ -36,6 +37,12 @@ SaveResult save(const std::filesystem::path& path, const Sample& sample,
   Writer writer(path, options);
   declare(writer, sample);
   return writer.commit();
+}
+
+std::string saved(const Sample& sample, const SaveOptions& options) {
+  const TemporaryFolder folder;
+  save(folder / "f", sample, options);
+  return read_file(folder / "f");
 }
 
 Sample small_sample() {

@@ -43,6 +43,8 @@ SaveOptions steady_options();
 void declare(Writer& writer, const Sample& sample);
 SaveResult save(const std::filesystem::path& path, const Sample& sample,
                 const SaveOptions& options = steady_options());
+/// The bytes of a saved file.
+std::string saved(const Sample& sample, const SaveOptions& options = steady_options());
 
 // Tensors with legal elements that are the same for the same seed.
 SampleTensor dense_tensor(std::string name, DType dtype, Shape shape, Role role = Role::weights,

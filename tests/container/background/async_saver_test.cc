@@ -24,13 +24,6 @@ BOOST_AUTO_TEST_SUITE(async_saver)
 
 namespace {
 
-// The bytes of a save in the foreground.
-std::string bytes_of_save(const Sample& sample, const SaveOptions& options = steady_options()) {
-  const TemporaryFolder folder;
-  save(folder / "f", sample, options);
-  return read_file(folder / "f");
-}
-
 void scribble(Sample& sample) {
   for (SampleRegion& region : sample.regions) {
     for (SampleTensor& tensor : region.tensors) {
@@ -73,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
     SaveOptions options = steady_options();
     options.compression.codec = codec;
     Sample sample = large_sample();
-    const std::string expected = bytes_of_save(sample, options);
+    const std::string expected = saved(sample, options);
     // It waits behind another, so that nothing of it is read before the change.
     Held held({.when_busy = WhenBusy::queue});
     const SaveHandle handle = held.saver.save_async(declared(held.folder / "f", sample, options));
@@ -89,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
 
 BOOST_AUTO_TEST_CASE(borrowed_payloads_are_read_when_they_are_written) {
   Sample sample = large_sample();
-  const std::string before = bytes_of_save(sample);
+  const std::string before = saved(sample);
   Held held({.when_busy = WhenBusy::queue});
   const std::uint64_t one_snapshot = held.saver.snapshot_bytes();
   const SaveHandle handle =
@@ -97,7 +90,7 @@ BOOST_AUTO_TEST_CASE(borrowed_payloads_are_read_when_they_are_written) {
   sample.regions[0].tensors.back().payload[3 << 20] ^= std::byte{1};
   held.gate.open();
   handle.wait();
-  BOOST_TEST(bool(read_file(held.folder / "f") == bytes_of_save(sample)));
+  BOOST_TEST(bool(read_file(held.folder / "f") == saved(sample)));
   BOOST_TEST(bool(read_file(held.folder / "f") != before));
   BOOST_TEST(held.saver.snapshot_bytes() == one_snapshot);
 }
@@ -137,8 +130,8 @@ BOOST_AUTO_TEST_CASE(wait_takes_the_snapshot_when_the_other_is_done) {
   const SaveHandle second = held.saver.save_async(declared(held.folder / "f", sample));
   BOOST_TEST(held.handle->done());
   second.wait();
-  BOOST_TEST(bool(read_file(held.path) == bytes_of_save(held.sample)));
-  BOOST_TEST(bool(read_file(held.folder / "f") == bytes_of_save(sample)));
+  BOOST_TEST(bool(read_file(held.path) == saved(held.sample)));
+  BOOST_TEST(bool(read_file(held.folder / "f") == saved(sample)));
 }
 
 BOOST_AUTO_TEST_CASE(queued_saves_are_written_one_after_the_other) {
@@ -154,7 +147,7 @@ BOOST_AUTO_TEST_CASE(queued_saves_are_written_one_after_the_other) {
   handle.wait();
   BOOST_TEST(held.handle->done());
   last.wait();
-  BOOST_TEST(bool(read_file(held.path) == bytes_of_save(third)));
+  BOOST_TEST(bool(read_file(held.path) == saved(third)));
 }
 
 BOOST_AUTO_TEST_CASE(a_full_queue_waits_for_the_oldest) {
@@ -191,8 +184,8 @@ BOOST_AUTO_TEST_CASE(replace_cancels_the_unfinished_ones) {
   BOOST_CHECK_EXCEPTION(held.handle->wait(), CancelledError,
                         says(ErrorCode::cancelled, held.path.string()));
   third.wait();
-  BOOST_TEST(bool(read_file(held.path) == bytes_of_save(held.old)));
-  BOOST_TEST(bool(read_file(held.folder / "f") == bytes_of_save(sample)));
+  BOOST_TEST(bool(read_file(held.path) == saved(held.old)));
+  BOOST_TEST(bool(read_file(held.folder / "f") == saved(sample)));
   BOOST_TEST(list_folder(held.folder.path()) == (Names{"f", "held"}), per_element());
   held.saver.wait_all();  // a cancelled save is no error
 }
@@ -209,7 +202,7 @@ BOOST_AUTO_TEST_CASE(cancel_leaves_the_old_file_and_nothing_else) {
   BOOST_CHECK_THROW(held.handle->wait(), CancelledError);
   BOOST_CHECK_THROW(held.handle->wait(), CancelledError);
   BOOST_TEST(bool(held.handle->error()));
-  BOOST_TEST(bool(read_file(held.path) == bytes_of_save(held.old)));
+  BOOST_TEST(bool(read_file(held.path) == saved(held.old)));
   BOOST_TEST(list_folder(held.folder.path()) == Names{"held"}, per_element());
 }
 
@@ -275,7 +268,7 @@ BOOST_AUTO_TEST_CASE(saves_in_a_row_use_the_same_memory) {
   }
   saver.wait_all();
   BOOST_TEST(held >= 5u << 20);
-  BOOST_TEST(bool(read_file(folder / "f") == bytes_of_save(sample)));
+  BOOST_TEST(bool(read_file(folder / "f") == saved(sample)));
 }
 
 BOOST_AUTO_TEST_CASE(a_snapshot_past_the_bound_is_refused_and_takes_nothing_over) {
@@ -286,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_past_the_bound_is_refused_and_takes_nothing_over
   BOOST_CHECK_EXCEPTION(saver.save_async(std::move(writer)), UsageError,
                         says(ErrorCode::bad_argument, "max_snapshot_bytes", "1048576", "raise"));
   saver.save_async(std::move(writer), Snapshot::borrowed).wait();
-  BOOST_TEST(bool(read_file(folder / "f") == bytes_of_save(sample)));
+  BOOST_TEST(bool(read_file(folder / "f") == saved(sample)));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_writer_and_one_of_small_tensors_are_saved) {
@@ -296,8 +289,8 @@ BOOST_AUTO_TEST_CASE(an_empty_writer_and_one_of_small_tensors_are_saved) {
   AsyncSaver saver;
   saver.save_async(declared(folder / "empty", empty)).wait();
   saver.save_async(declared(folder / "varied", varied)).wait();
-  BOOST_TEST(bool(read_file(folder / "empty") == bytes_of_save(empty)));
-  BOOST_TEST(bool(read_file(folder / "varied") == bytes_of_save(varied)));
+  BOOST_TEST(bool(read_file(folder / "empty") == saved(empty)));
+  BOOST_TEST(bool(read_file(folder / "varied") == saved(varied)));
 }
 
 BOOST_AUTO_TEST_CASE(writers_that_cannot_be_saved_are_refused_at_the_call) {
@@ -356,14 +349,14 @@ BOOST_AUTO_TEST_CASE(the_destructor_keeps_every_promise) {
       saver.save_async(declared(folder / name, sample));  // whose handle is dropped
   }
   for (const char* name : {"a", "b", "c", "d"})
-    BOOST_TEST(bool(read_file(folder / name) == bytes_of_save(sample)));
+    BOOST_TEST(bool(read_file(folder / name) == saved(sample)));
 }
 
 BOOST_AUTO_TEST_CASE(threads_may_share_a_saver) {
   for (const WhenBusy when_busy : {WhenBusy::wait, WhenBusy::queue, WhenBusy::replace}) {
     const TemporaryFolder folder;
     const Sample sample = varied_sample();
-    const std::string expected = bytes_of_save(sample);
+    const std::string expected = saved(sample);
     std::atomic<int> cancelled{0};
     {
       AsyncSaver saver({.when_busy = when_busy, .max_unfinished = 3});

@@ -2,17 +2,10 @@
 
 #include "boost_test.h"
 #include "container/read/damage_check.h"
-#include "support/files.h"
 #include "support/sample.h"
 
 namespace thalia::test {
 namespace {
-
-std::string saved(const SaveOptions& options) {
-  const TemporaryFolder folder;
-  save(folder / "f", varied_sample(), options);
-  return read_file(folder / "f");
-}
 
 SaveOptions in_chunks() {
   SaveOptions options = steady_options();
@@ -53,12 +46,12 @@ void check_edits(const std::string& bytes, Readers readers, const std::vector<Ed
 }
 
 const std::string& varied_bytes() {
-  static const std::string bytes = saved(steady_options());
+  static const std::string bytes = saved(varied_sample());
   return bytes;
 }
 
 const std::string& chunked_bytes() {
-  static const std::string bytes = saved(in_chunks());
+  static const std::string bytes = saved(varied_sample(), in_chunks());
   return bytes;
 }
 

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(sums_of_regions_do_not_wrap) {
 
 BOOST_AUTO_TEST_CASE(broken_sparse_entries_are_refused) {
   using T = format::TensorEntry;
-  const std::vector<std::pair<std::string, std::function<void(T&)>>> both = {
+  const FieldEdits<T> both = {
       {"encoding", [](T& t) { t.nnz = kAll; }},
       {"logical_length", [](T& t) { t.nnz = t.nnz + 1; }},
       {"logical_length", [](T& t) { t.nnz = 0; }},

@@ -57,12 +57,6 @@ Sample two_regions() {
   return sample;
 }
 
-std::string saved(const Sample& sample, const SaveOptions& options) {
-  const TemporaryFolder folder;
-  save(folder / "f", sample, options);
-  return read_file(folder / "f");
-}
-
 unsigned block_log2_of(const std::filesystem::path& path) {
   return Reader::open(path).header().block_log2;
 }

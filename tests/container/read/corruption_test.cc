@@ -21,12 +21,6 @@ BOOST_AUTO_TEST_SUITE(corruption)
 
 namespace {
 
-std::string file_bytes(const Sample& sample, const SaveOptions& options) {
-  const TemporaryFolder folder;
-  save(folder / "f", sample, options);
-  return read_file(folder / "f");
-}
-
 SaveOptions options_with(ChecksumType checksum) {
   SaveOptions options = steady_options();
   options.checksum = checksum;
@@ -101,7 +95,7 @@ bool names_tensor(const VerifyReport& report, const Owner& owner) {
 }
 
 void check_random_flips(const SaveOptions& options, int count) {
-  const std::string bytes = file_bytes(varied_sample(), options);
+  const std::string bytes = saved(varied_sample(), options);
   DamagedFile file(bytes);
   const std::vector<Owner> owners = payload_owners(file.path());
   std::mt19937_64 random(20261121);
@@ -129,7 +123,7 @@ void check_random_flips(const SaveOptions& options, int count) {
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused_and_reported) {
   for (const ChecksumType checksum :
        {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32}) {
-    const std::string bytes = file_bytes(small_sample(), options_with(checksum));
+    const std::string bytes = saved(small_sample(), options_with(checksum));
     DamagedFile file(bytes);
     // What checksums there are does not change how a length is read. Under sanitizers, one of the
     // three is tried with every length.
@@ -153,7 +147,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_byte_of_header_directory_and_index_is_found) 
   std::uint64_t round = 0;
   for (const ChecksumType checksum :
        {ChecksumType::block_tree, ChecksumType::sha256, ChecksumType::crc32}) {
-    const EditableFile file(file_bytes(small_sample(), options_with(checksum)));
+    const EditableFile file(saved(small_sample(), options_with(checksum)));
     const format::Header& header = file.layout();
     BOOST_TEST_CONTEXT("checksum " << int(checksum)) {
       const std::string bytes = EditableFile(file).bytes();
@@ -204,7 +198,7 @@ BOOST_AUTO_TEST_CASE(bad_indices_of_compressed_tensors_are_reported_and_refused)
 }
 
 BOOST_AUTO_TEST_CASE(debris_behind_the_end_is_a_warning) {
-  const std::string bytes = file_bytes(small_sample(), steady_options());
+  const std::string bytes = saved(small_sample());
   DamagedFile file(bytes + "debris");
   const VerifyReport report = verify_damaged(file.path());
   BOOST_TEST(report.ok());
@@ -220,7 +214,7 @@ BOOST_AUTO_TEST_CASE(findings_use_the_section_names_of_the_format) {
   const std::set<std::string> sections = {"header",   "commit_record", "metadata",  "region_index",
                                           "region",   "directory",     "integrity", "connectivity",
                                           "checksum", "padding",       "payload",   "file"};
-  const std::string bytes = file_bytes(varied_sample(), steady_options());
+  const std::string bytes = saved(varied_sample());
   DamagedFile file(bytes);
   for (std::uint64_t offset = 0; offset < bytes.size(); offset += kSanitized ? 130 : 13) {
     file.flip(offset, 0x10);

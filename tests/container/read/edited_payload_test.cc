@@ -29,6 +29,12 @@ Edit payload_edit(std::string name, std::string says, std::string tensor,
           }};
 }
 
+// Both lengths of a vector agree.
+template <std::uint64_t length>
+void set_length(format::TensorEntry& tensor) {
+  tensor.shape[0] = tensor.logical_length = length;
+}
+
 template <typename Index>
 void put(std::byte* payload, std::uint64_t i, Index index) {
   std::memcpy(payload + i * sizeof index, &index, sizeof index);
@@ -194,9 +200,6 @@ BOOST_AUTO_TEST_CASE(broken_chunk_entries_are_refused) {
                           {{"crc32", [](C& c) { c.filter = format::Filter{2}; }},
                            {"crc32", [](C& c) { c.filter = format::Filter{4}; }}}));
   using T = format::TensorEntry;
-  const auto of_length = [](std::uint64_t length) {
-    return [=](T& t) { t.shape[0] = t.logical_length = length; };
-  };
   check_edits(chunked_bytes(), Readers::refuse,
               edits_of<T>(entry_of("ramp"),
                           {{"first_chunk", [](T& t) { t.first_chunk = kAll32; }},
@@ -205,11 +208,11 @@ BOOST_AUTO_TEST_CASE(broken_chunk_entries_are_refused) {
                            {"first_chunk", [](T& t) { t.chunk_count = kAll32; }},
                            {"stored_length", [](T& t) { t.chunk_count = 0; }},
                            {"stored_length", [](T& t) { t.stored_length = t.stored_length + 1; }},
-                           {"raw_length", of_length(4096 * 3 + 1)},
-                           {"stored_offset", of_length(1ull << 60)}}));
+                           {"raw_length", set_length<4096 * 3 + 1>},
+                           {"stored_offset", set_length<1ull << 60>}}));
   // Nothing is decoded for a tensor without bytes.
   check_edits(chunked_bytes(), Readers::need_not,
-              edits_of<T>(entry_of("ramp"), {{"raw_length", of_length(0)}}));
+              edits_of<T>(entry_of("ramp"), {{"raw_length", set_length<0>}}));
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_do_not_decode_are_refused) {

@@ -29,11 +29,9 @@ Sample two_tensors() {
 }
 
 std::string saved_with(ChecksumType checksum) {
-  const TemporaryFolder folder;
   SaveOptions options = steady_options();
   options.checksum = checksum;
-  save(folder / "f", two_tensors(), options);
-  return read_file(folder / "f");
+  return saved(two_tensors(), options);
 }
 
 Reader open(const DamagedFile& file, Verification verification) {

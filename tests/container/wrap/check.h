@@ -96,13 +96,6 @@ inline std::string without_table(const std::string& file) {
   return file.substr(0, TableEditor(file).begin);
 }
 
-/// The bytes of a saved file.
-inline std::string saved(const Sample& sample, const SaveOptions& options = steady_options()) {
-  const TemporaryFolder folder;
-  save(folder / "f", sample, options);
-  return read_file(folder / "f");
-}
-
 /// A file of these bytes, for as long as it lives.
 struct File : TemporaryFolder {
   explicit File(const std::string& contents) : path(*this / "f") { write_file(path, contents); }

@@ -16,7 +16,8 @@
 using namespace thalia;
 using namespace thalia::test;
 
-BOOST_AUTO_TEST_SUITE(big)
+// Runs where it is named, in the slow suite.
+BOOST_AUTO_TEST_SUITE(big, *boost::unit_test::disabled())
 
 namespace {
 

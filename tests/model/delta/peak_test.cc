@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kTensor = (kSanitized ? 40 : 120) * kMiB;
+constexpr std::uint64_t kTensor = (kSanitized ? 40 : 88) * kMiB;
 constexpr std::uint64_t kMemory = kTensor / 10;  // what the options allow
 // Beside the options' memory: pieces that threads make, and what the allocator keeps.
 constexpr std::uint64_t kSlack = 56 * kMiB;
