@@ -49,6 +49,8 @@ std::string saved(const Sample& sample, const SaveOptions& options = steady_opti
 // Tensors with legal elements that are the same for the same seed.
 SampleTensor dense_tensor(std::string name, DType dtype, Shape shape, Role role = Role::weights,
                           std::uint64_t seed = 1);
+/// f32 without NaN and infinities.
+SampleTensor ramp_tensor(std::string name, Shape shape);
 /// About a third of the elements are stored.
 SampleTensor csr_tensor(std::string name, DType dtype, Shape shape, bool wide = false,
                         std::uint64_t seed = 1);

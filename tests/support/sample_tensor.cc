@@ -68,6 +68,13 @@ SampleTensor dense_tensor(std::string name, DType dtype, Shape shape, Role role,
           elements(dtype, element_count(shape), seed)};
 }
 
+SampleTensor ramp_tensor(std::string name, Shape shape) {
+  std::vector<float> numbers(element_count(shape));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 997) / 8;
+  const ByteSpan bytes = as_byte_span(numbers);
+  return {{.name = std::move(name), .shape = shape}, {bytes.begin(), bytes.end()}};
+}
+
 SampleTensor csr_tensor(std::string name, DType dtype, Shape shape, bool wide, std::uint64_t seed) {
   const std::vector<std::uint64_t> stored = stored_elements(shape, seed);
   std::vector<std::byte> payload;

@@ -19,7 +19,7 @@ constexpr std::size_t kDigestStride = 64 * 1024;
 }  // namespace
 
 PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order)
-    : draft_(draft), slots_(draft.tensors.size()) {
+    : draft_(draft), slots_(draft.tensors.size(), kNone) {
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
     // Streamed ones are digested as they come.
@@ -77,7 +77,7 @@ std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity
 // for exactly one chunk.
 void PayloadDigest::digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
                                 integrity::Xxh3& hasher) {
-  if (begin == end) return;
+  if (begin == end || slots_[tensor] == kNone) return;
   const std::size_t first = progress_[slots_[tensor]].first_piece;
   const auto pieces_before = [](std::uint64_t at) {
     return (at + format::kContentPiece - 1) / format::kContentPiece;

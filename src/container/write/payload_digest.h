@@ -33,7 +33,8 @@ class PayloadDigest {
   /// draft now.
   std::optional<std::uint32_t> digest(std::size_t piece, integrity::Xxh3& hasher);
 
-  /// Digests the pieces of a tensor that begin in [begin, end) of its logical bytes.
+  /// Digests the pieces of a tensor that begin in [begin, end) of its logical bytes; none of one
+  /// whose digest is known already.
   void digest_from(std::uint32_t tensor, std::uint64_t begin, std::uint64_t end,
                    integrity::Xxh3& hasher);
 
@@ -54,7 +55,8 @@ class PayloadDigest {
   Draft& draft_;
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> tensors_;
-  std::vector<std::uint32_t> slots_;      ///< by tensor: place in progress_
+  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  std::vector<std::uint32_t> slots_;  ///< by tensor: place in progress_; kNone: waits for nothing
   std::unique_ptr<Progress[]> progress_;  ///< of tensors_
 };
 

@@ -8,6 +8,7 @@
 #include "model/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/sample.h"
 #include "thalia/append.h"
 #include "thalia/compact.h"
 #include "thalia/convert.h"
@@ -170,6 +171,35 @@ BOOST_AUTO_TEST_CASE(leaves_what_it_was_not_asked_for) {
   // Nothing chosen: nothing lossy is said.
   BOOST_TEST(names({.include = {"j.integers"}}) == "");
   BOOST_TEST(Reader::open(folder / "out").metadata_json().find("lossy") == std::string_view::npos);
+}
+
+// Raw ones are compressed now, and their digests known before.
+BOOST_AUTO_TEST_CASE(what_is_taken_over_stays_the_same_under_every_codec) {
+  const TemporaryFolder folder;
+  Sample sample = varied_sample();
+  sample.regions[0].tensors.push_back(ramp_tensor("large", {100, 100}));
+  save(folder / "in", sample);
+  const Reader in = Reader::open(folder / "in");
+  for (const Codec codec :
+       {Codec::store, Codec::zstd, Codec::lz4, Codec::plane_entropy, Codec::packed_exponents}) {
+    const auto out = folder / std::string(codec_name(codec));
+    QuantizeFileOptions options = kQuiet;
+    options.save.compression.codec = codec;
+    options.save.work.threads = 2;
+    const auto result =
+        quantize_file(folder / "in", out, {.bits = 4, .include = {"large"}}, options);
+    BOOST_TEST(result.quantized.size() == 1u);
+    BOOST_TEST(verify(out).ok());
+    const Reader reader = Reader::open(out);
+    for (std::uint32_t r = 0; r < in.region_count(); ++r) {
+      for (std::uint32_t i = 0; i < in.region(r).tensor_count(); ++i) {
+        const TensorView tensor = in.region(r).tensor(i);
+        if (tensor.name() == "large") continue;
+        BOOST_TEST((Tensor::from(reader.region(r).at(tensor.name())) == Tensor::from(tensor)),
+                   tensor.name());
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(views_refuse_what_is_nowhere_in_the_file) {
