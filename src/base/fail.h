@@ -55,6 +55,17 @@ void check_option(std::string_view name, T value, std::type_identity_t<T> least,
                 fmt::format("{} to {}", least, greatest));
 }
 
+/// Errors of `call` that name no file name this one.
+template <typename Call>
+decltype(auto) with_path(std::string_view path, const Call& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    error.add_path(path);
+    throw;
+  }
+}
+
 /// Throws CancelledError once a stop was requested. Long work calls it where it may end.
 inline void stop_if_cancelled(const std::stop_token& cancel) {
   if (cancel.stop_requested()) throw CancelledError(ErrorCode::cancelled, "cancelled on request");

@@ -75,15 +75,12 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
 
 std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
                                                const ReadOptions& options) {
-  try {
+  return with_path(path.native(), [&] {
     auto file =
         over(container::open_bytes(path, options.input.access, options.input.limits), options);
     if (file->options().verification == Verification::at_open) file->verify_all();
     return file;
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
 }
 
 std::shared_ptr<const OpenFile> OpenFile::over(std::shared_ptr<const io::FileBytes> mapping,

@@ -177,12 +177,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// Runs `action`; an error that passes gets the file's path.
   template <typename Action>
   decltype(auto) named(Action action) const {
-    try {
-      return action();
-    } catch (Error& error) {
-      error.add_path(mapping_->path().string());
-      throw;
-    }
+    return with_path(mapping_->path().native(), action);
   }
 
   OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptions& options);

@@ -78,13 +78,10 @@ RecoverResult recover_locked(const io::LockedFile& lock, const RecoverOptions& o
 }  // namespace
 
 RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options) {
-  try {
+  return with_path(path.native(), [&] {
     return recover_locked(
         {path, io::LockedFile::Access::read_write, options.wait, options.work.cancel}, options);
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
 }
 
 }  // namespace thalia

@@ -104,7 +104,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   const Stopwatch watch;
   VerifyReport report;
   container::Findings findings(options.max_findings);
-  try {
+  with_path(path.native(), [&] {
     const std::shared_ptr<const io::FileBytes> bytes =
         io::FileBytes::open(path, options.input.access);
     // Reader checks are off: they would end verify at the first damage, and would hash what
@@ -119,10 +119,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
     if (file) verify_open_file(*file, options, findings, report);
     if (file && !options.quick)
       findings.check([&] { container::verify_frames(*bytes, file->mapping(), options, findings); });
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
   findings.deliver(report);
   report.seconds = watch.seconds();
   return report;

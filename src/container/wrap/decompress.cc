@@ -130,12 +130,8 @@ class Decompression {
 WrapResult decompress_checkpoint(const std::filesystem::path& source,
                                  const std::filesystem::path& target,
                                  const DecompressOptions& options) {
-  try {
-    return Decompression(source, target, options).run(target);
-  } catch (Error& error) {
-    error.add_path(source.string());
-    throw;
-  }
+  return with_path(source.native(),
+                   [&] { return Decompression(source, target, options).run(target); });
 }
 
 std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
@@ -144,7 +140,7 @@ std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
   const std::uint64_t size = io::file_size(fd.get(), path);
   const auto codec = container::find_wrapper(fd.get(), path, size);
   if (!codec) return std::nullopt;
-  try {
+  return with_path(path.native(), [&] {
     WrapperInfo info{.codec = *codec};
     if (const auto table = SeekTable::read({fd.get(), path, size, *codec}, limits)) {
       info.has_seek_table = true;
@@ -152,10 +148,7 @@ std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
       info.content_bytes = table->content_bytes();
     }
     return info;
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
 }
 
 }  // namespace thalia

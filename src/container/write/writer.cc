@@ -61,15 +61,12 @@ class Writer::Impl {
   // For a save in the background. What is incomplete may still be given, so that does not end the
   // writer; an error while streamed bytes are brought to an end does.
   container::FileSave& settle() {
-    try {
+    with_path(save_.path().native(), [&] {
       steps_.check_and_run([&] {
         save_.draft().check_complete();
         if (save_.has_begun()) save_.store().check_complete();
       });
-    } catch (Error& error) {
-      error.add_path(save_.path().string());
-      throw;
-    }
+    });
     if (save_.has_begun()) steps_.run([&] { save_.store().settle(); });
     return save_;
   }

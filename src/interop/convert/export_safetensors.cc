@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fail.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/flat_export.h"
 #include "interop/convert/payload_pieces.h"
@@ -19,7 +20,7 @@ namespace thalia::interop {
 
 void thalia_to_safetensors(const Reader& reader, const path& output, const ConvertOptions& options,
                            ConvertResult& result) {
-  try {
+  with_path(reader.path().native(), [&] {
     PrecisionRun precision(options.precision, result);
     FlatExport out =
         plan_flat_export(reader, FileFormat::safetensors, options, precision, result.losses);
@@ -53,10 +54,7 @@ void thalia_to_safetensors(const Reader& reader, const path& output, const Conve
                               }
                             });
                           });
-  } catch (Error& error) {
-    error.add_path(reader.path().string());
-    throw;
-  }
+  });
 }
 
 }  // namespace thalia::interop

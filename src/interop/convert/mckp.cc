@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/flat_export.h"
 #include "interop/convert/payload_pieces.h"
@@ -132,7 +133,7 @@ void list_to_safetensors(const TensorList& list, const path& output, const Conve
 
 void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptions& options,
                     ConvertResult& result) {
-  try {
+  with_path(reader.path().native(), [&] {
     PrecisionRun precision(options.precision, result);
     const FlatExport out =
         plan_flat_export(reader, FileFormat::mckp, options, precision, result.losses);
@@ -158,10 +159,7 @@ void thalia_to_mckp(const Reader& reader, const path& output, const ConvertOptio
     result.input_bytes = reader.file_bytes();
     result.tensors = static_cast<std::uint32_t>(out.tensors.size());
     result.output_bytes = writer.commit().file_bytes;
-  } catch (Error& error) {
-    error.add_path(reader.path().string());
-    throw;
-  }
+  });
 }
 
 void convert_mckp(const path& input, FileFormat from, const path& output, FileFormat to,

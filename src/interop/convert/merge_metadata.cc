@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/convert/merge_plan.h"
 #include "json/copy.h"
@@ -43,12 +44,8 @@ std::vector<Step> steps_of(std::vector<GrowthEvent> events) {
 }
 
 std::vector<GrowthEvent> history_of(const Reader& reader, const ReadLimits& limits) {
-  try {
-    return parse_growth_history(reader.metadata_json(), limits);
-  } catch (Error& error) {
-    error.add_path(reader.path().string());
-    throw;
-  }
+  return with_path(reader.path().native(),
+                   [&] { return parse_growth_history(reader.metadata_json(), limits); });
 }
 
 // Files with a common past repeat its events. An event that a file has n times is kept n times in

@@ -81,7 +81,7 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
                          .field = "previous_key",
                          .value = printable(previous->key)});
     }
-    try {
+    with_path(path, [&] {
       std::string tried;
       auto file = look_up(*previous, tried);
       if (!file) {
@@ -91,10 +91,7 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
                                 .bound = "a file of that key in " + std::string(place)});
       }
       files.push_back(*std::move(file));
-    } catch (Error& error) {
-      error.add_path(path);
-      throw;
-    }
+    });
   }
 }
 

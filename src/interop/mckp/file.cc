@@ -15,20 +15,7 @@
 #include "io/file_bytes.h"
 
 namespace thalia {
-namespace {
-
-// Errors from below know neither path nor key.
-template <typename Call>
-auto in_file(const std::string& name, const Call& call) {
-  try {
-    return call();
-  } catch (Error& error) {
-    error.add_path(name);
-    throw;
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
   const auto found = places.find(wanted);
@@ -39,7 +26,7 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
 }
 
 void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
-  in_file(name, [&] {
+  with_path(name, [&] {
     stop_if_cancelled(options.work.cancel);
     block_of(tensor).decode(raw, threads);
   });
@@ -58,7 +45,7 @@ interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
 
 Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
                                 unsigned threads) const {
-  return in_file(name, [&] {
+  return with_path(name, [&] {
     stop_if_cancelled(options.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
@@ -74,7 +61,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
   impl->stored = std::move(bytes);
   impl->name = std::move(name);
   impl->options = options;
-  in_file(impl->name, [&] {
+  with_path(impl->name, [&] {
     impl->parsed = interop::parse_mckp(impl->stored.bytes, options.input.limits);
     // The header says what every byte of a tensor means, so it is not used unchecked.
     if (options.verify || !impl->parsed.header_is_checked)
@@ -140,7 +127,7 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
 }
 
 void MckpFile::verify() const {
-  in_file(impl_->name, [&] {
+  with_path(impl_->name, [&] {
     interop::check_mckp_checksum(impl_->stored.bytes, impl_->parsed);
     // The sum of the whole file covers the payloads too; this tells which one is damaged or
     // disagrees with the index.

@@ -89,12 +89,7 @@ MstFile MstFile::from_bytes(StoredBytes bytes, std::string name, const ReadLimit
   impl->stored = std::move(bytes);
   impl->name = std::move(name);
   impl->limits = limits;
-  try {
-    impl->parsed = interop::parse_mst(impl->stored.bytes, limits);
-  } catch (Error& error) {
-    error.add_path(impl->name);
-    throw;
-  }
+  with_path(impl->name, [&] { impl->parsed = interop::parse_mst(impl->stored.bytes, limits); });
   for (std::size_t i = 0; i < impl->parsed.tensors.size(); ++i)
     impl->places.emplace(impl->parsed.tensors[i].name, i);
   MstFile file;

@@ -2,6 +2,7 @@
 // bytes from it, so they live as long as any copy of the SafetensorsFile does.
 #include <utility>
 
+#include "base/fail.h"
 #include "interop/safetensors/parse.h"
 #include "io/file_bytes.h"
 #include "thalia/error.h"
@@ -23,13 +24,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const R
                                       std::uint64_t max_header_bytes) {
   auto impl = std::make_shared<Impl>();
   impl->file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
-  try {
+  with_path(path.native(), [&] {
     impl->parsed =
         interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.input.limits);
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
   SafetensorsFile file;
   file.impl_ = std::move(impl);
   return file;

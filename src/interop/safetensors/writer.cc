@@ -23,12 +23,8 @@ SafetensorsHeader checked_header(const std::filesystem::path& path,
                                  const std::vector<SafetensorsTensor>& tensors,
                                  const std::optional<SafetensorsMetadata>& metadata,
                                  std::uint64_t max_header_bytes) {
-  try {
-    return make_safetensors_header(tensors, metadata, max_header_bytes);
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  return with_path(path.native(),
+                   [&] { return make_safetensors_header(tensors, metadata, max_header_bytes); });
 }
 
 }  // namespace

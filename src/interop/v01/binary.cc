@@ -124,23 +124,13 @@ struct BinaryReader::Impl {
   interop::V01Contents contents;
   ByteSpan body;
   std::optional<interop::V01TensorReader> tensors;
-
-  template <typename Work>
-  auto with_path(const Work& work) const {
-    try {
-      return work();
-    } catch (Error& error) {
-      error.add_path(path);
-      throw;
-    }
-  }
 };
 
 BinaryReader::BinaryReader(const std::filesystem::path& path, const ReadOptions& options)
     : impl_(std::make_unique<Impl>()) {
   impl_->path = path.string();
   impl_->limits = options.input.limits;
-  impl_->with_path([&] {
+  with_path(impl_->path, [&] {
     const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
     impl_->contents = interop::open_v01_wrapper(file->bytes(), file, options.input.limits);
     impl_->body = interop::v01_body(impl_->contents).bytes;
@@ -154,7 +144,7 @@ BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
 
 format::V01Header BinaryReader::read_header() const {
   const Impl& impl = *impl_;
-  return impl.with_path([&] {
+  return with_path(impl.path, [&] {
     // Warnings are for read_v01(); readers of pieces have no place to show them.
     interop::Sentences warnings;
     return interop::read_v01_header(impl.body, impl.limits, warnings);
@@ -164,7 +154,7 @@ format::V01Header BinaryReader::read_header() const {
 std::vector<V01IndexEntry> BinaryReader::read_index() const {
   const format::V01Header header = read_header();
   const Impl& impl = *impl_;
-  return impl.with_path([&] {
+  return with_path(impl.path, [&] {
     interop::Sentences warnings;
     return interop::read_v01_index(impl.body, header, warnings);
   });
@@ -172,12 +162,12 @@ std::vector<V01IndexEntry> BinaryReader::read_index() const {
 
 Tensor BinaryReader::read_tensor(std::uint64_t offset) const {
   Impl& impl = *impl_;
-  return impl.with_path([&] { return impl.tensors->at(offset).tensor; });
+  return with_path(impl.path, [&] { return impl.tensors->at(offset).tensor; });
 }
 
 Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const {
   const Impl& impl = *impl_;
-  return impl.with_path([&] {
+  return with_path(impl.path, [&] {
     // Offset and length come from the caller, who has them from the file.
     if (!format::lies_within({offset, length}, 0, impl.body.size())) {
       fail_field(ErrorCode::out_of_bounds, "region", "data_offset", offset,

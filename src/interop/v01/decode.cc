@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "format/v01.h"
 #include "interop/v01/header.h"
@@ -163,12 +164,8 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
 
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options) {
   const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
-  try {
-    return decode_v01(file->bytes(), file, options.input.limits);
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  return with_path(path.native(),
+                   [&] { return decode_v01(file->bytes(), file, options.input.limits); });
 }
 
 }  // namespace thalia

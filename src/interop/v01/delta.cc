@@ -67,25 +67,15 @@ interop::V01Contents open_contents(const std::filesystem::path& path, const Read
   return interop::open_v01_wrapper(file->bytes(), file, options.input.limits);
 }
 
-template <typename Work>
-auto with_path(const std::filesystem::path& path, const Work& work) {
-  try {
-    return work();
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
-}
-
 }  // namespace
 
 bool is_v01_delta(const std::filesystem::path& path, const ReadOptions&) {
-  return with_path(path,
+  return with_path(path.native(),
                    [&] { return interop::begins_as_v01_delta(interop::read_file_start(path)); });
 }
 
 V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOptions& options) {
-  return with_path(path, [&] {
+  return with_path(path.native(), [&] {
     const auto contents = open_contents(path, options);
     if (!interop::begins_as_v01_delta(contents.bytes)) {
       throw FormatError(ErrorCode::bad_magic, "no delta of the original program",

@@ -104,7 +104,7 @@ std::vector<std::byte> encode_v01(const V01Document& document, const V01WriteOpt
 
 std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& document,
                         const V01WriteOptions& options) {
-  try {
+  return with_path(path.native(), [&] {
     const auto frame = interop::wanted_v01_frame(options);
     const Plan plan = make_plan(document, options.aligned);
     if (!frame) return write_plain(path, plan, options);
@@ -113,10 +113,7 @@ std::uint64_t write_v01(const std::filesystem::path& path, const V01Document& do
     sink.write(file);
     sink.commit();
     return file.size();
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  });
 }
 
 void count_v01_totals(V01Document& document) noexcept {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/fail.h"
 #include "container/wrap/unwrap.h"
 #include "io/posix_file.h"
 #include "thalia/error.h"
@@ -25,12 +26,8 @@ std::vector<std::byte> read_file_start(const std::filesystem::path& path) {
   if (!codec) return bytes;
   bytes.resize(std::min<std::uint64_t>(io::file_size(fd.get(), path), kPeekedBytes));
   io::pread_all(fd.get(), 0, bytes, path);
-  try {
-    return container::start_of_front_frame(bytes, *codec, kFileStartBytes);
-  } catch (Error& error) {
-    error.add_path(path.string());
-    throw;
-  }
+  return with_path(path.native(),
+                   [&] { return container::start_of_front_frame(bytes, *codec, kFileStartBytes); });
 }
 
 }  // namespace thalia::interop

@@ -65,13 +65,10 @@ namespace model {
 
 SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
                       const container::CheckedOptions& options) {
-  try {
+  return with_path(target.native(), [&] {
     container::FileSave save(target, options, draft_of(state));
     return thalia::save_state(state, save);
-  } catch (Error& error) {
-    error.add_path(target.string());
-    throw;
-  }
+  });
 }
 
 SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,

@@ -163,12 +163,8 @@ class DeltaWriter {
 
 DeltaResult write(const StateSource& state, const model::BaseState& base, const fs::path& target,
                   const DeltaOptions& options) {
-  try {
-    return DeltaWriter(state, base, target, options).run(target);
-  } catch (Error& error) {
-    error.add_path(target.string());
-    throw;
-  }
+  return with_path(target.native(),
+                   [&] { return DeltaWriter(state, base, target, options).run(target); });
 }
 
 }  // namespace
