@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "thalia/base_policy.h"
-#include "thalia/format_version.h"
 #include "thalia/options.h"
+#include "thalia/version.h"
 
 namespace thalia {
 

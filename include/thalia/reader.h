@@ -17,10 +17,10 @@
 
 #include "thalia/bytes.h"
 #include "thalia/detail/held.h"
-#include "thalia/format_version.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
+#include "thalia/version.h"
 
 namespace thalia {
 

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/format_version.h"
 #include "thalia/options.h"
 #include "thalia/value.h"
+#include "thalia/version.h"
 
 namespace thalia {
 

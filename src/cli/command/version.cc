@@ -7,7 +7,6 @@
 #include "cli/command/compression_arguments.h"
 #include "cli/print/json_result.h"
 #include "cli/tensor/file_format.h"
-#include "thalia/format_version.h"
 #include "thalia/tensor.h"
 #include "thalia/version.h"
 

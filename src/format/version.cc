@@ -1,13 +1,18 @@
 // "1.0" or "1.0.0": two or three numbers, no signs, no spaces. A missing patch is 0.
-#include "thalia/format_version.h"
+#include "thalia/version.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
 #include "format/constants.h"
+#include "version_config.h"
 
 namespace thalia {
+
+std::string_view library_version() noexcept {
+  return THALIA_VERSION;
+}
 
 static_assert(FormatVersion{} ==
               FormatVersion{format::kMajorVersion, format::kMinorVersion, format::kPatchVersion});
