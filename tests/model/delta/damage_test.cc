@@ -9,6 +9,7 @@
 #include "model/delta/edit.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/sanitizers.h"
 #include "thalia/text.h"
 #include "thalia/verify.h"
 
@@ -181,7 +182,8 @@ BOOST_AUTO_TEST_CASE(a_delta_cut_at_any_length_is_refused) {
     write_file(cut, bytes.substr(0, length));
     BOOST_TEST_CONTEXT(length) {
       BOOST_CHECK_THROW(ChainReader::open(cut), Error);
-      BOOST_TEST(!verify(cut).ok());
+      // Reads all that is left: under sanitizers at each sixteenth length.
+      if (!kSanitized || length % 16 == 0) BOOST_TEST(!verify(cut).ok());
     }
   }
 }
