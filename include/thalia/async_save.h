@@ -21,6 +21,9 @@
 
 namespace thalia {
 
+namespace container {
+struct AsyncSaverAccess;
+}
 namespace detail {
 class SaveQueue;
 class SaveState;
@@ -148,6 +151,7 @@ class AsyncSaver {
   std::uint64_t snapshot_bytes() const noexcept;
 
  private:
+  friend struct container::AsyncSaverAccess;
   detail::Shared<detail::SaveQueue> queue_;
 };
 

@@ -12,13 +12,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thalia/async_save.h"
 #include "thalia/base_policy.h"
 #include "thalia/brain_state.h"
+#include "thalia/detail/held.h"
 #include "thalia/file_identity.h"
 #include "thalia/growth_history.h"
 #include "thalia/low_rank.h"
@@ -67,6 +70,7 @@ struct BrainSaveResult {
   Codec codec = Codec::store;                ///< as asked for, or as chosen
   std::string precision_policy;              ///< its text
   PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
+  RoundingLoss rounding{};                   ///< what the policy cost
   std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;
@@ -109,6 +113,7 @@ struct BrainDeltaResult {
   std::uint32_t unchanged_tensors = 0;  ///< of which nothing is stored
   std::uint32_t converted_tensors = 0;  ///< whose base has another type: compared after conversion
   std::string precision_policy;         ///< the text of the one that was applied
+  RoundingLoss rounding{};              ///< what it cost
   std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
   std::vector<std::string> removed_regions;  ///< that the base has
   FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
@@ -121,6 +126,29 @@ struct BrainDeltaResult {
     return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
   }
 };
+
+/// A save of a brain in the background. A cheap copyable handle, as SaveHandle.
+template <typename Result>
+class BrainHandle {
+ public:
+  /// Progress, cancelling, and waiting for so long.
+  const SaveHandle& save() const noexcept { return save_; }
+  /// Until done. @return what the same save in the foreground would have. @throws as
+  /// SaveHandle::wait().
+  Result wait() const {
+    save_.wait();
+    return *result_;
+  }
+
+ private:
+  friend class BrainCheckpoint;
+  BrainHandle(SaveHandle save, std::shared_ptr<const Result> result)
+      : save_(std::move(save)), result_(std::move(result)) {}
+  SaveHandle save_;
+  detail::Shared<const Result> result_;
+};
+using BrainSaveHandle = BrainHandle<BrainSaveResult>;
+using BrainDeltaHandle = BrainHandle<BrainDeltaResult>;
 
 struct BrainLoadOptions {
   /// Names of regions, pathways as "pathway:NAME"; empty: all. Of the connections those come with
@@ -181,11 +209,13 @@ class BrainCheckpoint {
                               const BrainSaveOptions& options = {});
 
   /// Copies the state and writes it in the background: the brain may be changed as soon as this is
-  /// back. @throws as save() and AsyncSaver::save_async(); UsageError (bad_argument) for a name
-  /// that ends in .zst or .lz4. What goes wrong later comes through the handle.
-  static SaveHandle save_async(AsyncSaver& saver, const BrainState& brain,
-                               const std::filesystem::path& path,
-                               const BrainSaveOptions& options = {});
+  /// back. Not copied, tensors with bytes of their own are shared with the save, and have new ones
+  /// once they are changed; borrowed ones stay as they are until it is done. @throws as save() and
+  /// AsyncSaver::save_async(). What goes wrong later comes through the handle.
+  static BrainSaveHandle save_async(AsyncSaver& saver, const BrainState& brain,
+                                    const std::filesystem::path& path,
+                                    const BrainSaveOptions& options = {},
+                                    Snapshot snapshot = Snapshot::copy);
 
   /// Has the saver's memory made ready, in the background, for save_async() of such a state with
   /// these options: without it the first one holds the training up several times as long as those
@@ -206,6 +236,22 @@ class BrainCheckpoint {
   /// (bad_argument) for a state that is not the one that was saved.
   static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
                                      const SavedBrain& base, const BrainDeltaOptions& options = {});
+
+  /// The same in the background, as save_async(). The base has been saved: a save of it that is not
+  /// done is to be waited for. Its file is opened before this is back, and read in the background;
+  /// tensors of a base in memory that borrow their bytes stay as they are until the save is done.
+  /// @throws as save_delta() and AsyncSaver::save_async(). What goes wrong later comes through the
+  /// handle.
+  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                           const std::filesystem::path& path,
+                                           const std::filesystem::path& base_checkpoint,
+                                           const BrainDeltaOptions& options = {},
+                                           Snapshot snapshot = Snapshot::copy);
+  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                           const std::filesystem::path& path,
+                                           const SavedBrain& base,
+                                           const BrainDeltaOptions& options = {},
+                                           Snapshot snapshot = Snapshot::copy);
 
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
   /// file's mapping, which the state keeps open. Saved again, a state that was loaded without some

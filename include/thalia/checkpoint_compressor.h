@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/async_save.h"
 #include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/mckp.h"
@@ -124,13 +125,16 @@ class CheckpointCompressor {
   /// where that has none. @throws as load().
   CheckpointSignature signature(std::string_view key) const;
 
-  /// The same on a thread of their own. Tensors that borrow their bytes have to stay until the
-  /// future is ready; its destructor waits.
+  /// The same on a thread of their own; the destructor of a future waits. What tensors borrow is
+  /// copied before this is back, or stays as it is until the future is ready; those with bytes of
+  /// their own are shared, and have new ones once they are changed.
   std::future<CompressedCheckpoint> compress_async(Checkpoint checkpoint,
-                                                   std::string previous_key = {}) const;
+                                                   std::string previous_key = {},
+                                                   Snapshot snapshot = Snapshot::copy) const;
   std::future<Checkpoint> decompress_async(CompressedCheckpoint compressed) const;
   std::future<CheckpointMeta> save_async(Checkpoint checkpoint, std::string key,
-                                         std::string previous_key = {}) const;
+                                         std::string previous_key = {},
+                                         Snapshot snapshot = Snapshot::copy) const;
   std::future<Checkpoint> load_async(std::string key) const;
 
  private:

@@ -1,5 +1,5 @@
-// PrecisionStatistics: how many tensors and bytes a state has of each precision. docs/states.md,
-// "Precision".
+// How many tensors and bytes a state has of each precision, and what conversions to others cost.
+// docs/states.md, "Precision".
 #pragma once
 
 #include <array>
@@ -49,6 +49,25 @@ class PrecisionStatistics {
 
  private:
   std::array<Share, kPrecisionKindCount> shares_{};
+};
+
+/// Numbers that a conversion of types made something else of.
+struct RoundedNumbers {
+  std::uint64_t count = 0;
+  std::string worst;  ///< the tensor with most of them: "REGION/NAME", or its name alone
+                      ///< where the formats have no regions
+  std::uint64_t worst_count = 0;  ///< in it
+};
+
+/// What conversions to other floating point types cost, over all tensors. Of finite numbers:
+struct RoundingLoss {
+  RoundedNumbers infinite;  ///< became infinite
+  RoundedNumbers nan;       ///< became NaN
+  RoundedNumbers zeroed;    ///< became zero, and were not
+  RoundedNumbers
+      subnormal;  ///< became subnormal, with fewer bits than the type has, and were normal
+  double largest_error = 0;          ///< of those that stayed finite, |number - what became of it|
+  std::string largest_error_tensor;  ///< where that is; empty where nothing was rounded
 };
 
 }  // namespace thalia

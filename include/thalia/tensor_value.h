@@ -68,6 +68,10 @@ class Tensor {
   /// is out of bounds.
   static Tensor from(const TensorView& view, const ReadLimits& limits = {});
 
+  /// The tensor with bytes of its own: itself where it has them, else a copy of what is borrowed,
+  /// adopted, or an open file's.
+  Tensor owned() const;
+
   const TensorLayout& layout() const noexcept { return layout_; }
   DType dtype() const noexcept { return layout_.dtype; }
   const Shape& shape() const noexcept { return layout_.shape; }

@@ -184,6 +184,15 @@ bool is_lossless(DType from, DType to) {
 
 }  // namespace
 
+ConversionLoss& ConversionLoss::operator+=(const ConversionLoss& other) noexcept {
+  infinite += other.infinite;
+  nan += other.nan;
+  zeroed += other.zeroed;
+  subnormal += other.subnormal;
+  largest_error = std::max(largest_error, other.largest_error);
+  return *this;
+}
+
 void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, ConversionLoss& loss,
                   InstructionSet set) {
   const std::size_t count = checked_count(from, to, before.size(), after.size());

@@ -17,6 +17,8 @@ struct ConversionLoss {
   std::uint64_t zeroed = 0;     ///< became zero, and were not
   std::uint64_t subnormal = 0;  ///< became subnormal, and were normal
   double largest_error = 0;     ///< of those that stayed finite, |number - what became of it|
+  /// Of both together.
+  ConversionLoss& operator+=(const ConversionLoss& other) noexcept;
   friend bool operator==(const ConversionLoss&, const ConversionLoss&) = default;
 };
 

@@ -61,11 +61,12 @@ class Appender::Impl {
     })};
   }
   TensorId copy_tensor(RegionId region, const detail::OpenFile& from, const RegionView& source,
-                       std::uint32_t i) {
+                       std::uint32_t i, std::string_view name) {
     steps_.require_open();
     source.tensor(i);  // refuses what is no tensor of the region
     const std::uint32_t first = from.directory_region(source.index()).first_tensor;
     container::DraftTensor tensor = container::tensor_to_copy(from, source.index(), first + i);
+    if (!name.empty()) tensor.spec.name = name;
     return {change([&](container::AppendPlan& plan) {
       return plan.copy_tensor(region.value, std::move(tensor));
     })};
@@ -138,8 +139,9 @@ RegionId Appender::copy_region(const RegionView& region) {
   return impl_->copy(*region.file_, region);
 }
 
-TensorId Appender::copy_tensor(RegionId region, const RegionView& from, std::uint32_t i) {
-  return impl_->copy_tensor(region, *from.file_, from, i);
+TensorId Appender::copy_tensor(RegionId region, const RegionView& from, std::uint32_t i,
+                               std::string_view name) {
+  return impl_->copy_tensor(region, *from.file_, from, i, name);
 }
 
 TensorId Appender::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {

@@ -7,6 +7,7 @@
 
 #include "container/background/queue.h"
 #include "container/background/state.h"
+#include "container/background/writer_save.h"
 
 namespace thalia {
 
@@ -47,7 +48,12 @@ AsyncSaver::~AsyncSaver() {
 }
 
 SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot) {
-  return queue_->save(writer, snapshot);
+  return queue_->save(std::make_unique<container::WriterSave>(writer, snapshot));
+}
+
+SaveHandle container::AsyncSaverAccess::save(AsyncSaver& saver,
+                                             std::unique_ptr<BackgroundSave> save) {
+  return saver.queue_->save(std::move(save));
 }
 
 void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots) {

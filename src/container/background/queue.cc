@@ -93,35 +93,31 @@ void SaveQueue::require_room(std::uint64_t bytes) const {
                 "raise max_snapshot_bytes, or save with Snapshot::borrowed, which copies nothing");
 }
 
-SaveHandle SaveQueue::save(Writer& writer, Snapshot snapshot) {
-  // Everything that can refuse the save comes first; until writer is moved from, an error leaves it
-  // with the caller.
-  container::FileSave& file = container::WriterAccess::settle(writer);
-  std::optional<container::SnapshotPlan> plan;
-  if (snapshot == Snapshot::copy) plan.emplace(file.draft());
-  const std::uint64_t bytes = plan ? plan->bytes() : 0;
+SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
+  // Everything that can refuse the save comes first; until it begins, an error leaves all with the
+  // caller.
+  const std::uint64_t bytes = save->bytes();
   require_room(bytes);
   if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
   std::unique_ptr<Job> job = admit(bytes);
   const std::shared_ptr<SaveState> state = job->state;
   try {
-    Work work = file.options().work;
+    Work work = save->work();
     if (work.threads == 0) work.threads = options_.background_threads;
-    // A plain pointer: the job holds the state until the writer, with this function, is gone.
+    // A plain pointer: the job holds the state until the save, with this function, is gone.
     work.progress = [state = state.get(), caller = work.progress](std::uint64_t done,
                                                                   std::uint64_t total) {
       state->advance(done, total);
       if (caller) caller(done, total);
     };
     work.cancel = state->stop().get_token();
-    job->link.emplace(file.options().work.cancel, RequestStop{state->stop()});
+    job->link.emplace(save->work().cancel, RequestStop{state->stop()});
     const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
-    if (plan) plan->copy(memory, options_.snapshot_threads);
+    save->copy(memory, options_.snapshot_threads);
     // Nothing fails from here on: a draft that borrows from the arena must not go back to the
     // caller.
-    if (plan) plan->adopt(file.draft(), memory);
-    file.set_work(std::move(work));
-    job->writer.emplace(std::move(writer));
+    save->begin(memory, std::move(work));
+    job->save = std::move(save);
   } catch (...) {
     retract(*job);
     throw;
@@ -165,7 +161,7 @@ void SaveQueue::cancel(SaveState& state) noexcept {
     job = std::move(*found);
     waiting_.erase(found);
   }
-  run(std::move(job));  // whose commit() ends at its first look
+  run(std::move(job));  // which ends at its first look
 }
 
 // Waits until there is a place and memory for one more save, and takes both under one lock, so that
@@ -225,14 +221,14 @@ void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
 }
 
 // Writes a save, then tells in this order: the handles, on_done, and everyone who waits for its
-// place and memory. The writer is destroyed first, so whoever sees the end finds no temporary file.
+// place and memory. The save is destroyed first, so whoever sees the end finds no temporary file.
 void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
   const std::shared_ptr<SaveState> state = job->state;
   Failure failure{.state = state};
   bool on_request = false;
   SaveResult result;
   try {
-    result = job->writer->commit();
+    result = job->save->run();
   } catch (const CancelledError&) {
     failure.error = std::current_exception();
     on_request = true;
@@ -240,7 +236,7 @@ void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
     failure.error = std::current_exception();
   }
   job->link.reset();
-  job->writer.reset();
+  job->save.reset();
   failure.error ? state->fail(failure.error) : state->finish(std::move(result));
   Failure stray;
   try {

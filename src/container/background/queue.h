@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "container/background/background_save.h"
 #include "container/background/snapshot_arenas.h"
 #include "container/background/state.h"
 #include "thalia/async_save.h"
@@ -37,7 +38,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   void cancel_all(std::chrono::steady_clock::time_point deadline) noexcept;
 
   // As AsyncSaver has them:
-  SaveHandle save(Writer& writer, Snapshot snapshot);
+  SaveHandle save(std::unique_ptr<container::BackgroundSave> save);
   void reserve(std::uint64_t bytes, unsigned snapshots);
   void reserve(const Writer& declared, unsigned snapshots);
   void wait_until_reserved();
@@ -55,7 +56,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   struct Job {
     std::shared_ptr<SaveState> state;
     container::SharedArena arena;  ///< of the snapshot; null where nothing is copied
-    std::optional<Writer> writer;
+    std::unique_ptr<container::BackgroundSave> save;
     /// From the caller's own stop token to the state's.
     std::optional<std::stop_callback<RequestStop>> link;
   };

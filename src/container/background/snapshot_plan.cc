@@ -20,16 +20,32 @@ constexpr std::uint64_t kCopyBytes = 4 << 20;
 
 SnapshotPlan::SnapshotPlan(const Draft& draft) {
   pieces_.reserve(draft.tensors.size());
-  offsets_.reserve(draft.tensors.size());
+  payloads_.reserve(draft.tensors.size());
   for (const DraftTensor& tensor : draft.tensors) {
-    if (!tensor.pieces.empty())
-      bytes_ = format::align_up(bytes_, format::payload_alignment(tensor.logical_length));
-    offsets_.push_back(bytes_);
-    for (const ByteSpan piece : tensor.pieces) {
-      pieces_.push_back({piece.data(), bytes_, piece.size()});
-      bytes_ += piece.size();
-    }
+    const bool is_streamed = tensor.pieces.empty();
+    begin_payload(is_streamed ? 0 : tensor.logical_length);
+    for (const ByteSpan piece : tensor.pieces) add_piece(piece);
   }
+}
+
+void SnapshotPlan::add(ByteSpan payload) {
+  begin_payload(payload.size());
+  add_piece(payload);
+}
+
+void SnapshotPlan::begin_payload(std::uint64_t length) {
+  if (length != 0) bytes_ = format::align_up(bytes_, format::payload_alignment(length));
+  payloads_.push_back({bytes_, length});
+}
+
+void SnapshotPlan::add_piece(ByteSpan piece) {
+  if (piece.empty()) return;
+  pieces_.push_back({{bytes_, piece.size()}, piece.data()});
+  bytes_ += piece.size();
+}
+
+ByteSpan SnapshotPlan::payload(std::size_t index, ByteSpan memory) const noexcept {
+  return memory.subspan(payloads_[index].offset, payloads_[index].length);
 }
 
 void SnapshotPlan::copy(MutableByteSpan memory, unsigned threads) const {
@@ -57,7 +73,7 @@ void SnapshotPlan::adopt(Draft& draft, ByteSpan memory) const noexcept {
   for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
     DraftTensor& tensor = draft.tensors[i];
     if (tensor.pieces.empty()) continue;
-    tensor.pieces = memory.subspan(offsets_[i], tensor.logical_length);
+    tensor.pieces = payload(i, memory);
   }
 }
 

@@ -168,6 +168,7 @@ std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
 std::uint32_t Draft::add_copy(std::uint32_t region, DraftTensor tensor) {
   check_region(region);
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
+  check_name("tensor name", tensor.spec.name);
   check_unique(region, tensor.spec.name, NameTable::hash_of(tensor.spec.name));
   return append_tensor(region, std::move(tensor));
 }

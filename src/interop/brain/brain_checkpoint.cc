@@ -17,19 +17,21 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "format/constants.h"
+#include "interop/brain/background.h"
+#include "interop/brain/brain_file.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
-#include "io/temporary_file.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
-#include "thalia/format_version.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
+#include "thalia/version.h"
 
 namespace thalia {
 namespace {
 
+using interop::BrainFile;
 using interop::stored_brain;
 using interop::wrapper_for;
 using std::filesystem::path;
@@ -62,32 +64,6 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
   return std::nullopt;
 }
 
-// A writer writes the header last, at the front, and frames cannot be written out of order. So the
-// plain file is made first, in a temporary file beside the target that needs no sync, and is then
-// compressed into the target.
-std::uint64_t write_wrapped(const model::StoredBrain& stored, const path& target, Codec wrapper,
-                            const SaveOptions& options, SaveResult& saved) {
-  // The sum would be that of the temporary file, which nobody sees.
-  if (options.sha256) {
-    fail_argument(ErrorCode::bad_argument, "sha256", "true",
-                  "false for a file that is compressed as a whole");
-  }
-  const io::TemporaryFile plain(target);
-  SaveOptions save = options;
-  save.output = {.durability = Durability::none};
-  save.compression = {};
-  saved = model::declared_writer(stored, plain.path(), save).commit();
-  return interop::wrap(plain.path(), target, wrapper, options);
-}
-
-// Frames need a second pass over the finished file, which the background writer does not make.
-void refuse_wrapper(const path& target, const BrainSaveOptions& options) {
-  if (!wrapper_for(target, options.save)) return;
-  fail_argument(ErrorCode::bad_argument, "path", printable(target.filename().string()),
-                "a name that does not end in .zst or .lz4",
-                "a file that is compressed as a whole is not written in the background");
-}
-
 }  // namespace
 
 BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& target,
@@ -98,50 +74,33 @@ BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& targe
 BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
                                     const BrainSaveOptions& options, bool check_shapes) {
   const Stopwatch watch;
-  const auto wrapper = wrapper_for(target, options.save);
+  wrapper_for(target, options.save);  // refuses before anything is converted
   const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
-  SaveResult saved;
-  BrainSaveResult result{.path = target};
-  if (wrapper) {
-    result.file_bytes = write_wrapped(stored, target, *wrapper, options.save, saved);
-    result.codec = *wrapper;
-  } else {
-    saved = model::declared_writer(stored, target, options.save).commit();
-    result.file_bytes = saved.file_bytes;
-    result.codec = saved.codec;
-  }
-  result.payload_bytes = saved.payload_bytes;
-  result.regions = brain.regions.size();
-  result.pathways = brain.pathways.size();
-  result.connections = brain.connectivity.size();
-  result.tensors = saved.tensors;
-  result.sync_seconds = saved.sync_seconds;
-  result.total_neurons = saved.total_neurons;
-  result.total_synapses = saved.total_synapses;
-  result.closing_checksum = saved.closing_checksum;
-  result.identity = saved.identity;
-  result.digests = std::move(saved.digests);
-  result.sha256 = saved.sha256;
-  result.precision_policy = to_string(options.precision_policy);
-  result.precision_statistics = interop::statistics_of(stored);
-  result.quantized = stored.quantized;
-  result.not_finite = stored.not_finite;
+  BrainSaveResult result = interop::result_of(brain, stored, target, options);
+  BrainFile file(stored, target, options.save);
+  interop::complete(result, file.finish(file.writer().commit()));
   result.seconds = watch.seconds();
   return result;
 }
 
-SaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
-                                       const path& target, const BrainSaveOptions& options) {
-  refuse_wrapper(target, options);
-  const model::StoredBrain stored = stored_brain(brain, options);
-  return saver.save_async(model::declared_writer(stored, target, options.save));
+BrainSaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
+                                            const path& target, const BrainSaveOptions& options,
+                                            Snapshot snapshot) {
+  wrapper_for(target, options.save);
+  model::StoredBrain stored = stored_brain(brain, options);
+  auto result =
+      std::make_shared<BrainSaveResult>(interop::result_of(brain, stored, target, options));
+  return {container::AsyncSaverAccess::save(
+              saver, std::make_unique<interop::BrainSave>(std::move(stored), target, options.save,
+                                                          snapshot, result)),
+          result};
 }
 
 void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const path& target,
                               const BrainSaveOptions& options) {
-  refuse_wrapper(target, options);
+  wrapper_for(target, options.save);
   const model::StoredBrain stored = stored_brain(brain, options);
-  saver.reserve(model::declared_writer(stored, target, options.save));
+  saver.reserve(BrainFile(stored, target, options.save).writer());
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,

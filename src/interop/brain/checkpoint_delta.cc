@@ -4,11 +4,13 @@
 // tensor would differ.
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "interop/brain/background.h"
 #include "interop/brain/packing.h"
 #include "io/temporary_file.h"
 #include "thalia/brain_checkpoint.h"
@@ -129,37 +131,93 @@ BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const p
           .seconds = written.seconds};
 }
 
+// A delta of which all is settled but the state.
+struct DeltaPlan {
+  BrainDeltaOptions options;  ///< with the policy that applies
+  interop::BrainDeltaSave::Save save;
+};
+
+template <typename Base>
+DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions& options,
+                          std::optional<Codec> wrapper) {
+  return {options, [base = std::move(base), target, options, wrapper](
+                       const model::StoredBrain& stored, const Work& work) {
+            BrainDeltaOptions now = options;
+            now.brain.save.work = work;
+            BrainDeltaResult result = saved_delta(state_of(stored), base, target, now, wrapper);
+            result.rounding = interop::rounding_of(stored);
+            return result;
+          }};
+}
+
+DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
+                     const BrainDeltaOptions& options) {
+  const auto wrapper = interop::wrapper_for(target, options.brain.save);
+  check(options);
+  ChainOptions chain;
+  chain.read.work = options.brain.save.work;
+  chain.search = options.search;
+  chain.bases = options.bases;
+  ChainReader base = ChainReader::open(base_checkpoint, chain);
+  refuse_base(target, base.paths());
+  const PrecisionPolicy policy = policy_of(base.reader());
+  return delta_plan_over(std::move(base), target, with_policy(options, policy), wrapper);
+}
+
+DeltaPlan delta_plan(const path& target, const SavedBrain& base, const BrainDeltaOptions& options) {
+  const auto wrapper = interop::wrapper_for(target, options.brain.save);
+  check(options);
+  refuse_base(target, {base.path});
+  SavedState saved{.path = base.path,
+                   .identity = base.identity,
+                   .state = state_of(interop::stored_brain(base.state, base.options)),
+                   .digests = base.digests};
+  return delta_plan_over(std::move(saved), target,
+                         with_policy(options, base.options.precision_policy), wrapper);
+}
+
+SaveHandle save_later(AsyncSaver& saver, const BrainState& brain, DeltaPlan plan, Snapshot snapshot,
+                      std::shared_ptr<BrainDeltaResult> result) {
+  const BrainSaveOptions& options = plan.options.brain;
+  return container::AsyncSaverAccess::save(
+      saver, std::make_unique<interop::BrainDeltaSave>(interop::stored_brain(brain, options),
+                                                       options.save.work, snapshot,
+                                                       std::move(plan.save), std::move(result)));
+}
+
+BrainDeltaResult save_now(const BrainState& brain, const DeltaPlan& plan) {
+  return plan.save(interop::stored_brain(brain, plan.options.brain), plan.options.brain.save.work);
+}
+
 }  // namespace
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const path& base_checkpoint,
-                                             const BrainDeltaOptions& given) {
-  const auto wrapper = interop::wrapper_for(target, given.brain.save);
-  check(given);
-  ChainOptions chain;
-  chain.read.work = given.brain.save.work;
-  chain.search = given.search;
-  chain.bases = given.bases;
-  const ChainReader base = ChainReader::open(base_checkpoint, chain);
-  refuse_base(target, base.paths());
-  const BrainDeltaOptions options = with_policy(given, policy_of(base.reader()));
-  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), base, target, options,
-                     wrapper);
+                                             const BrainDeltaOptions& options) {
+  return save_now(brain, delta_plan(target, base_checkpoint, options));
 }
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const SavedBrain& base,
-                                             const BrainDeltaOptions& given) {
-  const auto wrapper = interop::wrapper_for(target, given.brain.save);
-  check(given);
-  refuse_base(target, {base.path});
-  const BrainDeltaOptions options = with_policy(given, base.options.precision_policy);
-  const SavedState saved{.path = base.path,
-                         .identity = base.identity,
-                         .state = state_of(interop::stored_brain(base.state, base.options)),
-                         .digests = base.digests};
-  return saved_delta(state_of(interop::stored_brain(brain, options.brain)), saved, target, options,
-                     wrapper);
+                                             const BrainDeltaOptions& options) {
+  return save_now(brain, delta_plan(target, base, options));
+}
+
+BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                   const path& target, const path& base_checkpoint,
+                                                   const BrainDeltaOptions& options,
+                                                   Snapshot snapshot) {
+  auto result = std::make_shared<BrainDeltaResult>();
+  return {save_later(saver, brain, delta_plan(target, base_checkpoint, options), snapshot, result),
+          result};
+}
+
+BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                   const path& target, const SavedBrain& base,
+                                                   const BrainDeltaOptions& options,
+                                                   Snapshot snapshot) {
+  auto result = std::make_shared<BrainDeltaResult>();
+  return {save_later(saver, brain, delta_plan(target, base, options), snapshot, result), result};
 }
 
 }  // namespace thalia

@@ -11,6 +11,7 @@
 #include "container/wrap/unwrap.h"
 #include "format/constants.h"
 #include "io/save_time.h"
+#include "model/precision/rounding.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/version.h"
@@ -50,6 +51,22 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
   return store;
 }
 
+PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
+  PrecisionStatistics statistics;
+  // As stored: a converted or sparse tensor counts with the bytes that it takes in the file.
+  const auto add = [&](const model::StoredTensor& stored) {
+    statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
+  };
+  for (const model::StoredRegion& region : brain.regions) {
+    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
+  }
+  for (const model::StoredConnectionTensors& connection : brain.connections) {
+    add(connection.weights);
+    if (connection.delays) add(*connection.delays);
+  }
+  return statistics;
+}
+
 }  // namespace
 
 std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
@@ -86,20 +103,49 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
   return stored;
 }
 
-PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
-  PrecisionStatistics statistics;
-  // As stored: a converted or sparse tensor counts with the bytes that it takes in the file.
-  const auto add = [&](const model::StoredTensor& stored) {
-    statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
+RoundingLoss rounding_of(const model::StoredBrain& brain) {
+  RoundingLoss rounding;
+  const auto add = [&](const model::StoredTensor& stored, const std::string& shown) {
+    model::add_loss(rounding, shown, {}, stored.loss);
   };
   for (const model::StoredRegion& region : brain.regions) {
-    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
+    for (const model::StoredTensor& tensor : region.tensors)
+      add(tensor, fmt::format("{}/{}", region.spec.name, tensor.spec.name));
   }
   for (const model::StoredConnectionTensors& connection : brain.connections) {
-    add(connection.weights);
-    if (connection.delays) add(*connection.delays);
+    const std::string shown = fmt::format("{}->{}", connection.source, connection.target);
+    add(connection.weights, shown + ".weights");
+    if (connection.delays) add(*connection.delays, shown + ".delays");
   }
-  return statistics;
+  return rounding;
+}
+
+BrainSaveResult result_of(const BrainState& brain, const model::StoredBrain& stored,
+                          const path& target, const BrainSaveOptions& options) {
+  return {.path = target,
+          .regions = brain.regions.size(),
+          .pathways = brain.pathways.size(),
+          .connections = brain.connectivity.size(),
+          .precision_policy = to_string(options.precision_policy),
+          .precision_statistics = statistics_of(stored),
+          .rounding = rounding_of(stored),
+          .quantized = stored.quantized,
+          .not_finite = stored.not_finite};
+}
+
+void complete(BrainSaveResult& result, const SaveResult& saved) {
+  result.file_bytes = saved.file_bytes;
+  result.codec = saved.codec;
+  result.payload_bytes = saved.payload_bytes;
+  result.tensors = saved.tensors;
+  result.total_neurons = saved.total_neurons;
+  result.total_synapses = saved.total_synapses;
+  result.closing_checksum = saved.closing_checksum;
+  result.identity = saved.identity;
+  result.digests = saved.digests;
+  result.sha256 = saved.sha256;
+  result.seconds = saved.seconds;
+  result.sync_seconds = saved.sync_seconds;
 }
 
 std::uint64_t wrap(const path& plain, const path& target, Codec wrapper,

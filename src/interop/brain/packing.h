@@ -24,7 +24,12 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
 BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path& target,
                            const BrainSaveOptions& options, bool check_shapes);
 
-PrecisionStatistics statistics_of(const model::StoredBrain& brain);
+RoundingLoss rounding_of(const model::StoredBrain& brain);
+
+/// What is known of a save before its file is written, and the rest of it.
+BrainSaveResult result_of(const BrainState& brain, const model::StoredBrain& stored,
+                          const std::filesystem::path& target, const BrainSaveOptions& options);
+void complete(BrainSaveResult& result, const SaveResult& saved);
 
 /// Puts frames around a file, at the level and in the way that the options say. @return bytes
 /// written. @throws as compress_checkpoint().

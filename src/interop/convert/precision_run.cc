@@ -11,6 +11,7 @@
 #include "format/payload.h"
 #include "json/copy.h"
 #include "json/writer.h"
+#include "model/precision/rounding.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/tensor_role.h"
@@ -124,25 +125,8 @@ void PrecisionRun::convert_elements(DType from, DType to, ByteSpan elements,
     sink(out);
     elements = elements.subspan(in.size());
   }
-  report(before);
-}
-
-// What the tensor at hand lost since `before`, which may have been another piece of it.
-void PrecisionRun::report(const codec::ConversionLoss& before) {
-  const auto add = [&](RoundedNumbers& numbers, std::uint64_t codec::ConversionLoss::*count) {
-    numbers.count += loss_.*count - before.*count;
-    if (loss_.*count <= numbers.worst_count) return;
-    numbers.worst_count = loss_.*count;
-    numbers.worst = label_;
-  };
-  RoundingLoss& rounding = result_.rounding;
-  add(rounding.infinite, &codec::ConversionLoss::infinite);
-  add(rounding.nan, &codec::ConversionLoss::nan);
-  add(rounding.zeroed, &codec::ConversionLoss::zeroed);
-  add(rounding.subnormal, &codec::ConversionLoss::subnormal);
-  if (loss_.largest_error <= rounding.largest_error) return;
-  rounding.largest_error = loss_.largest_error;
-  rounding.largest_error_tensor = label_;
+  // What the tensor at hand lost, which may have lost more in another piece.
+  model::add_loss(result_.rounding, label_, before, loss_);
 }
 
 std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_depth) const {

@@ -51,7 +51,6 @@ class PrecisionRun {
   DType choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec);
   DType count(const TensorSpec& spec, DType dtype);
   void convert_elements(DType from, DType to, ByteSpan elements, const PieceSink& sink);
-  void report(const codec::ConversionLoss& before);
 
   const PrecisionPolicy& policy_;
   ConvertResult& result_;

@@ -86,6 +86,11 @@ Digest256 hash_of(const MckpFile& file, const std::vector<Digest256>& digests) {
   return list.finish();
 }
 
+void take(Snapshot snapshot, Checkpoint& checkpoint) {
+  if (snapshot == Snapshot::borrowed) return;
+  for (auto& [name, tensor] : checkpoint.tensors) tensor = tensor.owned();
+}
+
 }  // namespace
 
 struct CheckpointCompressor::Impl {
@@ -341,8 +346,10 @@ CheckpointSignature CheckpointCompressor::signature(std::string_view key) const 
   return signature;
 }
 
-std::future<CompressedCheckpoint> CheckpointCompressor::compress_async(
-    Checkpoint checkpoint, std::string previous_key) const {
+std::future<CompressedCheckpoint> CheckpointCompressor::compress_async(Checkpoint checkpoint,
+                                                                       std::string previous_key,
+                                                                       Snapshot snapshot) const {
+  take(snapshot, checkpoint);
   return std::async(std::launch::async, [self = *this, checkpoint = std::move(checkpoint),
                                          previous_key = std::move(previous_key)] {
     return self.compress(checkpoint, previous_key);
@@ -357,7 +364,9 @@ std::future<Checkpoint> CheckpointCompressor::decompress_async(
 }
 
 std::future<CheckpointMeta> CheckpointCompressor::save_async(Checkpoint checkpoint, std::string key,
-                                                             std::string previous_key) const {
+                                                             std::string previous_key,
+                                                             Snapshot snapshot) const {
+  take(snapshot, checkpoint);
   return std::async(std::launch::async,
                     [self = *this, checkpoint = std::move(checkpoint), key = std::move(key),
                      previous_key = std::move(previous_key)] {

@@ -90,8 +90,8 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
     stored.was_dtype = tensor.dtype();
     const Role told = likely_role(role, name, tensor.shape().rank());
-    stored.tensor =
-        convert_tensor(tensor, options.choose_dtype(path, told, tensor), options.threads);
+    stored.tensor = convert_tensor(tensor, options.choose_dtype(path, told, tensor),
+                                   options.threads, &stored.loss);
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
   if (stored.tensor.encoding() != tensor.encoding()) stored.was_encoding = tensor.encoding();

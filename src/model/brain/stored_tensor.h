@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "codec/float/loss.h"
 #include "json/writer.h"
 #include "thalia/state_options.h"
 #include "thalia/tensor_value.h"
@@ -38,6 +39,7 @@ struct StoredTensor {
   // What it was before.
   std::optional<Encoding> was_encoding{};  ///< where it was another
   std::optional<DType> was_dtype{};        ///< where one was chosen for it, be it the same
+  codec::ConversionLoss loss{};            ///< what that cost
 };
 
 /// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one where

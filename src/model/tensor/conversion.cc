@@ -4,6 +4,7 @@
 #include "model/tensor/conversion.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/parallel.h"
 #include "codec/float/conversion.h"
@@ -11,24 +12,38 @@
 namespace thalia::model {
 namespace {
 
-// Elements that one thread converts at a time: some hundred microseconds of work.
-constexpr std::uint64_t kConversionPiece = 1 << 20;
+// Elements that one thread converts at a time: small enough for the nearest caches, as they are
+// read twice where the loss is measured.
+constexpr std::uint64_t kConversionPiece = 16 << 10;
+// Elements that one thread has at a time: some hundred microseconds of work.
+constexpr std::uint64_t kShare = 1 << 20;
 
-void convert_in_pieces(DType from, DType to, ByteSpan in, MutableByteSpan out, unsigned threads) {
+void convert_in_pieces(DType from, DType to, ByteSpan in, MutableByteSpan out, unsigned threads,
+                       codec::ConversionLoss* loss) {
   const std::uint64_t in_width = dtype_bits(from) / 8;
   const std::uint64_t out_width = dtype_bits(to) / 8;
   const std::uint64_t count = in.size() / in_width;
-  parallel_for((count + kConversionPiece - 1) / kConversionPiece, threads, [&](std::size_t i) {
-    const std::uint64_t first = i * kConversionPiece;
-    const std::uint64_t elements = std::min(kConversionPiece, count - first);
-    codec::convert_elements(from, to, in.subspan(first * in_width, elements * in_width),
-                            out.subspan(first * out_width, elements * out_width));
+  std::mutex mutex;
+  parallel_for((count + kShare - 1) / kShare, threads, [&](std::size_t i) {
+    const std::uint64_t end = std::min((i + 1) * kShare, count);
+    codec::ConversionLoss lost;
+    for (std::uint64_t first = i * kShare; first < end; first += kConversionPiece) {
+      const std::uint64_t elements = std::min(kConversionPiece, end - first);
+      const ByteSpan before = in.subspan(first * in_width, elements * in_width);
+      const MutableByteSpan after = out.subspan(first * out_width, elements * out_width);
+      codec::convert_elements(from, to, before, after);
+      if (loss != nullptr) codec::measure_loss(from, to, before, after, lost);
+    }
+    if (loss == nullptr) return;
+    const std::lock_guard lock(mutex);
+    *loss += lost;
   });
 }
 
 }  // namespace
 
-Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads) {
+Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads,
+                      codec::ConversionLoss* loss) {
   if (tensor.dtype() == dtype) return tensor;
   // Refuses types that cannot be converted before memory is taken.
   codec::checked_count(tensor.dtype(), dtype, 0, 0);
@@ -45,7 +60,7 @@ Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads) {
         std::min<std::uint64_t>(before, tensor.bytes().size() - values.size());
     std::copy_n(tensor.bytes().begin(), indices, out.begin());
     std::fill(out.begin() + indices, out.begin() + before, std::byte{0});
-    convert_in_pieces(tensor.dtype(), dtype, values, out.subspan(before), threads);
+    convert_in_pieces(tensor.dtype(), dtype, values, out.subspan(before), threads, loss);
   });
 }
 

@@ -143,6 +143,12 @@ Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
   return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
 }
 
+Tensor Tensor::owned() const {
+  Tensor tensor = *this;
+  if (!buffer_) tensor.mutable_bytes();
+  return tensor;
+}
+
 MutableByteSpan Tensor::mutable_bytes() {
   // Copy on write: borrowed and adopted bytes are never written, shared ones are not written under
   // another tensor.

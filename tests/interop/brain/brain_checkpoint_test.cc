@@ -150,6 +150,32 @@ BOOST_AUTO_TEST_CASE(a_precision_policy_narrows_the_file_and_is_undone_on_load) 
   BOOST_TEST(stored.metadata.at("precision_policy").as_string() == "fp16");
 }
 
+BOOST_AUTO_TEST_CASE(what_a_policy_made_of_numbers_is_told_by_every_save) {
+  const TemporaryFolder folder;
+  BrainState brain = sample_brain();
+  brain.regions.at("cortex").state["weights"]["tiny"] =
+      Tensor::copy_of({5}, std::array{1e-9f, 1e-6f, 1e9f, 0.1f, 0.0f});
+  // A pattern that fits nothing is none of a training's errors.
+  const BrainSaveOptions options{.precision_policy =
+                                     parse_precision_policy(R"("none.*"=bf16,"cortex/*"=fp16)")};
+  AsyncSaver saver;
+  const BrainSaveResult now = BrainCheckpoint::save(brain, folder / "a.thalia", options);
+  const BrainSaveResult later =
+      BrainCheckpoint::save_async(saver, brain, folder / "b.thalia", options).wait();
+  const BrainDeltaResult delta =
+      BrainCheckpoint::save_delta(brain, folder / "c.thalia", folder / "a.thalia");
+  for (const RoundingLoss& rounding : {now.rounding, later.rounding, delta.rounding}) {
+    BOOST_TEST(rounding.zeroed.count == 1u);
+    BOOST_TEST(rounding.subnormal.count == 1u);
+    BOOST_TEST(rounding.infinite.count == 1u);
+    BOOST_TEST(rounding.nan.count == 0u);
+    BOOST_TEST(rounding.infinite.worst == "cortex/tiny");
+    BOOST_TEST(rounding.largest_error_tensor == "cortex/tiny");
+    BOOST_TEST(rounding.largest_error > 0.0);
+  }
+  BOOST_TEST(BrainCheckpoint::save(brain, folder / "d.thalia").rounding.zeroed.count == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.thalia";
@@ -160,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   const std::uint64_t reserved = saver.snapshot_bytes();
   BOOST_TEST(reserved > 0u);
   BOOST_TEST(!std::filesystem::exists(path));
-  const SaveHandle save = BrainCheckpoint::save_async(saver, brain, path, options);
+  const BrainSaveHandle save = BrainCheckpoint::save_async(saver, brain, path, options);
   BOOST_TEST(saver.snapshot_bytes() == reserved);
   for_each_tensor(brain.regions.at("cortex").state, [](const std::string&, Tensor& tensor) {
     std::ranges::fill(tensor.mutable_bytes(), std::byte{0xFF});
@@ -169,8 +195,42 @@ BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   const std::uint64_t file_bytes = save.wait().file_bytes;
   BOOST_TEST(file_bytes == std::filesystem::file_size(path));
   BOOST_TEST(same_state(BrainCheckpoint::load(path), sample_brain()));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_with_frames_is_saved_in_the_background_too) {
+  const TemporaryFolder folder;
+  AsyncSaver saver;
+  for (const Snapshot snapshot : {Snapshot::copy, Snapshot::borrowed}) {
+    for (const char* name : {"a.thalia.zst", "a.thalia.lz4"}) {
+      BrainState brain = sample_brain();
+      const auto path = folder.path() / name;
+      BrainCheckpoint::reserve(saver, brain, path);
+      const BrainSaveHandle save = BrainCheckpoint::save_async(saver, brain, path, {}, snapshot);
+      // Tensors that are shared get other bytes.
+      for_each_tensor(brain.regions.at("cortex").state, [](const std::string&, Tensor& tensor) {
+        std::ranges::fill(tensor.mutable_bytes(), std::byte{0xFF});
+      });
+      const BrainSaveResult result = save.wait();
+      BOOST_TEST(result.file_bytes == std::filesystem::file_size(path));
+      BOOST_TEST((result.codec == (path.extension() == ".zst" ? Codec::zstd : Codec::lz4)));
+      BOOST_TEST(same_state(BrainCheckpoint::load(path), sample_brain()));
+      std::filesystem::remove(path);
+      BOOST_TEST(list_folder(folder.path()).empty());
+    }
+  }
+  std::stop_source stop;
+  stop.request_stop();
+  const BrainSaveHandle cancelled =
+      BrainCheckpoint::save_async(saver, sample_brain(), folder.path() / "b.thalia.zst",
+                                  {.save = {.work = {.cancel = stop.get_token()}}});
+  BOOST_CHECK_THROW(cancelled.wait(), CancelledError);
+  saver.wait_all();
+  BOOST_TEST(list_folder(folder.path()).empty());
   expect<UsageError>(
-      [&] { BrainCheckpoint::save_async(saver, brain, folder.path() / "a.thalia.zst"); },
+      [&] {
+        BrainCheckpoint::save_async(saver, sample_brain(), folder.path() / "b.thalia.zst",
+                                    {.save = {.compression = {.codec = Codec::lz4}}});
+      },
       ErrorCode::bad_argument);
 }
 

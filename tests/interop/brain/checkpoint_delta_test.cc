@@ -208,11 +208,65 @@ BOOST_AUTO_TEST_CASE(what_was_saved_in_the_background_can_be_a_base) {
   AsyncSaver saver;
   BrainState brain = first_state();
   const fs::path base = folder / "base.thalia";
-  const SaveResult result = BrainCheckpoint::save_async(saver, brain, base).wait();
+  const BrainSaveResult result = BrainCheckpoint::save_async(saver, brain, base).wait();
   const SavedBrain snapshot = saved(brain, base, result, {});
   train(brain, 1);
   BrainCheckpoint::save_delta(brain, folder / "d.delta.thalia", snapshot);
   BOOST_TEST(same_state(BrainCheckpoint::load(folder / "d.delta.thalia"), brain));
+}
+
+BOOST_AUTO_TEST_CASE(deltas_are_saved_in_the_background_while_the_brain_changes) {
+  const TemporaryFolder folder;
+  AsyncSaver saver;
+  BrainState brain = first_state();
+  const fs::path base = folder / "base.thalia";
+  SavedBrain before = saved(brain, base, BrainCheckpoint::save(brain, base), {});
+  for (const char* name : {"1.delta.thalia", "2.delta.thalia", "3.delta.thalia.zst"}) {
+    const fs::path path = folder / name;
+    train(brain, 1);
+    const BrainState now = brain;
+    const BrainDeltaHandle save = BrainCheckpoint::save_delta_async(saver, brain, path, before);
+    train(brain, 2);
+    const BrainDeltaResult result = save.wait();
+    const SaveResult told = save.save().wait();
+    BOOST_TEST(result.file_bytes == fs::file_size(path));
+    BOOST_TEST(told.file_bytes == result.file_bytes);
+    BOOST_TEST(result.unchanged_tensors > 0u);
+    BOOST_TEST(same_state(BrainCheckpoint::load(path), now));
+    before = saved(now, path, told, {});
+    brain = now;
+  }
+  // Against a file, and with what the brain borrows left where it is.
+  train(brain, 3);
+  const fs::path path = folder / "4.delta.thalia";
+  const BrainDeltaHandle save = BrainCheckpoint::save_delta_async(
+      saver, brain, path, folder / "2.delta.thalia", {}, Snapshot::borrowed);
+  BOOST_TEST(save.wait().depth == 3u);
+  BOOST_TEST(same_state(BrainCheckpoint::load(path), brain));
+  BOOST_CHECK_THROW(
+      BrainCheckpoint::save_delta_async(saver, brain, folder / "5", folder / "none.thalia"),
+      IoError);
+}
+
+BOOST_AUTO_TEST_CASE(a_delta_in_the_background_is_cancelled_and_fails_as_every_save) {
+  const TemporaryFolder folder;
+  AsyncSaver saver;
+  BrainState brain = first_state();
+  const fs::path base = folder / "base.thalia";
+  const SavedBrain before = saved(brain, base, BrainCheckpoint::save(brain, base), {});
+  train(brain, 1);
+  BrainDeltaOptions options;
+  std::stop_source stop;
+  stop.request_stop();
+  options.brain.save.work.cancel = stop.get_token();
+  const BrainDeltaHandle cancelled =
+      BrainCheckpoint::save_delta_async(saver, brain, folder / "d.thalia", before, options);
+  BOOST_CHECK_THROW(cancelled.wait(), CancelledError);
+  const BrainDeltaHandle failed =
+      BrainCheckpoint::save_delta_async(saver, brain, folder / "none/d.thalia", base);
+  BOOST_CHECK_THROW(failed.wait(), IoError);
+  BOOST_TEST(list_folder(folder.path()) == std::vector<std::string>{"base.thalia"},
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(validate_says_that_a_base_is_gone) {

@@ -1,5 +1,6 @@
 #include "thalia/checkpoint_compressor.h"
 
+#include <algorithm>
 #include <future>
 #include <string>
 #include <vector>
@@ -261,6 +262,22 @@ BOOST_AUTO_TEST_CASE(futures_do_the_same) {
   check_same(compressor.decompress_async(compressed.get()).get(), sample(7));
   std::future<Checkpoint> missing = compressor.load_async("none");
   BOOST_CHECK_THROW(missing.get(), StorageError);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_borrowed_may_change_once_a_save_has_begun) {
+  const CheckpointCompressor compressor;
+  std::vector<float> weights(1'000'000, 1.0f);
+  const Tensor now = Tensor::copy_of({1'000'000}, weights);
+  Checkpoint checkpoint;
+  checkpoint.tensors["w"] = Tensor::borrow(DType::f32, {1'000'000}, as_byte_span(weights));
+  std::future<CheckpointMeta> saved = compressor.save_async(checkpoint, "saved");
+  std::future<CompressedCheckpoint> compressed = compressor.compress_async(checkpoint);
+  std::ranges::fill(weights, 2.0f);
+  saved.get();
+  BOOST_TEST((compressor.load("saved").tensors.at("w") == now));
+  BOOST_TEST((compressor.decompress(compressed.get()).tensors.at("w") == now));
+  compressor.save_async(checkpoint, "as it is", {}, Snapshot::borrowed).get();
+  BOOST_TEST((compressor.load("as it is").tensors.at("w") == checkpoint.tensors["w"]));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

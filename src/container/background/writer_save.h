@@ -1,0 +1,32 @@
+// A writer that is committed in the background.
+#pragma once
+
+#include <optional>
+
+#include "container/background/background_save.h"
+#include "container/background/snapshot_plan.h"
+#include "container/write/file_save.h"
+#include "thalia/async_save.h"
+
+namespace thalia::container {
+
+/// Takes the writer over with begin(); until then it is the caller's.
+class WriterSave final : public BackgroundSave {
+ public:
+  /// @throws as WriterAccess::settle().
+  WriterSave(Writer& writer, Snapshot snapshot);
+
+  std::uint64_t bytes() const noexcept override { return plan_ ? plan_->bytes() : 0; }
+  const Work& work() const noexcept override { return file_.options().work; }
+  void copy(MutableByteSpan memory, unsigned threads) override;
+  void begin(ByteSpan memory, Work work) noexcept override;
+  SaveResult run() override { return own_->commit(); }
+
+ private:
+  Writer* writer_;
+  FileSave& file_;  ///< stays where it is when the writer is moved
+  std::optional<SnapshotPlan> plan_;
+  std::optional<Writer> own_;
+};
+
+}  // namespace thalia::container

@@ -1,0 +1,79 @@
+#include "interop/brain/background.h"
+
+#include <utility>
+
+#include "interop/brain/packing.h"
+
+namespace thalia::interop {
+namespace {
+
+std::vector<model::StoredTensor*> tensors_of(model::StoredBrain& brain) {
+  std::vector<model::StoredTensor*> tensors;
+  for (model::StoredRegion& region : brain.regions) {
+    for (model::StoredTensor& tensor : region.tensors) tensors.push_back(&tensor);
+  }
+  for (model::StoredConnectionTensors& connection : brain.connections) {
+    tensors.push_back(&connection.weights);
+    if (connection.delays) tensors.push_back(&*connection.delays);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+BrainSave::BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
+                     const SaveOptions& options, Snapshot snapshot,
+                     std::shared_ptr<BrainSaveResult> result)
+    : snapshot_(snapshot),
+      stored_(std::move(stored)),
+      file_(stored_, target, options),
+      save_(file_.writer(), snapshot),
+      result_(std::move(result)) {}
+
+SaveResult BrainSave::run() {
+  SaveResult saved = file_.finish(save_.run());
+  complete(*result_, saved);
+  return saved;
+}
+
+void BrainSave::begin(ByteSpan memory, Work work) noexcept {
+  file_.set_work(work);
+  save_.begin(memory, std::move(work));
+  if (snapshot_ == Snapshot::copy) stored_ = {};  // what was converted is in the copy
+}
+
+BrainDeltaSave::BrainDeltaSave(model::StoredBrain stored, const Work& work, Snapshot snapshot,
+                               Save save, std::shared_ptr<BrainDeltaResult> result)
+    : stored_(std::move(stored)),
+      tensors_(tensors_of(stored_)),
+      work_(work),
+      save_(std::move(save)),
+      result_(std::move(result)) {
+  if (snapshot == Snapshot::borrowed) return;
+  for (const model::StoredTensor* tensor : tensors_) plan_.add(tensor->tensor.bytes());
+}
+
+void BrainDeltaSave::copy(MutableByteSpan memory, unsigned threads) {
+  if (plan_.bytes() == 0) return;
+  plan_.copy(memory, threads);
+  // Here and not in begin(), which must not fail. Whoever runs the save keeps the memory.
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    copies_.push_back(
+        Tensor::adopt(tensors_[i]->tensor.layout(), plan_.payload(i, memory), nullptr));
+}
+
+void BrainDeltaSave::begin(ByteSpan, Work work) noexcept {
+  for (std::size_t i = 0; i < copies_.size(); ++i) tensors_[i]->tensor = std::move(copies_[i]);
+  work_ = std::move(work);
+}
+
+SaveResult BrainDeltaSave::run() {
+  *result_ = save_(stored_, work_);
+  return {.file_bytes = result_->file_bytes,
+          .tensors = result_->tensors,
+          .identity = result_->identity,
+          .digests = result_->digests,
+          .seconds = result_->seconds};
+}
+
+}  // namespace thalia::interop
