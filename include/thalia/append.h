@@ -99,9 +99,10 @@ class Appender {
   /// @throws UsageError as Writer::add_tensor.
   TensorId add_tensor(RegionId region, TensorSpec spec, ByteSpan payload);
   /// Takes over tensor(i) of a region of a file as it is stored, for a region that was added or
-  /// replaced here. @throws as copy_region(); UsageError as add_tensor(), (not_found) for another
-  /// i.
-  TensorId copy_tensor(RegionId region, const RegionView& from, std::uint32_t i);
+  /// replaced here. @param name a new one; empty: its own. @throws as copy_region(); UsageError as
+  /// add_tensor(), (not_found) for another i.
+  TensorId copy_tensor(RegionId region, const RegionView& from, std::uint32_t i,
+                       std::string_view name = {});
   template <typename Index>
   TensorId add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays);
   template <typename Index>

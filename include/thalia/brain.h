@@ -9,6 +9,7 @@
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/diff.h"
+#include "thalia/edit_file.h"
 #include "thalia/file_identity.h"
 #include "thalia/grow_file.h"
 #include "thalia/growth.h"

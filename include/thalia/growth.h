@@ -36,7 +36,8 @@ struct GrowthOptions {
   std::uint64_t seed = 0;
   /// Of a region with several populations (axes "neurons:NAME") the one that grows.
   std::string population{};
-  /// Of the region that grows; goes before what its metadata says in "axes".
+  /// Of the region that grows, by paths or patterns as in a PrecisionPattern; goes before what its
+  /// metadata says in "axes".
   TensorAxes axes{};
   /// grow_output: other regions and pathways with an axis "source:REGION" grow it too; of a
   /// region's own such axis say "neurons".
@@ -49,6 +50,8 @@ struct GrownTensor {
   std::string path;    ///< in the region's state; "weights" and "delays" of a connection
   Shape old_shape{};
   Shape new_shape{};
+  std::string
+      name{};  ///< in the file that has grown; empty of a connection, and of a state in memory
 };
 
 struct GrowthResult {

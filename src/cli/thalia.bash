@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034
 
 # made by tools/documents.py {
-_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow append compact recover compress decompress delta resolve quantize plot bench version help'
+_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help'
 declare -gA _thalia_options=(
   [info]='--help --json --safe --max-memory'
   [ls]='--help --json --safe --max-memory'
@@ -16,6 +16,9 @@ declare -gA _thalia_options=(
   [diff]='--help --values --all --threads --json --safe --max-memory --search --absolute-bases'
   [log]='--help --json --safe --max-memory --search --absolute-bases'
   [grow]='--help --neurons --source --population --init --sparsity --scale --seed --axes --reason --threads --wait --reproducible --json --safe --max-memory'
+  [set]='--help --unset --step --wait --reproducible --json --safe --max-memory'
+  [rename]='--help --threads --wait --reproducible --json --safe --max-memory'
+  [rm]='--help --threads --wait --reproducible --json --safe --max-memory'
   [append]='--help --regions --threads --wait --reproducible --json --safe --max-memory'
   [compact]='--help --threads --wait --force --reproducible --json --safe --max-memory'
   [recover]='--help --threads --wait --json --safe --max-memory'
@@ -81,6 +84,15 @@ declare -gA _thalia_offers=(
   ['grow --reason']=''
   ['grow 1']='@file'
   ['grow 2']='@region:1'
+  ['set --unset']=''
+  ['set --step']=''
+  ['set 1']='@file'
+  ['set +']=''
+  ['rename 1']='@file'
+  ['rename 2']='@tensor:1'
+  ['rename 3']=''
+  ['rm 1']='@file'
+  ['rm +']='@tensor:1'
   ['append --regions']='@region:2'
   ['append 1']='@file'
   ['append 2']='@file'
@@ -123,7 +135,7 @@ declare -gA _thalia_offers=(
   ['bench --dir']='@folder'
   ['bench --size']='256MiB 1GiB 4GiB'
   ['bench --rounds']=''
-  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow append compact recover compress decompress delta resolve quantize plot bench version help'
+  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help'
 )
 # } made by tools/documents.py
 

@@ -57,11 +57,14 @@ WAYS = {
     "plot": ["plot growth grown.thalia -o out/to.svg"],
     "append": ["append out/grown.thalia large.thalia --regions r"],
     "compact": ["compact out/grown.thalia", "compact grown.thalia out/to.thalia"],
-    "grow": ["grow out/basic.thalia cortex --neurons 2 --axes weights.w_in=source:eye,neurons"],
+    "grow": ["grow out/basic.thalia cortex --neurons 2 --axes cortex/w_in=source:eye,neurons"],
+    "set": ["set out/basic.thalia a=1"],
+    "rename": ["rename out/basic.thalia cortex/w_in w"],
+    "rm": ["rm out/basic.thalia cortex/w_in"],
     "recover": ["recover out/torn.thalia"],
     "bench": ["bench --dir out --size 1MiB --rounds 1"],
 }
-IN_PLACE = {"append", "grow", "recover", "bench"}
+IN_PLACE = {"append", "grow", "set", "rename", "rm", "recover", "bench"}
 # Those that write nothing that has a name.
 READING = {"info", "log", "ls", "stats", "verify", "diff", "version", "help"}
 INITIAL = {"basic.thalia": "basic.thalia", "grown.thalia": "grown.thalia", "torn.thalia": "torn.thalia"}

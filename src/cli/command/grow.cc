@@ -37,13 +37,13 @@ struct GrowArguments {
   std::string reason;
 };
 
-// Reads "weights.w=neurons,source:thalamus". The last '=' separates path and axes, since a path may
+// Reads "w=neurons,source:thalamus". The last '=' separates name and axes, since a name may
 // have one itself and an axis may not.
 void add_axes(const std::string& text, TensorAxes& axes) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw UsageError(ErrorCode::bad_argument, {},
-                     {.field = "--axes", .value = escape(text), .bound = "PATH=AXIS,AXIS,..."});
+                     {.field = "--axes", .value = escape(text), .bound = "TENSOR=AXIS,AXIS,..."});
   }
   std::vector<std::string>& names = axes[text.substr(0, equals)];
   names.clear();
@@ -73,6 +73,12 @@ void print_shape(JsonWriter& json, std::string_view key, const Shape& shape) {
   json.end_array();
 }
 
+// As ls and stats show it.
+std::string shown_name(const GrownTensor& tensor) {
+  const std::string owner = escape_name(tensor.region);
+  return tensor.name.empty() ? owner + "." + tensor.path : owner + "/" + escape_name(tensor.name);
+}
+
 void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
   const GrowthResult& growth = result.growth;
   print_object(out, [&](JsonWriter& json) {
@@ -83,7 +89,7 @@ void print_json(Output& out, const GrowArguments& arguments, const GrowFileResul
     json.key("tensors").begin_array();
     for (const GrownTensor& tensor : growth.tensors) {
       json.begin_object().member("region", as_utf8(tensor.region));
-      json.member("tensor", as_utf8(tensor.path));
+      json.member("tensor", as_utf8(tensor.name.empty() ? tensor.path : tensor.name));
       print_shape(json, "old_shape", tensor.old_shape);
       print_shape(json, "new_shape", tensor.new_shape);
       json.end_object();
@@ -109,8 +115,8 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
             human_bytes(result.append.appended_bytes), human_bytes(result.append.dead_bytes),
             result.append.generation, result.append.seconds);
   for (const GrownTensor& tensor : growth.tensors) {
-    out.print("  {}/{}: {} -> {}\n", escape(tensor.region), escape(tensor.path),
-              tensor.old_shape.to_string(), tensor.new_shape.to_string());
+    out.print("  {}: {} -> {}\n", shown_name(tensor), tensor.old_shape.to_string(),
+              tensor.new_shape.to_string());
   }
   for (const std::string& target : growth.targets_left) {
     out.print("  {}: its inputs from {} are as many as before\n", escape(target),
@@ -165,7 +171,7 @@ Run declare_grow(CLI::App& app) {
   add_option(app, "--scale X", arguments->scale,
              "Of new weights: below this, default 0.3; with xavier a factor, default 1");
   add_option(app, "--seed K", arguments->seed, "Equal seeds draw equal weights; default 0");
-  add_option(app, "--axes PATH=AXIS,...", arguments->axes,
+  add_option(app, "--axes TENSOR=AXIS,...", arguments->axes,
              "What a tensor's axes count, where the region does not say: neurons, neurons/K, "
              "neurons:POPULATION, source:NAME, or any other word; may be repeated");
   add_option(app, "--reason TEXT", arguments->reason, "For the growth history");

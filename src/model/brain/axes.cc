@@ -15,7 +15,9 @@
 
 #include "base/checked_sum.h"
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
+#include "model/precision/glob.h"
 #include "model/value/path_names.h"
 
 namespace thalia::model {
@@ -83,11 +85,29 @@ RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const T
       population_(population),
       axes_(axes_of_metadata(name, region.metadata)) {
   // The caller's declarations go before the file's.
-  for (const auto& [path, names] : axes) axes_.insert_or_assign(path, names);
+  for (const auto& [key, names] : axes) declare(key, names);
   for (const auto& [path, names] : axes_) {
     has_populations_ |= std::ranges::any_of(
         names, [](const std::string& axis) { return axis.starts_with(kPopulation); });
   }
+}
+
+void RegionAxes::declare(const std::string& key, const std::vector<std::string>& names) {
+  bool is_found = false;
+  for_each_tensor(region_.state, [&](const std::string& path, const Tensor&) {
+    const std::string full = fmt::format("regions.{}.{}", name_, path);
+    if (!TensorNames{.path = full, .region = name_, .name = leaf_of(path)}.fit(key)) return;
+    axes_.insert_or_assign(path, names);
+    is_found = true;
+  });
+  if (is_found) return;
+  const std::string meant = suggestion_text(key, [&](Suggestion& suggestion) {
+    for_each_tensor(region_.state, [&](const std::string& path, const Tensor&) {
+      suggestion.offer(leaf_of(path));
+    });
+  });
+  throw UsageError(ErrorCode::not_found, "the region has no such tensor" + meant,
+                   {.field = "axes", .region = printable(name_), .value = printable(key)});
 }
 
 void RegionAxes::refuse(ErrorCode code, const std::string& path, const Shape& shape,

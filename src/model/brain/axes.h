@@ -20,9 +20,10 @@ using AxisSet = std::bitset<Shape::kMaxRank>;
 /// and shapes. Refers to the region and the names.
 class RegionAxes {
  public:
-  /// @param axes go before the metadata. @param population of a region with several: the one meant.
+  /// @param axes by patterns of tensors go before the metadata. @param population of a region with
+  /// several: the one meant.
   /// @throws UsageError (bad_argument) where the "axes" of the metadata are no object of arrays of
-  /// texts.
+  /// texts; (not_found) for a pattern that fits no tensor of the region.
   RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes = {},
              std::string_view population = {});
 
@@ -46,6 +47,8 @@ class RegionAxes {
   std::vector<std::string> sources() const;
 
  private:
+  /// Of all tensors that a pattern fits. @throws UsageError (not_found).
+  void declare(const std::string& key, const std::vector<std::string>& names);
   const std::vector<std::string>* declared(const std::string& path, const Shape& shape) const;
   Neurons by_declaration(const std::string& path, const Shape& shape,
                          const std::vector<std::string>& axes) const;

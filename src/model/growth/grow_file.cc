@@ -95,7 +95,7 @@ class GrowingFile {
   GrowFileResult finish(GrowthResult growth, std::string_view source) {
     GrowFileResult result{.growth = std::move(growth)};
     if (!result.growth.nothing_done.empty()) return result;
-    replace_region(result.restored);
+    replace_region(result);
     appender_.set_metadata(
         append_growth_event(reader_.metadata_json(),
                             model::growth_event(reader_.header().training_steps, name_, source,
@@ -141,7 +141,7 @@ class GrowingFile {
 
   // Writes the region anew. Its texts stay byte for byte, but for counts in the config; its tensors
   // keep their names, roles and order. Those that have not grown are taken over as they are stored.
-  void replace_region(std::vector<std::string>& restored) {
+  void replace_region(GrowFileResult& result) {
     const RegionId id = appender_.replace_region({
         .name = name_,
         .config_json = config_json(),
@@ -153,10 +153,16 @@ class GrowingFile {
     });
     // Looked up by name, since the tree has an order of its own.
     std::unordered_map<std::string_view, const Value*> grown;
+    std::unordered_map<std::string_view, GrownTensor*> by_path;
+    for (GrownTensor& tensor : result.growth.tensors) {
+      if (tensor.region == name_) by_path.emplace(tensor.path, &tensor);
+    }
     model::for_each_placed(
         view_, metadata_of(view_), region_.state,
         [&](const model::PlacedTensor& placed, const TensorView&) {
           grown.emplace(placed.name, placed.found);
+          const auto changed = by_path.find(placed.path);
+          if (changed != by_path.end()) changed->second->name = placed.name;
         },
         options_.input.limits);
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
@@ -170,7 +176,7 @@ class GrowingFile {
         continue;
       }
       add_tensor(id, std::string(view.name()), view.role(), found->as_tensor());
-      if (view.encoding() == Encoding::quantized) restored.emplace_back(view.name());
+      if (view.encoding() == Encoding::quantized) result.restored.emplace_back(view.name());
     }
   }
 
@@ -254,30 +260,21 @@ class GrowingFile {
   BrainRegion region_;
 };
 
-template <typename Grow>
-GrowFileResult with_path(const std::filesystem::path& path, const Grow& grow) {
-  try {
-    return grow();
-  } catch (Error& error) {
-    error.add_path(path.native());
-    throw;
-  }
-}
-
 }  // namespace
 
 GrowFileResult grow_file(const std::filesystem::path& path, std::string_view region,
                          std::uint32_t n_new, const GrowthOptions& growth,
                          const AppendOptions& options) {
-  return with_path(path,
+  return with_path(path.native(),
                    [&] { return GrowingFile(path, region, growth, options).grow_output(n_new); });
 }
 
 GrowFileResult grow_file_source(const std::filesystem::path& path, std::string_view region,
                                 std::string_view source, std::uint32_t n_new,
                                 const GrowthOptions& growth, const AppendOptions& options) {
-  return with_path(
-      path, [&] { return GrowingFile(path, region, growth, options).grow_source(source, n_new); });
+  return with_path(path.native(), [&] {
+    return GrowingFile(path, region, growth, options).grow_source(source, n_new);
+  });
 }
 
 }  // namespace thalia
