@@ -27,7 +27,7 @@
 namespace thalia {
 
 /// Stable: numbers are never reused. 1xx operating system, 2xx format, 3xx integrity, 4xx
-/// unsupported, 5xx usage, 6xx ended on request.
+/// unsupported, 5xx usage, 6xx ended on request; 7xx belongs to thalia/c.h.
 enum class ErrorCode : int {
   io = 100,
   storage = 101,

@@ -35,13 +35,16 @@ NAMES = {
     "tensor_value.h": READER,
     "writer.h": WEIGHTS,
 }
-HEAD = """#include <cstdint>
+HEAD = """#include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thalia/brain.h"
+#include "thalia/c.h"
 #include "thalia/interop.h"
 #include "thalia/thalia.h"
 
@@ -60,7 +63,7 @@ def example(text):
             break
         if line.startswith(INDENT):
             code.append((number, line[len(INDENT) :]))
-    return code if any("thalia::" in line for _, line in code) else []
+    return code if any("thalia::" in line or "thalia_" in line for _, line in code) else []
 
 
 def main():

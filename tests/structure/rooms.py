@@ -58,7 +58,7 @@ ROOMS = {
 ABOVE_THE_ROOMS = ("src/cli/main.cc",)
 
 # What a folder holds at most: more, and nobody finds a file by looking.
-MOST_FILES = 61
+MOST_FILES = 62
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 

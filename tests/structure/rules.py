@@ -20,6 +20,7 @@ LAYERS = {
     "container": _FOUNDATION | _SIBLINGS,
     "model": _FOUNDATION | _SIBLINGS | {"container"},
     "interop": _FOUNDATION | _SIBLINGS | {"container", "model"},
+    "c": _FOUNDATION | {"container"},
 }
 
 # Where a public header belongs: a layer, or a room of one (tests/structure/rooms.py).
@@ -87,6 +88,13 @@ PUBLIC_PLACES = {
     "checkpoint_compressor.h": "interop/mckp",
     "merge.h": "interop/convert",
     "thalia.h": "interop",
+    "c.h": "c",
+    "c/async_save.h": "c",
+    "c/codes.h": "c",
+    "c/error.h": "c",
+    "c/reader.h": "c",
+    "c/stream.h": "c",
+    "c/writer.h": "c",
 }
 
 # Folders that see the public headers and their own files only, beside what is lent to them. What the
@@ -117,6 +125,9 @@ THIRD_PARTY = {
     r"Eigen/": ("src/model/delta/truncated_svd.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
+    # C's own; C++ has these names from its own headers.
+    r"std(def|int)\.h$": ("include/thalia/c/", "tests/c/", "tests/install/"),
+    r"(stdio|string)\.h$": ("tests/c/", "tests/install/"),
 }
 
 # The operating system's headers: the library asks it for things in io alone.
@@ -201,7 +212,7 @@ CALLS = (
 )
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
-SOURCE_SUFFIXES = {".cc", ".h"}
+SOURCE_SUFFIXES = {".c", ".cc", ".h"}
 LONGEST_FILE = 500
 LONG_FILE = 350
 MEASURED_FOLDERS = ("include", "src", "tests", "examples", "bench")

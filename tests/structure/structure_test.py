@@ -83,6 +83,9 @@ class BrokenTrees(unittest.TestCase):
         self.refuses("include/thalia/error.h", '"thalia/tensor.h"')
         self.refuses("src/container/a.cc", '"thalia/surprise.h"')
         self.accepts("src/container/a.cc", '"thalia/reader.h"')
+        self.accepts("src/c/a.cc", '"thalia/reader.h"')
+        self.refuses("src/interop/a.cc", '"thalia/c.h"')
+        self.refuses("include/thalia/thalia.h", '"thalia/c.h"')
 
     def test_public_headers_are_self_contained(self):
         self.refuses("include/thalia/reader.h", "<fmt/format.h>")
@@ -122,6 +125,7 @@ class BrokenTrees(unittest.TestCase):
             ("<benchmark/benchmark.h>", "bench/open_bench.cc", "tests/io/a_test.cc"),
             ("<fmt/format.h>", "src/base/error.cc", "examples/spiking/main.cc"),
             ("<sys/mman.h>", "src/io/mapped_file.cc", "src/container/reader.cc"),
+            ("<stdint.h>", "include/thalia/c/reader.h", "include/thalia/reader.h"),
         ):
             self.accepts(place, include)
             self.refuses(elsewhere, include)

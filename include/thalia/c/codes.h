@@ -1,0 +1,118 @@
+// Element types, roles, encodings and codecs: the format's codes and their names, docs/format.md.
+// And choices that readers and writers share; those that have a default begin with it.
+#pragma once
+
+#include <stdint.h>
+
+#include "thalia/c/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t thalia_dtype;
+enum {
+  THALIA_DTYPE_F32 = 0,
+  THALIA_DTYPE_F16 = 1,
+  THALIA_DTYPE_I8 = 2,
+  THALIA_DTYPE_F64 = 3,
+  THALIA_DTYPE_BF16 = 4,
+  THALIA_DTYPE_I16 = 5,
+  THALIA_DTYPE_I32 = 6,
+  THALIA_DTYPE_I64 = 7,
+  THALIA_DTYPE_U8 = 8,
+  THALIA_DTYPE_U16 = 9,
+  THALIA_DTYPE_U32 = 10,
+  THALIA_DTYPE_U64 = 11,
+  THALIA_DTYPE_BOOL = 12,
+  THALIA_DTYPE_F8_E4M3 = 13,
+  THALIA_DTYPE_F8_E5M2 = 14,
+  THALIA_DTYPE_F8_E8M0 = 15,
+  THALIA_DTYPE_F8_E4M3FNUZ = 16,
+  THALIA_DTYPE_F8_E5M2FNUZ = 17,
+  THALIA_DTYPE_F6_E2M3 = 18,
+  THALIA_DTYPE_F6_E3M2 = 19,
+  THALIA_DTYPE_F4_E2M1 = 20,
+  THALIA_DTYPE_I4 = 21,
+  THALIA_DTYPE_U4 = 22,
+  THALIA_DTYPE_I2 = 23,
+  THALIA_DTYPE_U2 = 24,
+  THALIA_DTYPE_TERNARY = 25,
+  THALIA_DTYPE_BINARY = 26,
+  THALIA_DTYPE_C64 = 27,
+  THALIA_DTYPE_C128 = 28
+};
+
+typedef uint32_t thalia_role;
+enum {
+  THALIA_ROLE_WEIGHTS = 0,
+  THALIA_ROLE_HOMEOSTATIC = 1,
+  THALIA_ROLE_REGION_STATE = 2,
+  THALIA_ROLE_LEARNING_STATE = 3,
+  THALIA_ROLE_OSCILLATOR = 4,
+  THALIA_ROLE_NEUROMODULATOR = 5,
+  THALIA_ROLE_OPTIMIZER = 6,
+  THALIA_ROLE_BUFFER = 7,
+  THALIA_ROLE_OTHER = 8,
+  THALIA_ROLE_BIAS = 9,
+  THALIA_ROLE_NORMALIZATION = 10,
+  THALIA_ROLE_EMBEDDING = 11
+};
+
+/// docs/format.md, "Payloads", tells how the bytes of each lie.
+typedef uint32_t thalia_encoding;
+enum {
+  THALIA_ENCODING_DENSE = 0,
+  THALIA_ENCODING_CSR = 1,
+  THALIA_ENCODING_COO = 2,
+  THALIA_ENCODING_QUANTIZED = 3,
+  THALIA_ENCODING_SAME_AS_BASE = 4,
+  THALIA_ENCODING_XOR_BASE = 5,
+  THALIA_ENCODING_SPARSE_DELTA = 6,
+  THALIA_ENCODING_LOW_RANK_DELTA = 7
+};
+
+typedef uint32_t thalia_codec;
+enum {
+  THALIA_CODEC_STORE = 0,
+  THALIA_CODEC_ZSTD = 1,
+  THALIA_CODEC_LZ4 = 2,
+  THALIA_CODEC_PLANE_ENTROPY = 3,
+  THALIA_CODEC_PACKED_EXPONENTS = 4
+};
+
+/// Dimensions of a tensor at most.
+#define THALIA_MAX_RANK 8
+
+/// What kind of neurons a region has. NONE: it is no spiking population.
+enum { THALIA_NEURONS_NONE = 0, THALIA_NEURONS_LIF = 1, THALIA_NEURONS_CONDUCTANCE_LIF = 2 };
+
+/// What closes a file and tells whether its bytes are those that were saved.
+enum {
+  THALIA_CHECKSUM_BLOCK_TREE = 0,
+  THALIA_CHECKSUM_NONE = 1,
+  THALIA_CHECKSUM_SHA256 = 2,
+  THALIA_CHECKSUM_CRC32 = 3
+};
+
+/// How bytes get between a file and memory.
+enum {
+  THALIA_IO_AUTOMATIC = 0,
+  THALIA_IO_BUFFERED = 1,  ///< through the page cache
+  THALIA_IO_DIRECT = 2     ///< past it, where the system allows that
+};
+
+/// "f32", "weights", "dense", "store": as in docs/format.md; "unknown" of other numbers.
+const char* thalia_dtype_name(thalia_dtype dtype);
+const char* thalia_role_name(thalia_role role);
+const char* thalia_encoding_name(thalia_encoding encoding);
+const char* thalia_codec_name(thalia_codec codec);
+/// Bits of an element, 1 to 128; 0 of a number that is no dtype. Those of less than 8 are packed,
+/// least significant bit first.
+uint32_t thalia_dtype_bits(thalia_dtype dtype);
+/// THALIA_ERROR_NOT_FOUND, with the nearest name, where there is none of that name.
+thalia_status thalia_dtype_from_name(const char* name, thalia_dtype* dtype);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
