@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the build into an empty folder, so not where it was configured for; there, CMake finds it
+# by its package, and builds and runs a consumer in C and one in C++. And a project in C alone.
+# usage: cmake_test.sh BUILD_FOLDER PROJECT_FOLDER VERSION C_COMPILER CPP_COMPILER FLAGS LINK_FLAGS,
+# the last four with spaces between their words.
+set -euo pipefail
+# shellcheck source=tests/install/installed.sh
+. "$(dirname "$0")/installed.sh"
+
+build=$1 project=$2 version=$3
+export CC=$4 CXX=$5 CFLAGS=$6 CXXFLAGS=$6 LDFLAGS=$7
+unset LD_LIBRARY_PATH
+
+cmake=/usr/bin/cmake  # Debian's: another one earlier in the path may need what is not there
+[[ -x $cmake ]] || cmake=$(command -v cmake) || {
+  echo 'skipped: cmake is not installed'
+  exit 77
+}
+install_build "$build" "$version"
+
+# in_cmake LANGUAGES PROGRAM…: the programs run from where they were built, with the path to the
+# library that CMake gave them.
+in_cmake() {
+  local languages=$1 folder program
+  folder=$place/${languages//;/_}
+  shift
+  if ! {
+    "$cmake" -G Ninja -S "$project" -B "$folder" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DLANGUAGES="$languages" -DVERSION="$version" &&
+      "$cmake" --build "$folder"
+  } >"$folder.log" 2>&1; then
+    cat "$folder.log"
+    exit 1
+  fi
+  for program in "$@"; do
+    "$folder/$program" "$place/$program.thalia"
+  done
+}
+
+in_cmake 'C;CXX' in_c in_cpp
+in_cmake C in_c
