@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 
 namespace thalia::model {
 namespace {
+
+// Names that are kept for suggestions: half of what a Suggestion looks at.
+constexpr std::size_t kMostNames = 5'000;
 
 bool is_separator(char c) {
   return c == '.' || c == '/';
@@ -58,17 +62,35 @@ bool TensorNames::fit(std::string_view glob) const {
 
 void PatternUse::see(const TensorNames& tensor) {
   std::erase_if(unused_, [&](const std::string& glob) { return tensor.fit(glob); });
-  if (!example_.empty() || unused_.empty()) return;
-  example_ = tensor.region.empty() ? std::string(tensor.path)
-                                   : fmt::format("{}/{}", tensor.region, tensor.name);
+  if (unused_.empty() || names_.size() == kMostNames) return;
+  names_.push_back(tensor.region.empty() ? std::string(tensor.path)
+                                         : fmt::format("{}/{}", tensor.region, tensor.name));
 }
 
-void PatternUse::check() const {
+void PatternUse::mark_used(std::string_view glob) {
+  std::erase(unused_, glob);
+}
+
+void PatternUse::check(const std::vector<std::string>& others) const {
   if (unused_.empty()) return;
+  const std::string& glob = unused_[0];
+  const std::string hint = suggestion_text(glob, [&](Suggestion& suggestion) {
+    for (const std::string& name : others) suggestion.offer(name);
+    for (const std::string& name : names_) {
+      suggestion.offer(name);
+      // A tensor is known by its name alone, too.
+      suggestion.offer(std::string_view(name).substr(name.find('/') + 1));
+    }
+  });
+  if (!hint.empty()) {
+    throw UsageError(ErrorCode::not_found,
+                     fmt::format("no tensor fits '{}'{}", printable(glob), hint),
+                     {.field = option_});
+  }
   const std::string bound =
-      example_.empty() ? "no pattern: there are no tensors"
-                       : fmt::format("a pattern of a tensor, such as '{}'", printable(example_));
-  fail_argument(ErrorCode::not_found, option_, fmt::format("'{}'", printable(unused_[0])), bound,
+      names_.empty() ? "no pattern: there are no tensors"
+                     : fmt::format("a pattern of a tensor, such as '{}'", printable(names_[0]));
+  fail_argument(ErrorCode::not_found, option_, fmt::format("'{}'", printable(glob)), bound,
                 "the pattern fits no tensor");
 }
 

@@ -32,13 +32,16 @@ class PatternUse {
 
   bool is_empty() const noexcept { return unused_.empty(); }
   void see(const TensorNames& tensor);
-  /// Of all that there is. @throws UsageError (not_found) naming a pattern that fits nothing of it.
-  void check() const;
+  /// The pattern fits something that it was not seen to fit.
+  void mark_used(std::string_view glob);
+  /// Of all that there is. @throws UsageError (not_found) naming a pattern that fits nothing of it,
+  /// and what it may have been meant to be: a tensor, or one of `others`.
+  void check(const std::vector<std::string>& others = {}) const;
 
  private:
   const char* option_;
   std::vector<std::string> unused_;
-  std::string example_;  ///< a path
+  std::vector<std::string> names_;  ///< some of those seen, as they are printed
 };
 
 }  // namespace thalia::model

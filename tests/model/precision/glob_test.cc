@@ -1,8 +1,10 @@
 #include "model/precision/glob.h"
 
 #include <string>
+#include <vector>
 
 #include "boost_test.h"
+#include "thalia/error.h"
 
 using thalia::model::matches_path;
 
@@ -32,6 +34,29 @@ BOOST_AUTO_TEST_CASE(a_tensor_goes_by_its_path_and_by_region_and_name) {
       .path = "connections.a->b.weights", .region = {}, .name = {}};
   BOOST_TEST(matrix.fit("a->b/weights"));
   BOOST_TEST(!matrix.fit(""));
+}
+
+BOOST_AUTO_TEST_CASE(a_pattern_that_fits_nothing_is_refused_with_the_nearest_name) {
+  const auto refusal = [](const std::string& glob, const std::vector<std::string>& others = {}) {
+    thalia::model::PatternUse use("include", {"w_ff", glob});
+    use.see({.path = "regions.cortex.weights.w_ff", .region = "cortex", .name = "w_ff"});
+    use.see({.path = "regions.cortex.weights.bias", .region = "cortex", .name = "bias"});
+    try {
+      use.check(others);
+    } catch (const thalia::UsageError& error) {
+      BOOST_TEST((error.code() == thalia::ErrorCode::not_found));
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  BOOST_TEST(refusal("bias") == "");
+  BOOST_TEST(refusal("bais") == "include: no tensor fits 'bais', did you mean 'bias'?");
+  BOOST_TEST(refusal("cortx/bias") ==
+             "include: no tensor fits 'cortx/bias', did you mean 'cortex/bias'?");
+  BOOST_TEST(refusal("cortx", {"cortex"}) ==
+             "include: no tensor fits 'cortx', did you mean 'cortex'?");
+  BOOST_TEST(refusal("x*").find("expected a pattern of a tensor, such as 'cortex/w_ff'") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(takes_brackets_as_they_are) {
