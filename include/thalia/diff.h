@@ -114,7 +114,11 @@ struct Diff {
 };
 
 struct DiffOptions {
-  bool values = false;   ///< also compare the elements of changed tensors, which reads them
+  bool values = false;  ///< also compare the elements of changed tensors, which reads them
+  /// Patterns as in a PrecisionPattern: where there are some, tensors and matrices that fit one are
+  /// compared, and nothing else; counts are of these, and of regions and connections that have
+  /// some.
+  std::vector<std::string> tensors{};
   InputOptions input{};  ///< the limits
   Work work{};  ///< all but memory_bytes; progress is of the elements' bytes, of both sides
 };
@@ -124,7 +128,8 @@ struct DiffOptions {
 /// threads; in memory are 1 MiB a thread and sparse tensors that are stored compressed.
 /// Names of JSON objects are compared as texts, their values by meaning: white space, escapes and
 /// the order of keys are no difference, but 1 and 1.0 are.
-/// @throws FormatError, IntegrityError, IoError; CancelledError.
+/// @throws FormatError, IntegrityError, IoError; CancelledError; UsageError (not_found) for a
+/// pattern that fits no tensor of either.
 Diff diff(const Reader& before, const Reader& after, const DiffOptions& options = {});
 
 }  // namespace thalia

@@ -36,7 +36,7 @@ ROOMS = {
         "brain": ("precision", "quantize", "tensor", "value"),
         "growth": ("brain", "tensor", "value"),
         "delta": ("brain", "quantize", "tensor", "value"),
-        "diff": ("tensor",),
+        "diff": ("brain", "precision", "tensor", "value"),
     },
     "interop": {
         "shared": (),

@@ -57,32 +57,36 @@ void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
   number(diff.storage, "checksum_type", format::code_of(a.checksum), format::code_of(b.checksum));
 }
 
-RegionDiff region_on_one_side(const RegionView& region, thalia::Change change) {
-  return {.name = std::string(region.name()),
-          .change = change,
-          .tensor_count = region.tensor_count(),
-          .logical_bytes = region.logical_bytes()};
-}
-
 void diff_all_regions(const Reader& before, const Reader& after, const DiffOptions& options,
-                      Diff& diff) {
+                      model::TensorFilter& filter, Diff& diff) {
+  // With a filter, regions without a tensor that it takes are not spoken of.
+  const auto counts = [&](const RegionDiff& region) {
+    return filter.takes_everything() || region.tensor_count != 0;
+  };
   for (std::uint32_t i = 0; i < before.region_count(); ++i) {
     stop_if_cancelled(options.work.cancel);
     const RegionView old = before.region(i);
     const auto fresh = after.find_region(old.name());
-    if (!fresh) {
-      diff.regions.push_back(region_on_one_side(old, thalia::Change::removed));
-    } else if (auto changed = model::diff_regions(old, *fresh, options.input.limits)) {
-      diff.regions.push_back(*std::move(changed));
-    } else {
+    RegionDiff region = fresh ? model::diff_regions(old, *fresh, filter, options.input.limits)
+                              : model::region_on_one_side(old, thalia::Change::removed, filter);
+    if (!counts(region)) continue;
+    if (fresh && !model::differs(region)) {
       ++diff.same_regions;
+    } else {
+      diff.regions.push_back(std::move(region));
     }
   }
   for (std::uint32_t i = 0; i < after.region_count(); ++i) {
     const RegionView fresh = after.region(i);
-    if (!before.find_region(fresh.name()))
-      diff.regions.push_back(region_on_one_side(fresh, thalia::Change::added));
+    if (before.find_region(fresh.name())) continue;
+    RegionDiff region = model::region_on_one_side(fresh, thalia::Change::added, filter);
+    if (counts(region)) diff.regions.push_back(std::move(region));
   }
+}
+
+bool takes_any(model::TensorFilter& filter, const ConnectionView& connection) {
+  const bool weights = filter.takes(connection, "weights");
+  return (connection.delays && filter.takes(connection, "delays")) || weights;
 }
 
 using Names = std::pair<std::string, std::string>;
@@ -105,18 +109,20 @@ struct ChangedConnection {
 };
 
 std::vector<ChangedConnection> diff_all_connections(const Reader& before, const Reader& after,
-                                                    Diff& diff) {
+                                                    model::TensorFilter& filter, Diff& diff) {
   // For the comparison of values, which reads connections by their numbers.
   std::vector<ChangedConnection> both;
   const auto old = connection_numbers(before);
   const auto fresh = connection_numbers(after);
   for (const auto& [names, number] : old) {
     const auto found = fresh.find(names);
+    const ConnectionView connection = before.connection(number);
+    if (!takes_any(filter, connection)) continue;
     if (found == fresh.end()) {
       diff.connections.push_back(
           {.source = names.first, .target = names.second, .change = thalia::Change::removed});
-    } else if (auto changed = model::diff_connections(before.connection(number),
-                                                      after.connection(found->second))) {
+    } else if (auto changed =
+                   model::diff_connections(connection, after.connection(found->second), filter)) {
       both.push_back({diff.connections.size(), number, found->second});
       diff.connections.push_back(*std::move(changed));
     } else {
@@ -124,7 +130,7 @@ std::vector<ChangedConnection> diff_all_connections(const Reader& before, const 
     }
   }
   for (const auto& [names, number] : fresh) {
-    if (!old.contains(names))
+    if (!old.contains(names) && takes_any(filter, after.connection(number)))
       diff.connections.push_back(
           {.source = names.first, .target = names.second, .change = thalia::Change::added});
   }
@@ -241,11 +247,15 @@ bool TensorDiff::content_changed() const noexcept {
 
 Diff diff(const Reader& before, const Reader& after, const DiffOptions& options) {
   Diff result;
-  diff_headers(before.header(), after.header(), result);
-  result.metadata =
-      model::diff_objects(before.metadata_json(), after.metadata_json(), options.input.limits);
-  diff_all_regions(before, after, options, result);
-  const auto both = diff_all_connections(before, after, result);
+  model::TensorFilter filter(options.tensors);
+  if (filter.takes_everything()) {
+    diff_headers(before.header(), after.header(), result);
+    result.metadata =
+        model::diff_objects(before.metadata_json(), after.metadata_json(), options.input.limits);
+  }
+  diff_all_regions(before, after, options, filter, result);
+  const auto both = diff_all_connections(before, after, filter, result);
+  filter.check();
   if (options.values) {
     ValueComparisons comparisons(before, after, options);
     for (RegionDiff& region : result.regions) comparisons.add(region);

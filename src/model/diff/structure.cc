@@ -4,10 +4,13 @@
 
 #include "model/diff/structure.h"
 
+#include <algorithm>
 #include <map>
 
 #include "json/copy.h"
 #include "json/writer.h"
+#include "model/value/path_names.h"
+#include "thalia/brain_region.h"
 
 namespace thalia::model {
 namespace {
@@ -57,6 +60,27 @@ TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
 
 }  // namespace
 
+TensorFilter::TensorFilter(std::vector<std::string> patterns)
+    : patterns_(std::move(patterns)), use_("tensors", patterns_) {}
+
+bool TensorFilter::takes(std::string_view region, const TensorView& tensor) {
+  if (takes_everything()) return true;
+  const std::string path = path_in_region(region, component_of_role(tensor.role()), tensor.name());
+  return takes({.path = path, .region = region, .name = tensor.name()});
+}
+
+bool TensorFilter::takes(const ConnectionView& connection, std::string_view matrix) {
+  if (takes_everything()) return true;
+  const std::string path = path_in_connection(connection.source, connection.target, matrix);
+  return takes({.path = path, .region = {}, .name = {}});
+}
+
+bool TensorFilter::takes(const TensorNames& names) {
+  use_.see(names);
+  return std::any_of(patterns_.begin(), patterns_.end(),
+                     [&](const std::string& pattern) { return names.fit(pattern); });
+}
+
 TensorFacts tensor_facts(const TensorView& tensor) {
   return {.layout = tensor.layout(),
           .role = tensor.role(),
@@ -99,48 +123,76 @@ std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorVie
                     .after = fresh};
 }
 
-std::optional<RegionDiff> diff_regions(const RegionView& before, const RegionView& after,
-                                       const ReadLimits& limits) {
-  RegionDiff diff{.name = std::string(before.name()), .logical_bytes = after.logical_bytes()};
-  add_fact(diff.facts, "n_neurons", before.n_neurons(), after.n_neurons());
-  add_fact(diff.facts, "n_inputs", before.n_inputs(), after.n_inputs());
-  add_fact(diff.facts, "neuron_type", neuron_type_name(before.neuron_type()),
-           neuron_type_name(after.neuron_type()));
-  add_time(diff.facts, "homeostatic_updated", before.homeostatic_updated(),
-           after.homeostatic_updated());
-  diff.config = diff_objects(before.config_json(), after.config_json(), limits);
-  diff.metadata = diff_objects(before.metadata_json(), after.metadata_json(), limits);
+RegionDiff diff_regions(const RegionView& before, const RegionView& after, TensorFilter& filter,
+                        const ReadLimits& limits) {
+  RegionDiff diff{.name = std::string(before.name())};
+  if (filter.takes_everything()) {
+    diff.logical_bytes = after.logical_bytes();
+    add_fact(diff.facts, "n_neurons", before.n_neurons(), after.n_neurons());
+    add_fact(diff.facts, "n_inputs", before.n_inputs(), after.n_inputs());
+    add_fact(diff.facts, "neuron_type", neuron_type_name(before.neuron_type()),
+             neuron_type_name(after.neuron_type()));
+    add_time(diff.facts, "homeostatic_updated", before.homeostatic_updated(),
+             after.homeostatic_updated());
+    diff.config = diff_objects(before.config_json(), after.config_json(), limits);
+    diff.metadata = diff_objects(before.metadata_json(), after.metadata_json(), limits);
+  }
 
   // Both directories are ordered by name, so that one pass over both finds the pairs.
   std::uint32_t a = 0;
   std::uint32_t b = 0;
-  for (; a < before.tensor_count() || b < after.tensor_count(); ++diff.tensor_count) {
+  while (a < before.tensor_count() || b < after.tensor_count()) {
     std::optional<TensorView> old;
     std::optional<TensorView> fresh;
     if (a < before.tensor_count()) old = before.tensor(a);
     if (b < after.tensor_count()) fresh = after.tensor(b);
     // Below 0: only the old side has this name; above 0: only the new one.
     const int order = !old ? 1 : !fresh ? -1 : old->name().compare(fresh->name());
+    a += order <= 0;
+    b += order >= 0;
+    // Either name may fit: the role is a part of it.
+    const bool takes_old = order <= 0 && filter.takes(before.name(), *old);
+    const bool takes_fresh = order >= 0 && filter.takes(after.name(), *fresh);
+    if (!takes_old && !takes_fresh) continue;
+    ++diff.tensor_count;
+    if (!filter.takes_everything() && order >= 0) diff.logical_bytes += fresh->logical_bytes();
     if (order == 0) {
       if (auto changed = diff_tensors(*old, *fresh)) diff.tensors.push_back(*std::move(changed));
     } else {
       diff.tensors.push_back(order < 0 ? on_one_side(*old, thalia::Change::removed)
                                        : on_one_side(*fresh, thalia::Change::added));
     }
-    a += order <= 0;
-    b += order >= 0;
   }
-  const bool same =
-      diff.facts.empty() && diff.config.empty() && diff.metadata.empty() && diff.tensors.empty();
-  if (same) return std::nullopt;
+  return diff;
+}
+
+bool differs(const RegionDiff& region) noexcept {
+  return !region.facts.empty() || !region.config.empty() || !region.metadata.empty() ||
+         !region.tensors.empty();
+}
+
+RegionDiff region_on_one_side(const RegionView& region, thalia::Change change,
+                              TensorFilter& filter) {
+  RegionDiff diff{.name = std::string(region.name()), .change = change};
+  if (filter.takes_everything()) {
+    diff.tensor_count = region.tensor_count();
+    diff.logical_bytes = region.logical_bytes();
+    return diff;
+  }
+  for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+    const TensorView tensor = region.tensor(i);
+    if (!filter.takes(region.name(), tensor)) continue;
+    ++diff.tensor_count;
+    diff.logical_bytes += tensor.logical_bytes();
+  }
   return diff;
 }
 
 std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
-                                               const ConnectionView& after) {
+                                               const ConnectionView& after, TensorFilter& filter) {
   ConnectionDiff diff{.source = before.source, .target = before.target};
   const auto add = [&](std::string_view name, std::optional<TensorDiff> matrix) {
-    if (!matrix) return;
+    if (!filter.takes(before, name) || !matrix) return;
     matrix->name = name;
     diff.matrices.push_back(*std::move(matrix));
   };

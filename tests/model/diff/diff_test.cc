@@ -107,6 +107,40 @@ BOOST_AUTO_TEST_CASE(header_and_metadata_are_compared_field_by_field) {
   BOOST_TEST(diff.regions.empty());
 }
 
+BOOST_AUTO_TEST_CASE(patterns_narrow_what_is_compared) {
+  const Pair pair([](Writer& writer, bool later) {
+    const ByteSpan changing = as_byte_span(later ? kTwos : kOnes);
+    writer.set_training_steps(later ? 20 : 10);
+    const RegionId r = writer.add_region({.name = "r", .config_json = later ? R"({"a":1})" : "{}"});
+    writer.add_tensor(r, {.name = "w", .shape = {4}}, changing);
+    writer.add_tensor(r, {.name = "b", .shape = {4}}, changing);
+    const RegionId s = writer.add_region({.name = "s"});
+    writer.add_tensor(s, {.name = "b", .shape = {4}}, as_byte_span(kOnes));
+    if (later) {
+      writer.add_tensor(writer.add_region({.name = "t"}), {.name = "w", .shape = {4}}, changing);
+    }
+    writer.add_connection_weights(writer.add_connection("r", "s"), {.shape = {4}}, changing);
+  });
+  const Diff some = pair.diff({.values = true, .tensors = {"r/w"}});
+  BOOST_TEST((some.header.empty() && some.metadata.empty() && some.connections.empty()));
+  BOOST_REQUIRE(some.regions.size() == 1u);
+  BOOST_TEST(some.regions[0].config.empty());
+  BOOST_TEST(some.regions[0].tensor_count == 1u);
+  BOOST_REQUIRE(some.regions[0].tensors.size() == 1u);
+  BOOST_TEST(some.regions[0].tensors[0].values->max_difference == 1);
+
+  const Diff in_both = pair.diff({.tensors = {"b", "connections/*"}});
+  BOOST_TEST(in_both.regions.size() == 1u);
+  BOOST_TEST(in_both.same_regions == 1u);
+  BOOST_TEST(in_both.connections.size() == 1u);
+  const Diff added = pair.diff({.tensors = {"t/*"}});
+  BOOST_REQUIRE(added.regions.size() == 1u);
+  BOOST_TEST((added.regions[0].change == Change::added && added.regions[0].tensor_count == 1u));
+  BOOST_CHECK_EXCEPTION(pair.diff({.tensors = {"w", "x*"}}), UsageError, [](const auto& error) {
+    return error.code() == ErrorCode::not_found && error.context().field == "tensors";
+  });
+}
+
 BOOST_AUTO_TEST_CASE(regions_are_added_removed_and_changed_in_what_they_say) {
   const Pair pair([](Writer& writer, bool later) {
     writer.add_region({.name = later ? "new" : "old", .n_neurons = 1});
