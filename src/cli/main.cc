@@ -15,9 +15,7 @@
 #include "base/suggestion.h"
 #include "cli/command/changed_file.h"
 #include "cli/command/command.h"
-#include "cli/print/complaint.h"
 #include "cli/print/error_json.h"
-#include "cli/print/json_result.h"
 #include "cli/terminal/output_file.h"
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
@@ -37,14 +35,10 @@ void occupy_standard_descriptors() {
   }
 }
 
-// Printed in place of the command's own JSON, unless part of that has been sent already.
-void print_error_json(Output& out, const std::exception& error) {
-  if (!out.retract()) return;
-  print_object(out, [&](JsonWriter& json) {
-    json.key("error");
-    add_error(json, error);
-  });
-  out.flush();
+// Asked of the words, and not of the parser: an error may come before the parser, or be its own.
+bool wants_json(const std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  return std::find(arguments.begin(), end, "--json") != end;
 }
 
 // For options that there are not.
@@ -73,18 +67,9 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
     out.write(declared.app->help());
     return kDone;
   } catch (const CLI::ParseError& error) {
-    return complain(fmt::format("{}: {}{} (see 'thalia help {}')", command.name, error.what(),
-                                option_hint(*declared.app), command.name),
-                    kWrongUsage);
-  } catch (const CancelledError&) {
-    // Not an error of the command: the process is about to end by the signal.
-    throw;
-  } catch (const std::exception& error) {
-    // Asked of the parser, and not of the parsed arguments: an error may come before --json has
-    // been taken from the command line.
-    const CLI::Option* const json = declared.app->get_option_no_throw("--json");
-    if (json != nullptr && json->count() > 0) print_error_json(out, error);
-    throw;
+    throw UsageError(ErrorCode::bad_argument,
+                     fmt::format("{}: {}{} (see 'thalia help {}')", command.name, error.what(),
+                                 option_hint(*declared.app), command.name));
   }
 }
 
@@ -106,7 +91,9 @@ int run(std::vector<std::string> arguments) {
   occupy_standard_descriptors();
   // A reader that goes away shows as EPIPE instead, which Output understands.
   std::signal(SIGPIPE, SIG_IGN);
-  report_changed_files();
+  const bool as_json = wants_json(arguments);
+  report_changed_files(as_json);
+  // What it still holds when an error comes is dropped.
   Output out(STDOUT_FILENO);
   try {
     // For every command. Its destructor ends the process by the signal that came, if one came.
@@ -115,12 +102,9 @@ int run(std::vector<std::string> arguments) {
     out.flush();
     return status;
   } catch (const UsageError& error) {
-    // What was printed before stays; whether it can be does not matter any more.
-    const bool stays = error.code() == ErrorCode::exists;
-    return complain(fmt::format("{}{}", error.what(), stays ? "; --force replaces it" : ""),
-                    kWrongUsage);
+    return complain_of(error, as_json, kWrongUsage);
   } catch (const std::exception& error) {
-    return complain(error_text(error), kUnreadable);
+    return complain_of(error, as_json, kUnreadable);
   }
 }
 

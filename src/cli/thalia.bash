@@ -4,8 +4,8 @@
 # made by tools/documents.py {
 _thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help'
 declare -gA _thalia_options=(
-  [info]='--help --json --safe --max-memory'
-  [ls]='--help --json --safe --max-memory'
+  [info]='--help --metadata --json --safe --max-memory'
+  [ls]='--help --recursive --sort --json --safe --max-memory'
   [cat]='--help --slice --format --output --all --dense --force --safe --max-memory --search --absolute-bases'
   [stats]='--help --fail-on --threads --json --safe --max-memory --search --absolute-bases'
   [verify]='--help --quick --resolve --threads --json --safe --max-memory --search --absolute-bases'
@@ -42,8 +42,9 @@ declare -gA _thalia_offers=(
   ['* --leaves']='xxh3_128 sha256'
   ['* --max-header']=''
   ['info 1']='@file'
+  ['ls --sort']='size name'
   ['ls 1']='@file'
-  ['ls 2']='@region:1'
+  ['ls +']='@region:1 @tensor:1'
   ['cat --slice']=''
   ['cat --format']='text json npy raw'
   ['cat -o']='@file'
@@ -72,6 +73,7 @@ declare -gA _thalia_offers=(
   ['merge +']='@file'
   ['diff 1']='@file'
   ['diff 2']='@file'
+  ['diff +']='@tensor:1'
   ['log 1']='@file'
   ['grow --neurons']=''
   ['grow --source']=''
@@ -147,22 +149,11 @@ _thalia_lines() {
   done <<<"$1"
 }
 
-# The first column of what ls shows, up to a blank line; quietly nothing where it cannot.
+# The first column of what ls shows, up to a blank line, where its heading is $1; quietly nothing
+# where it cannot.
 _thalia_first_column() {
-  thalia ls "$@" 2>/dev/null | awk -F '  +' 'NR > 1 && NF == 0 { exit } NR > 1 { print $1 }'
-}
-
-_thalia_tensors() {
-  if [[ $1 == *.safetensors ]]; then
-    _thalia_first_column "$1"
-    return
-  fi
-  local region tensor
-  while IFS= read -r region; do
-    while IFS= read -r tensor; do
-      printf '%s/%s\n' "$region" "$tensor"
-    done < <(_thalia_first_column "$1" "$region")
-  done < <(_thalia_first_column "$1")
+  thalia ls "${@:2}" 2>/dev/null |
+    awk -F '  +' -v heading="$1" 'NR == 1 ? $1 != heading : NF == 0 { exit } NR > 1 { print $1 }'
 }
 
 # What the value of option $2 of command $1 can be; @none where it is none that takes a value.
@@ -183,8 +174,8 @@ _thalia_offer() {
         [[ $offer == @folder ]] && kind=-d
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$kind" -- "$begun")
         ;;
-      @region:*) _thalia_lines "$(_thalia_first_column "${!place}")" "$begun" ;;
-      @tensor:*) _thalia_lines "$(_thalia_tensors "${!place}")" "$begun" ;;
+      @region:*) _thalia_lines "$(_thalia_first_column region "${!place}")" "$begun" ;;
+      @tensor:*) _thalia_lines "$(_thalia_first_column tensor "${!place}" -r)" "$begun" ;;
       *) _thalia_lines "$offer" "$begun" ;;
     esac
   done

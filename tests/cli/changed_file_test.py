@@ -6,6 +6,7 @@ The library INTERRUPTION (interruption.cc) shortens the file when it has been ma
 about to be read.
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -96,6 +97,13 @@ class ChangedFile(unittest.TestCase):
         self.assertRegex(
             result.stderr.decode(), r"^thalia: .*/large\.thalia: .* --safe reads [^\n]*\n$"
         )
+
+    def test_line_is_json_where_that_is_asked_for(self):
+        result = shortened(self.fresh(), "large.thalia", "stats FILE --json", 0)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count(b"\n")), (3, b"", 1))
+        value = json.loads(result.stderr)
+        self.assertEqual((value["schema"], value["error"]["code"]), ("thalia.error.1", "io"))
+        self.assertTrue(value["error"]["path"].endswith("/large.thalia"), value)
 
     def test_safe_maps_nothing(self):
         for file, commands in WAYS.items():

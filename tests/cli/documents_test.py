@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import documents  # noqa: E402
 
 TREE = documents.command_tree(THALIA)
+HIPPOCAMPUS = ["hippocampus", *(f"hippocampus/{name}" for name in ("mask", "none", "w"))]
 # Loaded in a function, as the shell does when it is first needed.
 COMPLETE = """
 load() { . "$1"; }
@@ -98,8 +99,9 @@ class Completion(unittest.TestCase):
                 (("verify", "basic.thalia", "--threads", "2", "large.t"), ["large.thalia"]),
                 (("convert", "basic.thalia", "--codec", "zstd", "mod"), ["model.safetensors", "models"]),
                 (("bench", "--dir", "mod"), ["models"]),
-                (("ls", "basic.thalia", "cor"), ["cortex"]),
-                (("ls", "--max-memory", "1GiB", "basic.thalia", "cor"), ["cortex"]),
+                (("ls", "basic.thalia", "hippocampus"), HIPPOCAMPUS),
+                (("ls", "--max-memory", "1GiB", "basic.thalia", "x", "hippo"), HIPPOCAMPUS),
+                (("ls", "model.safetensors", "ste"), ["steps"]),
                 (("cat", "--format", "npy", "basic.thalia", "cortex/w_r"), ["cortex/w_rec"]),
                 (("cat", "--dense", "model.safetensors", "ste"), ["steps"]),
                 (("extract", "basic.thalia", "--regions", "cor"), ["cortex"]),

@@ -1,4 +1,4 @@
-// thalia cat: one tensor, or a slice of it, in blocks of limited size, so that a tensor larger than
+// thalia cat: tensors, or slices of them, in blocks of limited size, so that a tensor larger than
 // the memory can be printed. Only the blocks that the slice needs are read. Once the output is
 // closed, nothing more is read.
 #include <fmt/format.h>
@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
 #include "cli/tensor/array_json.h"
 #include "cli/tensor/array_text.h"
 #include "cli/tensor/block_cursor.h"
 #include "cli/tensor/copy_slice.h"
 #include "cli/tensor/element_stream.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/npy.h"
 #include "cli/tensor/slice.h"
 #include "cli/tensor/tensor_source.h"
@@ -43,8 +46,8 @@ struct CatArguments {
 void print_text(Output& out, const TensorSource& source, const Slice& slice,
                 const CatArguments& arguments) {
   std::string heading =
-      fmt::format("# {}  {} {}", shown_name(source), dtype_name(source.layout.dtype),
-                  source.layout.shape.to_string());
+      fmt::format("# {}  {} {}", shown_name(source.region, source.name),
+                  dtype_name(source.layout.dtype), source.layout.shape.to_string());
   if (source.entries)
     heading += fmt::format(" {}, {}", encoding_name(source.layout.encoding),
                            counted(source.layout.nnz, "entry", "entries"));
@@ -108,20 +111,9 @@ Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
   }
 }
 
-void print_tensor(Output& out, const CatArguments& arguments, const Session& session) {
-  const Format format = arguments.format;
-  const bool binary = format == Format::npy || format == Format::raw;
-  // Asked before the file is opened: it is a mistake whatever the file holds.
-  if (binary && out.is_terminal()) {
-    throw UsageError(ErrorCode::bad_argument,
-                     fmt::format("{} is binary and would upset the terminal, name a file with -o",
-                                 format == Format::npy ? "npy" : "raw"),
-                     {.field = "--format"});
-  }
-  const TensorSource source =
-      open_tensor(arguments.file, arguments.tensor, session.options<ChainOptions>());
+void print_tensor(Output& out, const TensorSource& source, const CatArguments& arguments) {
   const Slice slice = slice_of(source, arguments);
-  switch (format) {
+  switch (arguments.format) {
     case Format::text:
       print_text(out, source, slice, arguments);
       break;
@@ -141,12 +133,61 @@ void print_tensor(Output& out, const CatArguments& arguments, const Session& ses
   }
 }
 
+// The tensor of that very name; nullopt where there is none, and the name may be a pattern. Those
+// of version 0.1 are looked for as patterns are.
+std::optional<TensorSource> open_named(const CatArguments& arguments, const ChainOptions& options) {
+  if (format_of(arguments.file) == FileFormat::thalia_0_1) return std::nullopt;
+  try {
+    return open_tensor(arguments.file, arguments.tensor, options);
+  } catch (const UsageError& error) {
+    const bool is_pattern = arguments.tensor.find_first_of("*?") != std::string::npos;
+    if (!is_pattern || error.code() != ErrorCode::not_found) throw;
+    return std::nullopt;
+  }
+}
+
+// A file of one array has room for one tensor.
+void require_one(const CatArguments& arguments, const ChainOptions& options) {
+  Selection selection("TENSOR", {arguments.tensor});
+  std::uint64_t tensors = 0;
+  visit_tensors(arguments.file, selection, options, [&](const FileTensor&) { ++tensors; });
+  if (tensors < 2) return;
+  throw UsageError(ErrorCode::bad_argument, {},
+                   {.path = arguments.file,
+                    .field = "TENSOR",
+                    .value = fmt::format("a pattern of {} tensors", grouped(tensors)),
+                    .bound = "one, as npy and raw have room for one"});
+}
+
+void print_tensors(Output& out, const CatArguments& arguments, const Session& session) {
+  const bool binary = arguments.format == Format::npy || arguments.format == Format::raw;
+  // Asked before the file is opened: it is a mistake whatever the file holds.
+  if (binary && out.is_terminal()) {
+    throw UsageError(ErrorCode::bad_argument,
+                     fmt::format("{} is binary and would upset the terminal, name a file with -o",
+                                 arguments.format == Format::npy ? "npy" : "raw"),
+                     {.field = "--format"});
+  }
+  const auto options = session.options<ChainOptions>();
+  if (const auto source = open_named(arguments, options))
+    return print_tensor(out, *source, arguments);
+  if (binary) require_one(arguments, options);
+  Selection selection("TENSOR", {arguments.tensor});
+  bool is_first = true;
+  visit_tensors(arguments.file, selection, options, [&](const FileTensor& tensor) {
+    if (out.closed()) return;
+    if (!is_first && arguments.format == Format::text) out.write("\n");
+    is_first = false;
+    print_tensor(out, tensor.open(), arguments);
+  });
+}
+
 int run_cat(const CatArguments& arguments, const Session& session) {
   if (arguments.output.empty()) {
-    print_tensor(session.out, arguments, session);
+    print_tensors(session.out, arguments, session);
   } else {
     print_into(arguments.output, session,
-               [&](Output& out) { print_tensor(out, arguments, session); });
+               [&](Output& out) { print_tensors(out, arguments, session); });
   }
   return kDone;
 }
@@ -156,7 +197,8 @@ int run_cat(const CatArguments& arguments, const Session& session) {
 Run declare_cat(CLI::App& app) {
   app.description(
       "Prints one tensor, or a slice of it, reading only what that needs. TENSOR is REGION/NAME, "
-      "or NAME where only one region has it, as ls shows it.");
+      "or NAME where only one region has it, as ls shows it; or a pattern, and each tensor that it "
+      "fits is printed under its name.");
   app.footer(
       "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5), "
       "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all "
@@ -170,7 +212,8 @@ Run declare_cat(CLI::App& app) {
       "--slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
   const auto arguments = std::make_shared<CatArguments>();
   add_file(app, "FILE", arguments->file, "The file to read");
-  offer(app.add_option("TENSOR", arguments->tensor, "The tensor")->required(), kTensor);
+  offer(app.add_option("TENSOR", arguments->tensor, "The tensor, or a pattern")->required(),
+        kTensor);
   add_option(app, "--slice SLICE", arguments->slice, "The part to print, such as '0:4,:'");
   add_choice(app, "--format FORMAT", arguments->format, kFormats,
              "text (the default), json, npy or raw");

@@ -3,7 +3,6 @@
 // on with.
 #include "cli/command/changed_file.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,10 +14,14 @@
 #include <string_view>
 
 #include "cli/command/command.h"
-#include "cli/print/complaint.h"
+#include "cli/print/error_json.h"
+#include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
+
+// Set before the handler is.
+bool tells_json = false;
 
 std::uint64_t take_hex(std::string_view& text) {
   std::uint64_t value = 0;
@@ -58,15 +61,17 @@ void on_bus_error(int number, siginfo_t* info, void*) {
     ::signal(number, SIG_DFL);
     return;
   }
-  ::_exit(complain(fmt::format("{}: it changed while it was read, or its disk failed; --safe reads "
-                               "a file without mapping it",
-                               path),
-                   kUnreadable));
+  const Error error(ErrorCode::io,
+                    "it changed while it was read, or its disk failed; --safe reads a file without "
+                    "mapping it",
+                    {.path = path});
+  ::_exit(complain_of(error, tells_json, kUnreadable));
 }
 
 }  // namespace
 
-void report_changed_files() {
+void report_changed_files(bool as_json) {
+  tells_json = as_json;
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;

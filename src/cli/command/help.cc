@@ -20,10 +20,11 @@ namespace thalia::cli {
 namespace {
 
 constexpr std::array kCommands{
-    Command{"info", "FILE", "header, totals, sizes, codecs, checksum; reads no payload",
+    Command{"info", "FILE", "what it is: parameters, dtypes, steps, sizes, metadata",
             kFiles | kJson, declare_info},
-    Command{"ls", "FILE [REGION]", "regions, or a region's tensors", kFiles | kJson, declare_ls},
-    Command{"cat", "FILE TENSOR", "one tensor or a slice of it, as text, json, npy or raw",
+    Command{"ls", "FILE [PATTERN...]", "regions, all tensors, or those that patterns fit",
+            kFiles | kJson, declare_ls},
+    Command{"cat", "FILE TENSOR", "tensors or slices of them, as text, json, npy or raw",
             kChains | kOutput, declare_cat},
     Command{"stats", "FILE [PATTERN...]", "range, moments, zeros and NaN of each tensor",
             kChains | kThreads | kJson, declare_stats},
@@ -37,8 +38,8 @@ constexpr std::array kCommands{
             kChains | kThreads | kJson | kOutput | kStamp, declare_extract},
     Command{"merge", "A B... -o OUT", "several checkpoints in one, conflicts named",
             kFiles | kThreads | kJson | kOutput | kStamp, declare_merge},
-    Command{"diff", "A B", "what changed; with --values by how much", kChains | kThreads | kJson,
-            declare_diff},
+    Command{"diff", "A B [PATTERN...]", "what changed; with --values by how much",
+            kChains | kThreads | kJson, declare_diff},
     Command{"log", "FILE", "a delta and all that it is based on: steps, times, sizes",
             kChains | kJson, declare_log},
     Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",

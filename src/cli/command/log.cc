@@ -26,9 +26,9 @@ namespace {
 struct Link {
   std::string name;  ///< a path, or the key of a checkpoint in a store
   bool is_delta = false;
-  std::optional<std::uint64_t> step;
+  std::optional<std::uint64_t> steps;
   std::optional<std::uint64_t> timestamp;
-  std::uint64_t bytes = 0;
+  std::uint64_t disk_bytes = 0;
 };
 
 std::vector<Link> links_of(const std::filesystem::path& path, const ChainOptions& options) {
@@ -38,9 +38,9 @@ std::vector<Link> links_of(const std::filesystem::path& path, const ChainOptions
     const FileHeader header = reader.header();
     links.push_back({.name = file.string(),
                      .is_delta = reader.delta_base().has_value(),
-                     .step = header.training_steps,
+                     .steps = header.training_steps,
                      .timestamp = header.timestamp,
-                     .bytes = file_bytes(file)});
+                     .disk_bytes = file_bytes(file)});
   }
   return links;
 }
@@ -52,9 +52,9 @@ std::vector<Link> links_of_mckp(const std::filesystem::path& path, const ChainOp
     const MckpHeader& header = file.header();
     links.push_back({.name = name,
                      .is_delta = header.previous.has_value(),
-                     .step = header.training_step,
+                     .steps = header.training_step,
                      .timestamp = std::nullopt,
-                     .bytes = file.file_bytes()});
+                     .disk_bytes = file.file_bytes()});
     if (header.previous) name = header.previous->key;
   }
   return links;
@@ -69,26 +69,24 @@ void print_links(Output& out, const std::vector<Link>& links) {
   Table table({{"step", right}, {"saved"}, {"kind"}, {"size", right}, {"file"}});
   std::uint64_t bytes = 0;
   for (const Link& link : links) {
-    table.add_row({link.step ? grouped(*link.step) : "-",
+    table.add_row({link.steps ? grouped(*link.steps) : "-",
                    link.timestamp ? utc_time(*link.timestamp) : "-", std::string(kind_of(link)),
-                   human_bytes(link.bytes), escape(link.name)});
-    bytes += link.bytes;
+                   human_bytes(link.disk_bytes), escape(link.name)});
+    bytes += link.disk_bytes;
   }
   table.print(out);
   if (links.size() > 1)
     out.print("{} in {}\n", human_bytes(bytes), counted(links.size(), "file", "files"));
 }
 
-void print_links_json(Output& out, const std::vector<Link>& links) {
-  print_object(out, [&](JsonWriter& json) {
-    json.member("schema", "thalia.log.1").key("files").begin_array();
+void print_links_json(Output& out, FileFormat format, const std::vector<Link>& links) {
+  print_object(out, "thalia.log.1", [&](JsonWriter& json) {
+    json.member("format", file_format_name(format)).key("files").begin_array();
     for (const Link& link : links) {
       json.begin_object().member("path", as_utf8(link.name)).member("kind", kind_of(link));
-      json.key("step");
-      link.step ? json.value(*link.step) : json.null();
-      json.key("timestamp");
-      link.timestamp ? json.value(*link.timestamp) : json.null();
-      json.member("bytes", link.bytes).end_object();
+      add_known(json, "training_steps", link.steps);
+      add_known(json, "timestamp", link.timestamp);
+      json.member("disk_bytes", link.disk_bytes).end_object();
     }
     json.end_array();
   });
@@ -105,7 +103,8 @@ int run_log(const std::string& path, const Session& session) {
   }
   const std::vector<Link> links =
       format == FileFormat::mckp ? links_of_mckp(path, options) : links_of(path, options);
-  session.common.json ? print_links_json(session.out, links) : print_links(session.out, links);
+  session.common.json ? print_links_json(session.out, format, links)
+                      : print_links(session.out, links);
   return kDone;
 }
 

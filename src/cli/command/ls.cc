@@ -1,296 +1,228 @@
-// thalia ls: regions, or a region's tensors, from the directory alone. JSON is handed on piece by
-// piece, so that a file with very many tensors needs little memory; tables must know their widest
-// cell and are held whole.
+// thalia ls: regions or tensors, from the directory alone. JSON of tensors is handed on piece by
+// piece where the order is the file's, so that a file with very many of them needs little memory;
+// tables must know their widest cell and are held whole.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/print/file_facts.h"
-#include "cli/print/original.h"
+#include "cli/print/json_result.h"
+#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
 #include "cli/tensor/file_format.h"
-#include "cli/tensor/packed_file.h"
+#include "cli/tensor/file_regions.h"
+#include "cli/tensor/file_tensors.h"
 #include "cli/terminal/escape.h"
-#include "json/writer.h"
-#include "thalia/error.h"
-#include "thalia/quantization.h"
-#include "thalia/reader.h"
-#include "thalia/safetensors.h"
-#include "thalia/text.h"
+#include "thalia/delta.h"
 
 namespace thalia::cli {
 namespace {
 
+enum class Order { file, size, name };
+constexpr std::array kOrders{Choice<Order>{"size", Order::size},
+                             Choice<Order>{"name", Order::name}};
+
 struct LsArguments {
   std::string file;
-  std::string region;
+  std::vector<std::string> patterns;
+  bool recursive = false;
+  Order order = Order::file;
 };
 
-// A table of tensors, with a column of codecs where one of them is compressed.
-Table tensor_table(std::vector<Table::Column> columns, bool compressed) {
-  for (const char* heading : {"tensor", "dtype", "shape", "role", "encoding"})
-    columns.push_back({heading});
-  if (compressed) columns.push_back({"codecs"});
-  columns.push_back({"stored", Table::Align::right});
-  return Table(std::move(columns));
+bool is_named_before(const ListedTensor& a, const ListedTensor& b) {
+  return std::tie(a.region, a.name) < std::tie(b.region, b.name);
+}
+bool is_named_before(const ListedRegion& a, const ListedRegion& b) {
+  return a.name < b.name;
 }
 
-std::string encoding_text(const TensorView& tensor) {
-  std::string text(encoding_name(tensor.encoding()));
-  if (is_sparse(tensor.encoding()))
-    text += fmt::format(" ({})", counted(tensor.nnz(), "entry", "entries"));
-  if (const auto quantization = quantization_of(tensor))
-    text += fmt::format(" ({:.3g} bits, lossy)", quantization->mean_bits);
-  return text;
+template <typename Listed>
+void put_in_order(std::vector<Listed>& listed, Order order) {
+  if (order == Order::file) return;
+  std::ranges::stable_sort(listed, [&](const Listed& a, const Listed& b) {
+    return order == Order::size ? a.size() > b.size() : is_named_before(a, b);
+  });
 }
 
-// "zstd 1.81x"
-std::string codecs_text(const TensorView& tensor) {
-  std::string text;
-  for (const Codec codec : tensor.codecs())
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", codec_name(codec));
-  if (!tensor.is_raw()) text += " " + ratio_text(tensor.logical_bytes(), tensor.stored_bytes());
-  return text;
-}
-
-// The cells of tensor_table(), behind those given.
-void add_row(Table& table, std::vector<std::string> cells, const TensorView& tensor,
-             bool compressed) {
-  cells.push_back(escape_name(tensor.name()));
-  cells.emplace_back(dtype_name(tensor.dtype()));
-  cells.push_back(tensor.shape().to_string());
-  cells.emplace_back(role_name(tensor.role()));
-  cells.push_back(encoding_text(tensor));
-  if (compressed) cells.push_back(codecs_text(tensor));
-  cells.push_back(human_bytes(tensor.stored_bytes()));
-  table.add_row(std::move(cells));
-}
-
-void add_shape(JsonWriter& json, const Shape& shape) {
-  json.key("shape").begin_array();
-  for (const std::uint64_t extent : shape.extents()) json.value(extent);
-  json.end_array();
-}
-
-void add_json(JsonWriter& json, const TensorView& tensor) {
-  json.begin_object()
-      .member("name", as_utf8(tensor.name()))
-      .member("dtype", dtype_name(tensor.dtype()));
-  add_shape(json, tensor.shape());
-  json.member("role", role_name(tensor.role()));
-  json.member("encoding", encoding_name(tensor.encoding())).member("nnz", tensor.nnz());
-  json.member("logical_bytes", tensor.logical_bytes());
-  json.member("stored_bytes", tensor.stored_bytes()).member("offset", tensor.stored_offset());
-  json.member("chunks", tensor.chunk_count()).key("codecs").begin_array();
-  for (const Codec codec : tensor.codecs()) json.value(codec_name(codec));
-  json.end_array().member("crc32", fmt::format("{:08x}", tensor.crc32()));
-  json.member("content_hash", hex(tensor.content_hash().bytes));
-  if (const auto quantization = quantization_of(tensor)) {
-    json.key("quantization").begin_object().member("bits", quantization->mean_bits);
-    json.member("group_size", quantization->group_size);
-    json.member("max_error", quantization->max_error).member("rms_error", quantization->rms_error);
-    json.member("lossy_generation", quantization->lossy_generation);
-    json.member("max_lossy_generations", quantization->max_lossy_generations).end_object();
+void print_regions(Output& out, const FileRegions& file) {
+  using enum Table::Align;
+  const bool has_neurons = std::ranges::any_of(file.regions, [](const ListedRegion& region) {
+    return region.n_neurons.value_or(0) != 0 || region.n_inputs.value_or(0) != 0;
+  });
+  const bool has_stored = std::ranges::any_of(
+      file.regions, [](const ListedRegion& region) { return region.stored_bytes.has_value(); });
+  std::vector<Table::Column> columns{{"region"}, {"tensors", right}};
+  if (has_neurons) columns.insert(columns.end(), {{"neurons", right}, {"inputs", right}, {"type"}});
+  columns.push_back({"in memory", right});
+  if (has_stored) columns.push_back({"stored", right});
+  Table table(std::move(columns));
+  std::uint64_t tensors = 0;
+  for (const ListedRegion& region : file.regions) {
+    std::vector<std::string> cells{escape_name(region.name), grouped(region.tensor_count)};
+    if (has_neurons) {
+      cells.insert(cells.end(),
+                   {grouped(region.n_neurons.value_or(0)), grouped(region.n_inputs.value_or(0)),
+                    std::string(neuron_type_name(region.neuron_type.value_or(NeuronType::none)))});
+    }
+    cells.push_back(human_bytes(region.logical_bytes));
+    if (has_stored) cells.push_back(human_bytes(region.size()));
+    table.add_row(std::move(cells));
+    tensors += region.tensor_count;
   }
+  table.print(out);
+  if (!file.connections.empty()) {
+    out.write("\n");
+    TensorTable matrices(true);
+    for (const ListedConnection& connection : file.connections) {
+      matrices.add(connection.weights);
+      if (connection.delays) matrices.add(*connection.delays);
+      tensors += connection.delays ? 2 : 1;
+    }
+    matrices.print(out);
+  }
+  if (tensors == 0) return;
+  out.print("\n-r lists {}; the name of a region, or a pattern, lists those that it fits\n",
+            tensors == 1 ? "the tensor" : fmt::format("all {} tensors", grouped(tensors)));
+}
+
+void add_json(JsonWriter& json, const ListedRegion& region) {
+  json.begin_object().member("name", as_utf8(region.name));
+  json.member("tensor_count", region.tensor_count);
+  add_known(json, "n_neurons", region.n_neurons);
+  add_known(json, "n_inputs", region.n_inputs);
+  json.key("neuron_type");
+  region.neuron_type ? json.value(neuron_type_name(*region.neuron_type)) : json.null();
+  json.member("logical_bytes", region.logical_bytes);
+  add_known(json, "stored_bytes", region.stored_bytes);
+  add_known(json, "offset", region.offset);
+  add_known(json, "length", region.length);
+  json.key("config").raw(region.config.empty() ? "null" : region.config);
+  json.key("metadata").raw(region.metadata.empty() ? "null" : region.metadata);
   json.end_object();
 }
 
-void add_region_facts(JsonWriter& json, const RegionView& region) {
-  json.member("name", as_utf8(region.name())).member("tensor_count", region.tensor_count());
-  json.member("n_neurons", region.n_neurons()).member("n_inputs", region.n_inputs());
-  json.member("neuron_type", neuron_type_name(region.neuron_type()));
-  json.member("logical_bytes", region.logical_bytes());
-  json.member("stored_bytes", region.stored_bytes());
-  json.member("offset", region.offset()).member("length", region.length());
-}
-
-bool has_compressed_matrix(const Reader& reader) {
-  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
-    const ConnectionView connection = reader.connection(i);
-    if (!connection.weights.is_raw() || (connection.delays && !connection.delays->is_raw()))
-      return true;
-  }
-  return false;
-}
-
-void print_regions(Output& out, const Reader& reader) {
-  using enum Table::Align;
-  Table regions({{"region"},
-                 {"tensors", right},
-                 {"neurons", right},
-                 {"inputs", right},
-                 {"type"},
-                 {"in memory", right},
-                 {"stored", right}});
-  for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
-    const RegionView region = reader.region(i);
-    regions.add_row({escape_name(region.name()), grouped(region.tensor_count()),
-                     grouped(region.n_neurons()), grouped(region.n_inputs()),
-                     std::string(neuron_type_name(region.neuron_type())),
-                     human_bytes(region.logical_bytes()), human_bytes(region.stored_bytes())});
-  }
-  regions.print(out);
-  if (reader.connection_count() == 0) return;
-  out.write("\n");
-  const bool compressed = has_compressed_matrix(reader);
-  Table connections = tensor_table({{"connection"}}, compressed);
-  for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
-    const ConnectionView connection = reader.connection(i);
-    const std::string name =
-        fmt::format("{} -> {}", escape_name(connection.source), escape_name(connection.target));
-    add_row(connections, {name}, connection.weights, compressed);
-    if (connection.delays) add_row(connections, {name}, *connection.delays, compressed);
-  }
-  connections.print(out);
-}
-
-void print_regions_json(Output& out, const Reader& reader) {
-  std::string text;
-  JsonWriter json(text);
-  const auto hand_on = [&] {
-    out.write(text);
-    text.clear();
-  };
-  json.begin_object().key("regions").begin_array();
-  for (std::uint32_t i = 0; i < reader.region_count() && !out.closed(); ++i) {
-    json.begin_object();
-    add_region_facts(json, reader.region(i));
-    json.end_object();
-    hand_on();
-  }
-  json.end_array().key("connections").begin_array();
-  for (std::uint32_t i = 0; i < reader.connection_count() && !out.closed(); ++i) {
-    const ConnectionView connection = reader.connection(i);
-    json.begin_object()
-        .member("source", as_utf8(connection.source))
-        .member("target", as_utf8(connection.target));
-    json.key("weights");
-    add_json(json, connection.weights);
-    json.key("delays");
-    if (connection.delays) {
-      add_json(json, *connection.delays);
-    } else {
-      json.null();
+void print_regions_json(const LsArguments& arguments, Output& out, const FileRegions& file) {
+  print_object(out, "thalia.ls.1", [&](JsonWriter& json) {
+    json.member("path", as_utf8(arguments.file)).member("format", file_format_name(file.format));
+    json.key("regions").begin_array();
+    for (const ListedRegion& region : file.regions) add_json(json, region);
+    json.end_array().key("connections").begin_array();
+    for (const ListedConnection& connection : file.connections) {
+      json.begin_object().member("source", as_utf8(connection.source));
+      json.member("target", as_utf8(connection.target)).key("weights");
+      add_json(json, connection.weights);
+      json.key("delays");
+      if (connection.delays) {
+        add_json(json, *connection.delays);
+      } else {
+        json.null();
+      }
+      json.end_object();
     }
-    json.end_object();
+    json.end_array();
+  });
+}
+
+int list_regions(const LsArguments& arguments, const ReadOptions& read, const Session& session) {
+  FileRegions file = regions_of(arguments.file, read);
+  put_in_order(file.regions, arguments.order);
+  session.common.json ? print_regions_json(arguments, session.out, file)
+                      : print_regions(session.out, file);
+  return kDone;
+}
+
+// Hands on what is written after each tensor.
+class TensorsJson {
+ public:
+  TensorsJson(Output& out, const LsArguments& arguments, FileFormat format) : out_(out) {
+    json_.begin_object().member("schema", "thalia.ls.1").member("path", as_utf8(arguments.file));
+    json_.member("format", file_format_name(format)).key("tensors").begin_array();
+  }
+  void add(const ListedTensor& tensor) {
+    add_json(json_, tensor);
     hand_on();
   }
-  json.end_array().end_object();
-  out.write(text + "\n");
-}
-
-void print_region(Output& out, const RegionView& region) {
-  bool compressed = false;
-  for (std::uint32_t i = 0; i < region.tensor_count(); ++i)
-    compressed = compressed || !region.tensor(i).is_raw();
-  Table table = tensor_table({}, compressed);
-  for (std::uint32_t i = 0; i < region.tensor_count(); ++i)
-    add_row(table, {}, region.tensor(i), compressed);
-  table.print(out);
-}
-
-void print_region_json(Output& out, const RegionView& region) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object();
-  add_region_facts(json, region);
-  json.key("config").raw(region.config_json().empty() ? "null" : region.config_json());
-  json.key("metadata").raw(region.metadata_json().empty() ? "null" : region.metadata_json());
-  json.key("tensors").begin_array();
-  for (std::uint32_t i = 0; i < region.tensor_count() && !out.closed(); ++i) {
-    add_json(json, region.tensor(i));
-    out.write(text);
-    text.clear();
+  void end() {
+    json_.end_array().end_object();
+    text_ += "\n";
+    hand_on();
   }
-  json.end_array().end_object();
-  out.write(text + "\n");
-}
 
-void print_safetensors(Output& out, const SafetensorsFile& file) {
-  using enum Table::Align;
-  Table table({{"tensor"}, {"dtype"}, {"shape"}, {"stored", right}});
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    table.add_row({escape_name(tensor.name), std::string(dtype_name(tensor.dtype)),
-                   tensor.shape.to_string(), human_bytes(tensor.bytes.size())});
+ private:
+  void hand_on() {
+    out_.write(text_);
+    text_.clear();
   }
-  table.print(out);
-}
 
-void print_safetensors_json(Output& out, const SafetensorsFile& file) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().key("tensors").begin_array();
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    json.begin_object()
-        .member("name", as_utf8(tensor.name))
-        .member("dtype", dtype_name(tensor.dtype));
-    add_shape(json, tensor.shape);
-    json.member("stored_bytes", tensor.bytes.size()).end_object();
-    out.write(text);
-    text.clear();
-  }
-  json.end_array().end_object();
-  out.write(text + "\n");
-}
+  Output& out_;
+  std::string text_;
+  JsonWriter json_{text_};
+};
 
-int run_safetensors(const LsArguments& arguments, const ReadOptions& read, const Session& session) {
-  if (!arguments.region.empty()) {
-    throw UsageError(ErrorCode::bad_argument, "a safetensors file has no regions, only tensors",
-                     {.path = arguments.file, .region = arguments.region});
-  }
-  const SafetensorsFile file = SafetensorsFile::open(arguments.file, read);
+int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOptions& options,
+                 const Session& session) {
+  Selection selection("PATTERN", arguments.patterns);
+  std::vector<ListedTensor> kept;
+  const auto visit = [&](const VisitTensor& visit_one) {
+    visit_tensors(arguments.file, selection, options, visit_one);
+  };
+  const auto keep = [&](const FileTensor& tensor) { kept.push_back(tensor.list()); };
   if (session.common.json) {
-    print_safetensors_json(session.out, file);
-  } else {
-    print_safetensors(session.out, file);
+    TensorsJson json(session.out, arguments, format);
+    if (arguments.order == Order::file) {
+      visit([&](const FileTensor& tensor) { json.add(tensor.list()); });
+    } else {
+      visit(keep);
+      put_in_order(kept, arguments.order);
+      for (const ListedTensor& tensor : kept) json.add(tensor);
+    }
+    json.end();
+    return kDone;
   }
+  visit(keep);
+  put_in_order(kept, arguments.order);
+  TensorTable table(!selection.is_one_region());
+  for (const ListedTensor& tensor : kept) table.add(tensor);
+  table.print(session.out);
   return kDone;
 }
 
 int run_ls(const LsArguments& arguments, const Session& session) {
-  Output& out = session.out;
-  auto read = session.options<ReadOptions>();
-  const FileFormat format = format_of(arguments.file);
-  if (format == FileFormat::thalia_0_1) {
-    list_original(out, arguments.file, arguments.region, read, session.common.json);
-    return kDone;
-  }
-  if (is_packed(format)) {
-    list_packed(out, arguments.file, format, arguments.region, read, session.common.json);
-    return kDone;
-  }
-  if (format == FileFormat::safetensors) return run_safetensors(arguments, read, session);
+  auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
-  read.verification = Verification::off;
-  const Reader reader = Reader::open(arguments.file, read);
-  if (arguments.region.empty()) {
-    session.common.json ? print_regions_json(out, reader) : print_regions(out, reader);
-    return kDone;
-  }
-  // The name as it was typed comes first, as it may look like an escape; the last call is made for
-  // its error.
-  auto region = reader.find_region(arguments.region);
-  if (!region) region = reader.find_region(unescape_name(arguments.region));
-  if (!region) region = reader.region(arguments.region);
-  session.common.json ? print_region_json(out, *region) : print_region(out, *region);
-  return kDone;
+  options.read.verification = Verification::off;
+  const FileFormat format = format_of(arguments.file);
+  const bool has_regions = format == FileFormat::thalia || format == FileFormat::thalia_0_1;
+  if (has_regions && arguments.patterns.empty() && !arguments.recursive)
+    return list_regions(arguments, options.read, session);
+  return list_tensors(arguments, format, options, session);
 }
 
 }  // namespace
 
 Run declare_ls(CLI::App& app) {
   app.description(
-      "Lists the regions and connections of a file, or the tensors of one region: name, dtype, "
-      "shape, role, encoding (and stored entries of sparse ones), bytes in the file. Reads no "
-      "payload.");
+      "Lists the regions and connections of a file; with -r all tensors, and with patterns those "
+      "that one of them fits: name, dtype, shape, role, encoding (and stored entries of sparse "
+      "ones), bytes in the file. Files of formats without regions: their tensors. Of a delta, what "
+      "it stores itself. Reads no payload.");
+  app.footer(std::string(kPatternHelp) +
+             "\n\nExamples:\n  thalia ls run.thalia -r --sort size\n  thalia ls run.thalia "
+             "cortex\n  thalia ls run.thalia 'cortex/w_*' bias");
   const auto arguments = std::make_shared<LsArguments>();
-  add_file(app, "FILE", arguments->file, "A .thalia or .safetensors file");
-  offer(app.add_option("REGION", arguments->region, "List this region's tensors"), kRegion);
+  add_file(app, "FILE", arguments->file, "A checkpoint of any format");
+  offer(app.add_option("PATTERN", arguments->patterns,
+                       "Names of tensors or regions, or patterns of them"),
+        std::string(kRegion) + "|" + kTensor);
+  app.add_flag("-r,--recursive", arguments->recursive, "List the tensors of all regions");
+  add_choice(app, "--sort BY", arguments->order, kOrders,
+             "size: the largest first; or name. By default the order of the file");
   return [arguments](const Session& session) { return run_ls(*arguments, session); };
 }
 

@@ -12,9 +12,11 @@
 
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
+#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
-#include "cli/tensor/all_tensors.h"
 #include "cli/tensor/element.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/file_tensors.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {
@@ -32,7 +34,8 @@ struct StatsArguments {
 };
 
 struct MeasuredTensor {
-  std::string name;  ///< REGION/NAME, or its name where there are no regions
+  std::string region;  ///< empty: it is in none
+  std::string name;
   TensorLayout layout{};
   TensorStatistics statistics{};
 };
@@ -75,7 +78,8 @@ void print_statistics(Output& out, const std::vector<MeasuredTensor>& tensors) {
                {"inf", right}});
   for (const MeasuredTensor& tensor : tensors) {
     const TensorStatistics& of = tensor.statistics;
-    std::vector<std::string> cells{tensor.name, std::string(dtype_name(tensor.layout.dtype))};
+    std::vector<std::string> cells{shown_name(tensor.region, tensor.name),
+                                   std::string(dtype_name(tensor.layout.dtype))};
     for (const double number : {of.min, of.max, of.mean, of.deviation, of.norm})
       cells.push_back(of.finite() == 0 ? "-" : number_text(number));
     for (const std::uint64_t count : {of.zeros, of.subnormal, of.nan, of.infinite})
@@ -98,15 +102,15 @@ void add_number(JsonWriter& json, const char* name, const TensorStatistics& of, 
 
 void print_statistics_json(Output& out, const StatsArguments& arguments,
                            const std::vector<MeasuredTensor>& tensors) {
-  print_object(out, [&](JsonWriter& json) {
-    json.member("schema", "thalia.stats.1").member("path", as_utf8(arguments.file));
+  print_object(out, "thalia.stats.1", [&](JsonWriter& json) {
+    json.member("path", as_utf8(arguments.file));
+    json.member("format", file_format_name(format_of(arguments.file)));
     json.key("tensors").begin_array();
     for (const MeasuredTensor& tensor : tensors) {
       const TensorStatistics& of = tensor.statistics;
-      json.begin_object().member("name", as_utf8(tensor.name));
-      json.member("dtype", dtype_name(tensor.layout.dtype)).key("shape").begin_array();
-      for (const std::uint64_t extent : tensor.layout.shape.extents()) json.value(extent);
-      json.end_array().member("elements", of.elements);
+      json.begin_object();
+      add_identity(json, tensor.region, tensor.name, tensor.layout);
+      json.member("elements", of.elements);
       add_number(json, "min", of, of.min);
       add_number(json, "max", of, of.max);
       add_number(json, "mean", of, of.mean);
@@ -121,9 +125,12 @@ void print_statistics_json(Output& out, const StatsArguments& arguments,
 
 int run_stats(const StatsArguments& arguments, const Session& session) {
   std::vector<MeasuredTensor> tensors;
-  visit_tensors(arguments.file, "PATTERN", arguments.patterns, session.options<ChainOptions>(),
-                [&](const TensorSource& source) {
-                  tensors.push_back({.name = shown_name(source),
+  Selection selection("PATTERN", arguments.patterns);
+  visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
+                [&](const FileTensor& tensor) {
+                  const TensorSource source = tensor.open();
+                  tensors.push_back({.region = source.region,
+                                     .name = source.name,
                                      .layout = source.layout,
                                      .statistics = statistics_of(source, session)});
                 });
@@ -145,12 +152,13 @@ Run declare_stats(CLI::App& app) {
       "the finite elements. Elements that a sparse tensor does not store are zeros; of complex "
       "numbers the absolute value counts. Quantized tensors and deltas are restored.");
   app.footer(
-      "Patterns: '*' stands for any characters, '?' for one, '.' and '/' are the same, and the "
-      "beginning of a name may be left out.\n\nExamples:\n  thalia stats model.safetensors\n  "
-      "thalia stats run.thalia 'cortex/*' --fail-on nan");
+      std::string(kPatternHelp) +
+      "\n\nExamples:\n  thalia stats model.safetensors\n  thalia stats run.thalia 'cortex/*' "
+      "--fail-on nan");
   const auto arguments = std::make_shared<StatsArguments>();
   add_file(app, "FILE", arguments->file, "A checkpoint of any format");
-  offer(app.add_option("PATTERN", arguments->patterns, "Names of tensors, or patterns of them"),
+  offer(app.add_option("PATTERN", arguments->patterns,
+                       "Names of tensors or regions, or patterns of them"),
         kTensor);
   add_choice(
       app, "--fail-on KIND", arguments->fail_on, kFailOn,

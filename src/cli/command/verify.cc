@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/print/complaint.h"
 #include "cli/print/error_finding.h"
 #include "cli/print/error_json.h"
 #include "cli/print/print.h"
@@ -132,13 +131,16 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
             checked);
 }
 
-void add_json(JsonWriter& json, const std::string& path, FileFormat format,
-              const VerifyReport& report) {
-  json.begin_object().member("path", as_utf8(path)).member("format", file_format_name(format));
-  json.member("ok", report.ok()).member("regions", report.regions);
-  json.member("tensors", report.tensors).member("bytes_checked", report.bytes_checked);
-  json.member("seconds", report.seconds).member("suppressed", report.suppressed);
-  json.key("findings").begin_array();
+// Of a file that could not be examined `error` says why, and `report` is empty.
+void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
+              const VerifyReport& report, const std::exception* error) {
+  json.begin_object().member("path", as_utf8(path)).key("format");
+  format ? json.value(file_format_name(*format)) : json.null();
+  json.member("ok", error == nullptr && report.ok()).member("region_count", report.regions);
+  json.member("tensor_count", report.tensors).member("bytes_checked", report.bytes_checked);
+  json.member("seconds", report.seconds).key("error");
+  error != nullptr ? add_error(json, *error) : static_cast<void>(json.null());
+  json.member("suppressed", report.suppressed).key("findings").begin_array();
   for (const Finding& finding : report.findings) {
     json.begin_object().member("severity", severity_name(finding.severity));
     json.member("code", error_code_name(finding.code));
@@ -150,21 +152,12 @@ void add_json(JsonWriter& json, const std::string& path, FileFormat format,
   json.end_array().end_object();
 }
 
-// A file that could not be examined is listed as not ok, with the reason.
-void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
-              const std::exception& error) {
-  json.begin_object().member("path", as_utf8(path)).key("format");
-  format ? json.value(file_format_name(*format)) : json.null();
-  json.member("ok", false).key("error");
-  add_error(json, error);
-  json.key("findings").begin_array().end_array().end_object();
-}
-
 int run_verify(const VerifyArguments& arguments, const Session& session) {
   int status = kDone;
   std::string text;
   JsonWriter json(text);
-  if (session.common.json) json.begin_array();
+  if (session.common.json)
+    json.begin_object().member("schema", "thalia.verify.1").key("files").begin_array();
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
@@ -178,7 +171,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (session.common.json) {
-        add_json(json, path, format, report);
+        add_json(json, path, format, report, nullptr);
       } else {
         print_text(session.out, path, format, report, arguments.quick);
       }
@@ -186,12 +179,12 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       throw;
     } catch (const std::exception& error) {
       // The other files are still worth a look.
-      status = complain(error_text(error), kUnreadable);
-      if (session.common.json) add_json(json, path, known, error);
+      status = complain_of(error, session.common.json, kUnreadable);
+      if (session.common.json) add_json(json, path, known, {}, &error);
     }
   }
   if (session.common.json) {
-    json.end_array();
+    json.end_array().end_object();
     session.out.write(text + "\n");
   }
   return status;

@@ -9,7 +9,11 @@
 namespace thalia::cli {
 
 int complain(std::string_view what, int status) {
-  const std::string line = "thalia: " + escape(what) + "\n";
+  return complain_line("thalia: " + escape(what), status);
+}
+
+int complain_line(std::string line, int status) {
+  line += "\n";
   // Where this fails there is nobody left to tell.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   return status;

@@ -14,7 +14,8 @@ class DiffJson {
   explicit DiffJson(Output& out) : out_(out), json_(text_) {}
 
   void write(const std::string& before, const std::string& after, const Diff& diff) {
-    json_.begin_object().member("before", as_utf8(before)).member("after", as_utf8(after));
+    json_.begin_object().member("schema", "thalia.diff.1");
+    json_.member("before", as_utf8(before)).member("after", as_utf8(after));
     json_.member("same", diff.same());
     add_fields("header", diff.header);
     add_fields("storage", diff.storage);
@@ -102,7 +103,9 @@ class DiffJson {
     json_.key(key).begin_object().member("dtype", dtype_name(dtype));
     add_shape("shape", shape);
     json_.member("role", role_name(facts.role)).member("encoding", encoding_name(encoding));
-    json_.member("nnz", nnz).member("wide_indices", wide_indices);
+    json_.key("nnz");
+    is_sparse(encoding) ? json_.value(nnz) : json_.null();
+    json_.member("wide_indices", wide_indices);
     json_.member("logical_bytes", facts.logical_bytes).end_object();
   }
 

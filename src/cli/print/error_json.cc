@@ -3,6 +3,7 @@
 #include <new>
 #include <string>
 
+#include "cli/print/complaint.h"
 #include "cli/terminal/escape.h"
 #include "thalia/error.h"
 
@@ -17,14 +18,18 @@ std::string error_text(const std::exception& error) {
       known->message().find("max_allocation_bytes") != std::string::npos) {
     text += " (--max-memory SIZE raises it)";
   }
+  if (const auto* usage = dynamic_cast<const UsageError*>(&error);
+      usage != nullptr && usage->code() == ErrorCode::exists) {
+    text += "; --force replaces it";
+  }
   return text;
 }
 
 void add_error(JsonWriter& json, const std::exception& error) {
   const auto* known = dynamic_cast<const Error*>(&error);
   json.begin_object();
-  json.member("code", known != nullptr ? error_code_name(known->code()) : "other");
   json.member("message", as_utf8(error_text(error)));
+  json.member("code", known != nullptr ? error_code_name(known->code()) : "other");
   if (known != nullptr) {
     const ErrorContext& context = known->context();
     const auto add = [&](std::string_view key, const std::string& value) {
@@ -36,8 +41,20 @@ void add_error(JsonWriter& json, const std::exception& error) {
     add("region", context.region);
     add("tensor", context.tensor);
     if (context.offset) json.member("offset", *context.offset);
+    add("value", context.value);
+    add("expected", context.bound);
   }
   json.end_object();
+}
+
+int complain_of(const std::exception& error, bool as_json, int status) {
+  if (!as_json) return complain(error_text(error), status);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("schema", "thalia.error.1").key("error");
+  add_error(json, error);
+  json.end_object();
+  return complain_line(escape_unsafe(text), status);
 }
 
 }  // namespace thalia::cli

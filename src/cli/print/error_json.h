@@ -1,4 +1,4 @@
-// An error as programs read it.
+// Errors as people and as programs read them.
 #pragma once
 
 #include <exception>
@@ -11,8 +11,12 @@ namespace thalia::cli {
 /// The error's message as the line of complaint shows it.
 std::string error_text(const std::exception& error);
 
-/// The value of a member "error": {"code":"bad_magic","message":...}, with what is known of the
+/// The value of a member "error": {"message":...,"code":"bad_magic"}, with what is known of the
 /// place. For an exception that is not the library's, the code is "other".
 void add_error(JsonWriter& json, const std::exception& error);
+
+/// Tells of the error in one line on standard error, as JSON (docs/json.md) or as complain() does,
+/// and returns `status`.
+int complain_of(const std::exception& error, bool as_json, int status);
 
 }  // namespace thalia::cli

@@ -1,10 +1,91 @@
 #include "cli/print/file_facts.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "cli/print/json_result.h"
+#include "cli/print/print.h"
+#include "cli/terminal/escape.h"
+#include "thalia/error.h"
+#include "thalia/text.h"
+
 namespace thalia::cli {
+namespace {
+
+void add_wrapper(JsonWriter& json, const std::optional<WrapperFacts>& wrapper) {
+  json.key("wrapper");
+  if (!wrapper) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("codec", codec_name(wrapper->codec));
+  json.member("seek_table", wrapper->has_seek_table);
+  add_known(json, "frames", wrapper->frames);
+  add_known(json, "checksum_inside", wrapper->checksum_inside);
+  json.end_object();
+}
+
+void add_totals(JsonWriter& json, const std::optional<TensorTotals>& totals) {
+  if (!totals) {
+    for (const char* name : {"tensor_count", "parameters", "logical_bytes", "value_bytes",
+                             "stored_bytes", "dtypes", "codecs", "lossy"})
+      json.key(name).null();
+    return;
+  }
+  json.member("tensor_count", totals->tensors()).member("parameters", totals->parameters());
+  json.member("logical_bytes", totals->logical_bytes());
+  add_known(json, "value_bytes", totals->value_bytes());
+  add_known(json, "stored_bytes", totals->stored_bytes());
+  json.key("dtypes");
+  totals->add_dtypes(json);
+  add_list(json, "codecs", totals->codec_names());
+  json.key("lossy");
+  if (totals->quantized() == 0) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("quantized_tensors", totals->quantized());
+  add_known(json, "lossy_generation", totals->lossy_generation());
+  add_known(json, "max_lossy_generations", totals->max_lossy_generations());
+  json.end_object();
+}
+
+void add_checksum(JsonWriter& json, const ChecksumFacts& checksum) {
+  json.key("checksum").begin_object().member("type", checksum.type);
+  add_known(json, "leaves", checksum.leaves);
+  add_known(json, "block_bytes", checksum.block_bytes);
+  add_known(json, "digest", checksum.digest);
+  json.end_object();
+}
+
+void add_base(JsonWriter& json, const std::optional<BaseFacts>& base) {
+  json.key("delta_base");
+  if (!base) {
+    json.null();
+    return;
+  }
+  json.begin_object().key("path");
+  base->path ? json.value(as_utf8(*base->path)) : json.null();
+  json.member("checksum", base->checksum);
+  add_known(json, "training_steps", base->training_steps);
+  add_known(json, "depth", base->depth);
+  json.end_object();
+}
+
+std::string_view checksum_name(ChecksumType type) {
+  switch (type) {
+    case ChecksumType::none:
+      return "none";
+    case ChecksumType::sha256:
+      return "sha256";
+    case ChecksumType::crc32:
+      return "crc32";
+    case ChecksumType::block_tree:
+      return "block_tree";
+  }
+  return "unknown";
+}
+
+}  // namespace
 
 std::vector<std::string_view> flag_names(const FileFlags& flags) {
   const std::pair<bool, std::string_view> all[] = {{flags.compressed, "compressed"},
@@ -21,57 +102,57 @@ std::vector<std::string_view> flag_names(const FileFlags& flags) {
   return names;
 }
 
-FileTotals total(const Reader& reader) {
-  FileTotals totals;
-  for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
-    const RegionView region = reader.region(r);
-    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) totals.add(region.tensor(t));
+ChecksumFacts checksum_facts(const Reader& reader) {
+  const FileHeader header = reader.header();
+  ChecksumFacts facts{.type = std::string(checksum_name(header.checksum))};
+  if (header.checksum == ChecksumType::block_tree) {
+    facts.leaves = header.leaves == LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
+    facts.block_bytes = std::uint64_t{1} << header.block_log2;
   }
-  for (std::uint32_t c = 0; c < reader.connection_count(); ++c) {
-    const ConnectionView connection = reader.connection(c);
-    totals.add(connection.weights);
-    if (connection.delays) totals.add(*connection.delays);
+  if (header.checksum != ChecksumType::none) facts.digest = hex(reader.closing_checksum().bytes);
+  return facts;
+}
+
+std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata) {
+  if (metadata.empty()) return std::vector<GrowthEvent>();
+  try {
+    return parse_growth_history(metadata);
+  } catch (const FormatError&) {
+    return std::nullopt;
   }
-  return totals;
 }
 
-std::vector<std::string_view> codec_names(const FileTotals& totals) {
-  std::vector<std::string_view> names;
-  for (const Codec codec : totals.codecs) names.push_back(codec_name(codec));
-  return names;
-}
-
-std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) {
-  // A file without payloads has no ratio.
-  if (stored_bytes == 0) return "1.00x";
-  return fmt::format("{:.2f}x",
-                     static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));
-}
-
-std::string_view checksum_name(const FileHeader& header) {
-  switch (header.checksum) {
-    case ChecksumType::none:
-      return "none";
-    case ChecksumType::sha256:
-      return "sha256";
-    case ChecksumType::crc32:
-      return "crc32";
-    case ChecksumType::block_tree:
-      return "block_tree";
-  }
-  return "unknown";
-}
-
-std::string_view leaf_name(const FileHeader& header) {
-  return header.leaves == LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
-}
-
-bool has_tree(const FileHeader& header) {
-  return header.checksum == ChecksumType::block_tree;
-}
-
-bool has_base(const FileHeader& header) {
-  return header.base_checksum != Digest256{};
+void print_facts_json(Output& out, const FileFacts& facts) {
+  print_object(out, "thalia.info.1", [&](JsonWriter& json) {
+    json.member("path", as_utf8(facts.path)).member("format", file_format_name(facts.format));
+    add_known(json, "version", facts.version);
+    json.member("delta", facts.is_delta).member("side_file", facts.is_side_file);
+    json.member("disk_bytes", facts.disk_bytes).member("file_bytes", facts.file_bytes);
+    json.member("dead_bytes", facts.dead_bytes).member("debris_bytes", facts.debris_bytes);
+    add_wrapper(json, facts.wrapper);
+    add_known(json, "region_count", facts.regions);
+    add_known(json, "connection_count", facts.connections);
+    add_totals(json, facts.totals);
+    add_known(json, "total_neurons", facts.neurons);
+    add_known(json, "total_synapses", facts.synapses);
+    add_known(json, "training_steps", facts.progress.steps);
+    json.key("training_steps_member");
+    const std::string& member = facts.progress.steps_member;
+    member.empty() ? json.null() : json.value(as_utf8(member));
+    add_known(json, "epoch", facts.progress.epoch);
+    add_known(json, "timestamp", facts.timestamp);
+    add_known(json, "generation", facts.generation);
+    json.key("file_uuid");
+    facts.uuid ? json.value(uuid_text(*facts.uuid)) : json.null();
+    add_list(json, "flags", facts.flags);
+    add_checksum(json, facts.checksum);
+    add_known(json, "content_hash", facts.content_hash);
+    add_base(json, facts.base);
+    add_list(json, "warnings", facts.warnings);
+    const auto events = growth_events(facts.metadata);
+    json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
+    json.key("metadata").raw(facts.metadata.empty() ? "null" : facts.metadata);
+  });
 }
 
 }  // namespace thalia::cli

@@ -1,62 +1,85 @@
-// What header and directory of a .thalia file say, in words.
+// What a file says of itself, whichever format it has.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/print/dtype_totals.h"
-#include "thalia/quantization.h"
+#include "cli/print/tensor_totals.h"
+#include "cli/print/training_progress.h"
+#include "thalia/bytes.h"
+#include "thalia/convert.h"
+#include "thalia/growth_history.h"
+#include "thalia/options.h"
 #include "thalia/reader.h"
-#include "thalia/tensor.h"
 
 namespace thalia::cli {
 
-/// What the directory says about all tensors together.
-struct FileTotals {
-  DTypeTotals dtypes;
-  std::uint64_t logical_bytes = 0;
-  std::uint64_t stored_bytes = 0;
-  std::uint32_t raw = 0;
-  std::uint32_t chunked = 0;
-  std::uint32_t quantized = 0;
-  std::uint16_t lossy_generation = 0;  ///< the largest
-  std::uint16_t max_lossy_generations = 0;
-  std::set<Codec> codecs;
-
-  void add(const TensorView& tensor) {
-    std::uint64_t bytes = tensor.logical_bytes();
-    if (const auto quantization = quantization_of(tensor)) {
-      bytes = tensor.dense_bytes();
-      ++quantized;
-      lossy_generation = std::max(lossy_generation, quantization->lossy_generation);
-      max_lossy_generations = std::max(max_lossy_generations, quantization->max_lossy_generations);
-    }
-    dtypes.add(tensor.dtype(), bytes);
-    logical_bytes += bytes;
-    stored_bytes += tensor.stored_bytes();
-    ++(tensor.is_raw() ? raw : chunked);
-    for (const Codec codec : tensor.codecs()) codecs.insert(codec);
-  }
+/// A frame around the whole file.
+struct WrapperFacts {
+  Codec codec = Codec::zstd;
+  bool has_seek_table = false;
+  std::optional<std::uint64_t> frames{};
+  std::optional<bool> checksum_inside{};  ///< of version 0.1
 };
 
-/// Reads the directory, and no payload.
-FileTotals total(const Reader& reader);
+struct ChecksumFacts {
+  std::string type = "none";
+  std::optional<std::string> leaves{};
+  std::optional<std::uint64_t> block_bytes{};
+  std::optional<std::string> digest{};
+};
+
+/// What a delta says of the file that it was taken against.
+struct BaseFacts {
+  std::optional<std::string> path{};  ///< or key
+  std::string checksum;
+  std::optional<std::uint64_t> training_steps{};
+  std::optional<unsigned> depth{};
+};
+
+/// nullopt: the format does not say.
+struct FileFacts {
+  std::string path;
+  FileFormat format = FileFormat::thalia;
+  std::optional<std::string> version{};
+  bool is_delta = false;
+  bool is_side_file = false;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t file_bytes = 0;  ///< unwrapped and without debris; of a side file, its source's
+  std::optional<WrapperFacts> wrapper{};
+  std::uint64_t dead_bytes = 0;
+  std::uint64_t debris_bytes = 0;
+  std::optional<std::uint64_t> regions{};
+  std::optional<std::uint64_t> connections{};
+  std::optional<TensorTotals> totals{};
+  std::optional<std::uint64_t> neurons{};
+  std::optional<std::uint64_t> synapses{};
+  TrainingProgress progress{};  ///< steps of the header are without a member's name
+  std::optional<std::uint64_t> timestamp{};
+  std::optional<std::uint64_t> generation{};
+  std::optional<Uuid> uuid{};
+  std::vector<std::string_view> flags{};
+  ChecksumFacts checksum{};
+  std::optional<std::string> content_hash{};
+  std::optional<BaseFacts> base{};
+  std::vector<std::string> warnings{};
+  std::string metadata{};  ///< a JSON object; empty: none
+};
 
 /// The flags that are set: "compressed", "sparse".
 std::vector<std::string_view> flag_names(const FileFlags& flags);
-/// The codecs that tensors of the file are stored with.
-std::vector<std::string_view> codec_names(const FileTotals& totals);
-/// How much less is stored than there would be without compression: "1.43x".
-std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes);
-std::string_view checksum_name(const FileHeader& header);
-std::string_view leaf_name(const FileHeader& header);
-/// Whether the checksum is a block tree.
-bool has_tree(const FileHeader& header);
-/// Whether the file is a delta of another file.
-bool has_base(const FileHeader& header);
+ChecksumFacts checksum_facts(const Reader& reader);
+
+/// nullopt where the metadata have another kind of growth_history: it is then shown as it stands.
+std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata);
+
+/// For people: what it is, how large, how far trained; then how it is stored. `all_metadata`: every
+/// byte of them, else a few lines.
+void print_facts(Output& out, const FileFacts& facts, bool all_metadata);
+/// docs/json.md.
+void print_facts_json(Output& out, const FileFacts& facts);
 
 }  // namespace thalia::cli

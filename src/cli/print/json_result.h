@@ -1,6 +1,7 @@
 // What the results of commands have in common as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,29 @@ void print_object(Output& out, Fill fill) {
   fill(json);
   json.end_object();
   out.write(text + "\n");
+}
+
+/// The same, with what says which object it is, and in which version, in front: "thalia.ls.1".
+template <typename Fill>
+void print_object(Output& out, std::string_view schema, Fill fill) {
+  print_object(out, [&](JsonWriter& json) {
+    json.member("schema", schema);
+    fill(json);
+  });
+}
+
+/// A member that is null where nothing is known of it.
+template <typename T>
+void add_known(JsonWriter& json, std::string_view key, const std::optional<T>& value) {
+  json.key(key);
+  value ? json.value(*value) : json.null();
+}
+/// The same of a member of something that may not be known.
+template <typename T, typename Member>
+void add_known(JsonWriter& json, std::string_view key, const std::optional<T>& of,
+               Member T::*member) {
+  json.key(key);
+  of ? json.value((*of).*member) : json.null();
 }
 
 /// A member that lists names, or sentences.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/print/print.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {
@@ -101,6 +102,26 @@ void print_metadata(Output& out, std::string_view json) {
   if (json.empty()) return out.line("metadata", "none");
   out.write("metadata\n  ");
   print_pretty_json(out, json, "  ");
+}
+
+void print_short_metadata(Output& out, std::string_view json) {
+  constexpr std::size_t kShown = 8, kLine = 100;
+  const auto inside = inside_of(json, '{');
+  if (!inside) return;
+  std::size_t members = 0;
+  for_each_piece(*inside, [&](std::string_view member) {
+    const std::size_t length = string_length(member);
+    const std::string_view key = member.substr(1, length - 2);
+    if (key == "growth_history") return;
+    if (members == 0) out.write("metadata\n");
+    if (++members > kShown) return;
+    const std::string name = cut_in_middle(key);
+    const std::string_view value = trim(member.substr(member.find(':', length) + 1));
+    const std::size_t left = kLine - std::min(kLine / 2, name.size());
+    out.print("  {}: {}\n", name, cut_in_middle(compact_json(value), left));
+  });
+  if (members > kShown)
+    out.print("  and {} more, which --metadata shows\n", grouped(members - kShown));
 }
 
 std::string compact_json(std::string_view json) {

@@ -19,6 +19,9 @@ std::string pretty_json(std::string_view json, std::string_view margin = "");
 void print_pretty_json(Output& out, std::string_view json, std::string_view margin);
 /// Under the line "metadata"; "none" where the text is empty.
 void print_metadata(Output& out, std::string_view json);
+/// A line for each of the first members of an object but its growth_history, long values cut;
+/// nothing where there are none.
+void print_short_metadata(Output& out, std::string_view json);
 
 /// The text without white space between its tokens.
 std::string compact_json(std::string_view json);

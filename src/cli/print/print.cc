@@ -35,6 +35,31 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string human_count(std::uint64_t number) {
+  if (number < 1'000'000) return grouped(number);
+  constexpr const char* kWords[] = {"million", "billion", "trillion", "quadrillion", "quintillion"};
+  double value = static_cast<double>(number) / 1e6;
+  std::size_t word = 0;
+  // From 999.5 on, three digits would round to 1000.
+  for (; value >= 999.5 && word + 1 < std::size(kWords); ++word) value /= 1000;
+  // Three digits: 7.24, 12.3, 124.
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {} ({})", value, decimals, kWords[word], grouped(number));
+}
+
+std::string cut_in_middle(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return escape(text);
+  // At whole characters, as the text is UTF-8.
+  const auto is_inside = [&](std::size_t i) {
+    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80;
+  };
+  std::size_t begin = most / 2, end = text.size() - (most - most / 2);
+  while (begin > 0 && is_inside(begin)) --begin;
+  while (is_inside(end)) ++end;
+  return fmt::format("{} ... {} ({})", escape(text.substr(0, begin)), escape(text.substr(end)),
+                     human_bytes(text.size()));
+}
+
 std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural) {
   return fmt::format("{} {}", grouped(number), number == 1 ? singular : plural);
 }
@@ -43,6 +68,13 @@ std::string utc_time(std::uint64_t unix_seconds) {
   constexpr std::uint64_t kYear10000 = 253402300800;
   if (unix_seconds >= kYear10000) return fmt::format("@{}", unix_seconds);
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<time_t>(unix_seconds)));
+}
+
+std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) {
+  // A file without payloads has no ratio.
+  if (stored_bytes == 0) return "1.00x";
+  return fmt::format("{:.2f}x",
+                     static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));
 }
 
 std::string uuid_text(const Uuid& uuid) {

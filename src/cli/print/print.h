@@ -17,10 +17,17 @@ std::string human_bytes(std::uint64_t bytes);
 std::string exact_bytes(std::uint64_t bytes);
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
+/// 7241732096 as "7.24 billion (7,241,732,096)"; below a million only grouped().
+std::string human_count(std::uint64_t number);
+/// Safe to show; of a text of more than `most` bytes the beginning and the end, and how long it is:
+/// "abc ... xyz (1.5 KiB)".
+std::string cut_in_middle(std::string_view text, std::size_t most = 60);
 /// "1 tensor", "1,234 tensors".
 std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural);
 /// "2026-11-21 03:43:30 UTC"; a time past the year 9999 as "@" and its seconds since 1970.
 std::string utc_time(std::uint64_t unix_seconds);
+/// How much less is stored than there would be without compression: "1.43x".
+std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes);
 /// 8-4-4-4-12 digits.
 std::string uuid_text(const Uuid& uuid);
 

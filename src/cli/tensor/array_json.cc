@@ -6,10 +6,10 @@
 
 #include <string>
 
+#include "cli/print/listed_tensor.h"
 #include "cli/tensor/block_cursor.h"
 #include "cli/tensor/element.h"
 #include "cli/tensor/element_stream.h"
-#include "cli/terminal/escape.h"
 #include "json/writer.h"
 
 namespace thalia::cli {
@@ -19,12 +19,10 @@ void open_object(Output& out, const TensorSource& source, const Slice& slice,
                  std::string_view last_key) {
   std::string text;
   JsonWriter json(text);
-  json.begin_object();
-  if (!source.region.empty()) json.member("region", as_utf8(source.region));
-  json.member("tensor", as_utf8(source.name)).member("dtype", dtype_name(source.layout.dtype));
-  json.member("encoding", encoding_name(source.layout.encoding)).key("shape").begin_array();
-  for (const std::uint64_t extent : source.layout.shape.extents()) json.value(extent);
-  json.end_array().key("slice").begin_array();
+  json.begin_object().member("schema", "thalia.cat.1");
+  add_identity(json, source.region, source.name, source.layout);
+  json.member("encoding", encoding_name(source.layout.encoding));
+  json.key("slice").begin_array();
   for (const auto [begin, end] : slice.ranges)
     json.begin_array().value(begin).value(end).end_array();
   json.end_array().key(last_key);

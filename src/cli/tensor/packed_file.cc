@@ -1,226 +1,112 @@
-// What info, ls, verify and cat show of .mckp and .mst files. Both are brought into one description
-// first, so that there is one way to print them. Such files have no regions.
+// What the commands do with .mckp and .mst files, which have no regions. Tables are read without
+// the files that a delta was taken against; its tensors are not.
 #include "cli/tensor/packed_file.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string_view>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "base/suggestion.h"
-#include "cli/print/dtype_totals.h"
 #include "cli/print/error_finding.h"
-#include "cli/print/json_result.h"
-#include "cli/print/json_text.h"
-#include "cli/print/print.h"
-#include "cli/tensor/copy_slice.h"
 #include "cli/terminal/escape.h"
 #include "thalia/error.h"
-#include "thalia/mckp.h"
 #include "thalia/mst.h"
-#include "thalia/text.h"
 
 namespace thalia::cli {
 namespace {
 
-struct PackedTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  std::uint64_t bytes = 0;
-  std::uint64_t stored_bytes = 0;
-  std::string method;  ///< "zstd, grouped, delta"
+// Groups the bytes of these types only, where it groups any.
+bool has_byte_planes(const MstFile& file, DType dtype) {
+  return file.byte_grouping() &&
+         (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
+}
+
+class MckpFileTensor : public FileTensor {
+ public:
+  /// `open` restores the tensor.
+  MckpFileTensor(const MckpTensor& tensor, const std::function<Tensor(const MckpTensor&)>& open)
+      : FileTensor({.path = tensor.name, .region = {}, .name = tensor.name}),
+        tensor_(tensor),
+        open_(open) {}
+
+  ListedTensor list() const override {
+    const MckpMethod& method = tensor_.method;
+    ListedTensor listed{.region = {},
+                        .name = tensor_.name,
+                        .layout = {.dtype = tensor_.dtype, .shape = tensor_.shape},
+                        .logical_bytes = tensor_.original_size,
+                        .stored_bytes = tensor_.compressed_size,
+                        .offset = tensor_.offset,
+                        .codecs = {method.codec},
+                        .byte_planes = method.plane_width != 0};
+    if (method.delta) listed.layout.encoding = Encoding::xor_base;
+    if (tensor_.quantization) {
+      listed.layout.encoding = Encoding::quantized;
+      listed.bits = tensor_.quantization->bits;
+      // original_size is that of the numbers; these are their codes.
+      listed.logical_bytes = (listed.elements() * tensor_.quantization->bits + 7) / 8;
+    }
+    return listed;
+  }
+  TensorSource open() const override { return source_of(open_(tensor_), {}, tensor_.name); }
+
+ private:
+  const MckpTensor& tensor_;
+  const std::function<Tensor(const MckpTensor&)>& open_;
 };
 
-struct PackedFile {
-  std::vector<PackedTensor> tensors;
-  std::uint64_t file_bytes = 0;
-  std::string metadata;
-  std::optional<std::uint64_t> training_step;
-  std::optional<MckpPrevious> previous;
-  std::optional<Digest256> content_hash;
+class MstFileTensor : public FileTensor {
+ public:
+  MstFileTensor(const MstFile& file, const MstTensor& tensor)
+      : FileTensor({.path = tensor.name, .region = {}, .name = tensor.name}),
+        file_(file),
+        tensor_(tensor) {}
+
+  ListedTensor list() const override {
+    return {.region = {},
+            .name = tensor_.name,
+            .layout = {.dtype = tensor_.dtype, .shape = tensor_.shape},
+            .logical_bytes = tensor_.uncompressed_size,
+            .stored_bytes = tensor_.compressed_size,
+            .offset = tensor_.offset,
+            .codecs = {Codec::zstd},
+            .byte_planes = has_byte_planes(file_, tensor_.dtype)};
+  }
+  TensorSource open() const override {
+    return source_of(file_.read(tensor_.name), {}, tensor_.name);
+  }
+
+ private:
+  const MstFile& file_;
+  const MstTensor& tensor_;
 };
 
-std::string_view codec_text(Codec codec) {
-  switch (codec) {
-    case Codec::store:
-      return "store";
-    case Codec::zstd:
-      return "zstd";
-    case Codec::lz4:
-      return "lz4";
-    case Codec::plane_entropy:
-      return "plane_entropy";
-    case Codec::packed_exponents:
-      return "packed_exponents";
+// The one of that name, as it is or as ls escapes it.
+template <typename Named>
+const Named& find_named(const std::vector<Named>& tensors, const std::filesystem::path& path,
+                        const std::string& name) {
+  for (const std::string& wanted : {name, unescape_name(name)}) {
+    const auto found = std::ranges::find(tensors, wanted, &Named::name);
+    if (found != tensors.end()) return *found;
   }
-  return "unknown";
-}
-
-std::string method_text(const MckpTensor& tensor) {
-  std::string text(codec_text(tensor.method.codec));
-  if (tensor.method.plane_width != 0) text += ", grouped";
-  if (tensor.method.delta) text += ", delta";
-  if (tensor.quantization)
-    text += fmt::format(", quantized to {}", counted(tensor.quantization->bits, "bit", "bits"));
-  return text;
-}
-
-MckpReadOptions mckp_options(const ReadOptions& read) {
-  return {.input = read.input, .work = read.work};
-}
-
-PackedFile describe_mckp(const std::filesystem::path& path, const ReadOptions& read) {
-  const MckpFile file = MckpFile::open(path, mckp_options(read));
-  PackedFile packed{.tensors = {},
-                    .file_bytes = file.file_bytes(),
-                    .metadata = file.header().metadata,
-                    .training_step = file.header().training_step,
-                    .previous = file.header().previous,
-                    .content_hash = file.header().content_hash};
-  for (const MckpTensor& tensor : file.tensors()) {
-    packed.tensors.push_back({.name = tensor.name,
-                              .dtype = tensor.dtype,
-                              .shape = tensor.shape,
-                              .bytes = tensor.original_size,
-                              .stored_bytes = tensor.compressed_size,
-                              .method = method_text(tensor)});
-  }
-  return packed;
-}
-
-PackedFile describe_mst(const std::filesystem::path& path, const ReadOptions& read) {
-  const MstFile file = MstFile::open(path, read);
-  PackedFile packed{.tensors = {},
-                    .file_bytes = file.file_bytes(),
-                    .metadata = {},
-                    .training_step = std::nullopt,
-                    .previous = std::nullopt,
-                    .content_hash = std::nullopt};
-  JsonWriter json(packed.metadata);
-  json.begin_object();
-  for (const auto& [key, value] : file.metadata()) json.member(key, value);
-  json.end_object();
-  for (const MstTensor& tensor : file.tensors()) {
-    // The program that writes .mst groups the bytes of these types only.
-    const bool floats =
-        tensor.dtype == DType::f32 || tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
-    packed.tensors.push_back({.name = tensor.name,
-                              .dtype = tensor.dtype,
-                              .shape = tensor.shape,
-                              .bytes = tensor.uncompressed_size,
-                              .stored_bytes = tensor.compressed_size,
-                              .method = file.byte_grouping() && floats ? "zstd, grouped" : "zstd"});
-  }
-  return packed;
-}
-
-PackedFile describe(const std::filesystem::path& path, FileFormat format, const ReadOptions& read) {
-  return format == FileFormat::mst ? describe_mst(path, read) : describe_mckp(path, read);
+  throw UsageError(ErrorCode::not_found,
+                   "no such tensor" + suggestion_among(name, tensors, &Named::name),
+                   {.path = path.string(), .tensor = name});
 }
 
 }  // namespace
 
 MckpReadOptions mckp_options(const ChainOptions& chain) {
-  MckpReadOptions made = mckp_options(chain.read);
-  made.search = chain.search;
-  made.bases = chain.bases;
-  return made;
+  return {.input = chain.read.input,
+          .search = chain.search,
+          .bases = chain.bases,
+          .work = chain.read.work};
 }
 
 bool is_packed(FileFormat format) noexcept {
   return format == FileFormat::mckp || format == FileFormat::mst;
-}
-
-void print_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                  const ReadOptions& read, bool as_json) {
-  const PackedFile file = describe(path, format, read);
-  DTypeTotals dtypes;
-  std::uint64_t bytes = 0, stored = 0;
-  std::vector<std::string> methods;
-  for (const PackedTensor& tensor : file.tensors) {
-    dtypes.add(tensor.dtype, tensor.bytes);
-    bytes += tensor.bytes;
-    stored += tensor.stored_bytes;
-    if (std::ranges::find(methods, tensor.method) == methods.end())
-      methods.push_back(tensor.method);
-  }
-  if (!as_json) {
-    out.line("file", escape(path.string()));
-    out.line("format", format == FileFormat::mst ? "mst 1, the mithril program's" : "mckp 1");
-    out.line("on disk", exact_bytes(file.file_bytes));
-    out.line("in memory", exact_bytes(bytes));
-    out.line("tensors", grouped(file.tensors.size()));
-    out.line("dtypes", dtypes.to_string());
-    out.line("methods", methods.empty() ? "none" : fmt::format("{}", fmt::join(methods, "; ")));
-    out.line("stored", exact_bytes(stored));
-    out.line("checksum", format == FileFormat::mst ? "none" : "xxh64, of the file and of tensors");
-    if (file.training_step) out.line("training step", grouped(*file.training_step));
-    if (file.content_hash) out.line("content hash", hex(file.content_hash->bytes));
-    if (file.previous) {
-      out.line("delta of", escape(file.previous->key));
-      out.line("", hex(file.previous->content_hash.bytes));
-    }
-    print_metadata(out, file.metadata == "{}" ? "" : file.metadata);
-    return;
-  }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("path", as_utf8(path.string()));
-    json.member("format", file_format_name(format)).member("disk_bytes", file.file_bytes);
-    json.member("memory_bytes", bytes).member("stored_bytes", stored);
-    json.member("tensors", file.tensors.size()).key("dtypes");
-    dtypes.add_json(json);
-    add_list(json, "methods", methods);
-    json.key("training_step");
-    file.training_step ? json.value(*file.training_step) : json.null();
-    json.key("content_hash");
-    file.content_hash ? json.value(hex(file.content_hash->bytes)) : json.null();
-    json.key("previous");
-    if (file.previous) {
-      json.begin_object().member("key", as_utf8(file.previous->key));
-      json.member("content_hash", hex(file.previous->content_hash.bytes)).end_object();
-    } else {
-      json.null();
-    }
-    json.key("metadata").raw(file.metadata);
-  });
-}
-
-void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                 const std::string& region, const ReadOptions& read, bool as_json) {
-  if (!region.empty()) {
-    throw UsageError(
-        ErrorCode::bad_argument,
-        fmt::format("files of {} have no regions, only tensors", file_format_name(format)),
-        {.path = path.string(), .region = region});
-  }
-  using enum Table::Align;
-  Table table(
-      {{"tensor"}, {"dtype"}, {"shape"}, {"method"}, {"in memory", right}, {"stored", right}});
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().key("tensors").begin_array();
-  const PackedFile file = describe(path, format, read);
-  for (const PackedTensor& tensor : file.tensors) {
-    table.add_row({escape_name(tensor.name), std::string(dtype_name(tensor.dtype)),
-                   tensor.shape.to_string(), tensor.method, human_bytes(tensor.bytes),
-                   human_bytes(tensor.stored_bytes)});
-    json.begin_object().member("name", as_utf8(tensor.name));
-    json.member("dtype", dtype_name(tensor.dtype)).key("shape").begin_array();
-    for (const std::uint64_t extent : tensor.shape.extents()) json.value(extent);
-    json.end_array().member("method", tensor.method).member("bytes", tensor.bytes);
-    json.member("stored_bytes", tensor.stored_bytes).end_object();
-  }
-  json.end_array().end_object();
-  if (as_json) {
-    out.write(text + "\n");
-  } else {
-    table.print(out);
-  }
 }
 
 VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
@@ -257,37 +143,29 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
 
 TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
                          const std::string& name, const ChainOptions& chain) {
-  const std::vector<PackedTensor> tensors = describe(path, format, chain.read).tensors;
-  const auto find = [&](std::string_view wanted) {
-    return std::ranges::find(tensors, wanted, &PackedTensor::name);
-  };
-  auto found = find(name);
-  if (found == tensors.end()) found = find(unescape_name(name));
-  if (found == tensors.end()) {
-    throw UsageError(ErrorCode::not_found,
-                     "no such tensor" + suggestion_among(name, tensors, &PackedTensor::name),
-                     {.path = path.string(), .tensor = name});
+  if (format == FileFormat::mst) {
+    const MstFile file = MstFile::open(path, chain.read);
+    return MstFileTensor(file, find_named(file.tensors(), path, name)).open();
   }
-  const Tensor tensor = format == FileFormat::mst
-                            ? MstFile::open(path, chain.read).read(found->name)
-                            : MckpChain::open(path, mckp_options(chain)).read(found->name);
-  return source_of(tensor, {}, found->name);
+  const MckpFile file = MckpFile::open(path, mckp_options(chain));
+  const std::string& known = find_named(file.tensors(), path, name).name;
+  return source_of(MckpChain::open(path, mckp_options(chain)).read(known), {}, known);
 }
 
 void visit_packed(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                   const VisitTensor& visit) {
-  const auto visit_all = [&](const auto& file, const auto& tensors) {
-    for (const auto& tensor : tensors)
-      visit({.path = tensor.name, .region = {}, .name = tensor.name},
-            [&] { return source_of(file.read(tensor.name), {}, tensor.name); });
-  };
   if (format == FileFormat::mst) {
     const MstFile file = MstFile::open(path, chain.read);
-    visit_all(file, file.tensors());
-  } else {
-    const MckpChain files = MckpChain::open(path, mckp_options(chain));
-    visit_all(files, files.newest().tensors());
+    for (const MstTensor& tensor : file.tensors()) visit(MstFileTensor(file, tensor));
+    return;
   }
+  const MckpFile file = MckpFile::open(path, mckp_options(chain));
+  std::optional<MckpChain> files;
+  const std::function<Tensor(const MckpTensor&)> open = [&](const MckpTensor& tensor) {
+    if (!files) files = MckpChain::open(path, mckp_options(chain));
+    return files->read(tensor.name);
+  };
+  for (const MckpTensor& tensor : file.tensors()) visit(MckpFileTensor(tensor, open));
 }
 
 }  // namespace thalia::cli

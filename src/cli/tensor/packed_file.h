@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/tensor_source.h"
-#include "cli/terminal/output.h"
 #include "thalia/convert.h"
 #include "thalia/delta.h"
 #include "thalia/mckp.h"
@@ -17,11 +17,6 @@ MckpReadOptions mckp_options(const ChainOptions& chain);
 
 bool is_packed(FileFormat format) noexcept;
 
-/// What the file says of itself; no payload is read.
-void print_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                  const ReadOptions& read, bool as_json);
-void list_packed(Output& out, const std::filesystem::path& path, FileFormat format,
-                 const std::string& region, const ReadOptions& read, bool as_json);
 /// Checksums, where there are any, and every tensor; of a delta, with those that it was taken
 /// against. Errors of the file become findings.
 VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,

@@ -103,11 +103,6 @@ void add_entries(TensorSource& source, const Tensor& tensor) {
 
 }  // namespace
 
-std::string shown_name(const TensorSource& source) {
-  const std::string owner = source.region.empty() ? "" : escape_name(source.region) + "/";
-  return owner + escape_name(source.name);
-}
-
 TensorSource source_of(const ChainReader& chain, const TensorView& view) {
   const TensorLayout layout = chain.describe(view).layout;
   TensorSource source{.region = std::string(Reader::region_name(view)),

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "cli/tensor/sparse_entries.h"
-#include "model/precision/glob.h"
 #include "thalia/bytes.h"
 #include "thalia/delta.h"
 #include "thalia/safetensors.h"
@@ -32,13 +31,6 @@ struct TensorSource {
   /// Of csr and coo only.
   std::shared_ptr<const SparseEntries> entries;
 };
-
-/// As ls, cat and stats show it: REGION/NAME, escaped; its name alone where there is no region.
-std::string shown_name(const TensorSource& source);
-
-/// Called with the names that a tensor goes by in patterns, and what opens it.
-using VisitTensor =
-    std::function<void(const model::TensorNames& names, const std::function<TensorSource()>& open)>;
 
 /// One that is quantized is restored whole. @throws what reading it throws.
 TensorSource source_of(const TensorView& view, const ReadLimits& limits);

@@ -56,6 +56,11 @@ inline CLI::Validator size_value() {
   return CLI::Validator(CLI::AsSizeValue(false)).description("");
 }
 
+/// How patterns of tensors are written, for the footer of a command that takes them.
+inline constexpr const char* kPatternHelp =
+    "Patterns: '*' stands for any characters, '?' for one, '.' and '/' are the same, and the "
+    "beginning of a name may be left out. A region's name stands for all of the region.";
+
 /// An argument that names a file, or several, and has to be there.
 template <typename T>
 CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string help) {

@@ -51,17 +51,11 @@ void Output::flush() {
   buffer_.clear();
 }
 
-bool Output::retract() noexcept {
-  buffer_.clear();
-  return !sent_;
-}
-
 bool Output::is_terminal() const noexcept {
   return ::isatty(descriptor_) == 1;
 }
 
 void Output::send(const char* data, std::size_t length) {
-  sent_ = sent_ || length > 0;
   if (sink_) return sink_({data, length});
   while (length > 0 && !closed_) {
     const ssize_t written = send_once(descriptor_, data, length);

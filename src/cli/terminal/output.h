@@ -43,9 +43,6 @@ class Output {
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
 
-  /// Drops what was written and is not yet sent. @return false where part of it was.
-  bool retract() noexcept;
-
   bool closed() const noexcept { return closed_; }
   bool is_terminal() const noexcept;
 
@@ -58,7 +55,6 @@ class Output {
   std::string name_;
   std::string buffer_;
   bool closed_ = false;
-  bool sent_ = false;
 };
 
 }  // namespace thalia::cli

@@ -25,6 +25,24 @@ BOOST_AUTO_TEST_CASE(sizes_round_to_one_decimal) {
   BOOST_TEST(grouped(~std::uint64_t{0}) == "18,446,744,073,709,551,615");
 }
 
+BOOST_AUTO_TEST_CASE(large_counts_have_three_digits_and_all_of_them) {
+  BOOST_TEST(human_count(999'999) == "999,999");
+  BOOST_TEST(human_count(1'000'000) == "1.00 million (1,000,000)");
+  BOOST_TEST(human_count(124'439'808) == "124 million (124,439,808)");
+  BOOST_TEST(human_count(999'499'999) == "999 million (999,499,999)");
+  BOOST_TEST(human_count(999'500'000) == "1.00 billion (999,500,000)");
+  BOOST_TEST(human_count(7'241'732'096) == "7.24 billion (7,241,732,096)");
+  BOOST_TEST(human_count(70'000'000'000) == "70.0 billion (70,000,000,000)");
+  BOOST_TEST(human_count(~std::uint64_t{0}) == "18.4 quintillion (18,446,744,073,709,551,615)");
+}
+
+BOOST_AUTO_TEST_CASE(long_texts_are_cut_in_the_middle_between_characters) {
+  BOOST_TEST(cut_in_middle("abcdef", 6) == "abcdef");
+  BOOST_TEST(cut_in_middle("a\nb", 6) == "a\\nb");
+  BOOST_TEST(cut_in_middle("abcdefgh", 6) == "abc ... fgh (8 B)");
+  BOOST_TEST(cut_in_middle("ab\u00e9xxx\u00e9yz", 6) == "ab ... yz (11 B)");
+}
+
 BOOST_AUTO_TEST_CASE(times_are_utc_and_none_is_too_late) {
   BOOST_TEST(utc_time(0) == "1970-01-01 00:00:00 UTC");
   BOOST_TEST(utc_time(1795232610) == "2026-11-21 03:43:30 UTC");

@@ -63,16 +63,4 @@ BOOST_AUTO_TEST_CASE(text_and_json_move_no_cursor_and_bytes_stay_as_they_are) {
   ::close(ends[1]);
 }
 
-BOOST_AUTO_TEST_CASE(output_is_taken_back_until_some_of_it_is_sent) {
-  std::string sent;
-  Output out([&](std::string_view text) { sent += text; });
-  out.write("half of an obj");
-  BOOST_TEST(out.retract());
-  out.write("whole");
-  out.flush();
-  BOOST_TEST(sent == "whole");
-  out.write("more");
-  BOOST_TEST(!out.retract());
-}
-
 BOOST_AUTO_TEST_SUITE_END()

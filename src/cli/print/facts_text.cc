@@ -1,0 +1,162 @@
+// Facts for people, in their words and in the order in which they ask; how bytes are stored comes
+// last. What a format does not say, or is nothing, has no line.
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "cli/print/file_facts.h"
+#include "cli/print/growth_text.h"
+#include "cli/print/json_text.h"
+#include "cli/print/print.h"
+#include "cli/terminal/escape.h"
+
+namespace thalia::cli {
+namespace {
+
+std::string kind_in_words(const FileFacts& facts) {
+  const std::string base = facts.base && facts.base->path ? " of " + escape(*facts.base->path) : "";
+  switch (facts.format) {
+    case FileFormat::thalia:
+      if (facts.is_side_file) return "the side file of a checkpoint, without payloads";
+      return facts.is_delta ? "a delta" + base : "a checkpoint";
+    case FileFormat::thalia_0_1:
+      return facts.is_delta ? "a delta of the original program: a Python pickle, which is never "
+                              "opened"
+                            : "a checkpoint of the original program";
+    case FileFormat::safetensors:
+      return "a safetensors file";
+    case FileFormat::mckp:
+      return facts.is_delta ? "an mckp delta" + base : "an mckp checkpoint";
+    case FileFormat::mst:
+      return "an mst file of the mithril program";
+  }
+  return "a file";
+}
+
+// "a checkpoint, 12 tensors in 2 regions, 1 connection"
+std::string what_it_is(const FileFacts& facts) {
+  std::string text = kind_in_words(facts);
+  if (facts.totals) text += ", " + counted(facts.totals->tensors(), "tensor", "tensors");
+  if (facts.regions) text += " in " + counted(*facts.regions, "region", "regions");
+  if (facts.connections.value_or(0) != 0)
+    text += ", " + counted(*facts.connections, "connection", "connections");
+  return text;
+}
+
+void print_training(Output& out, const TrainingProgress& progress) {
+  // 0 is what a header says where nobody has counted.
+  if (progress.steps.value_or(0) != 0) {
+    const std::string& member = progress.steps_member;
+    out.line("training step",
+             grouped(*progress.steps) +
+                 (member.empty() ? "" : fmt::format(" (metadata: {})", escape(member))));
+  }
+  if (progress.epoch) out.line("epoch", fmt::format("{}", *progress.epoch));
+}
+
+std::string wrapper_text(const WrapperFacts& wrapper) {
+  const std::string_view codec = codec_name(wrapper.codec);
+  if (wrapper.checksum_inside) {
+    return fmt::format("{}, checksum {} the frame", codec,
+                       *wrapper.checksum_inside ? "inside" : "behind");
+  }
+  if (!wrapper.frames) return fmt::format("{} frames without a seek table", codec);
+  return fmt::format("{} of {}, with a seek table", counted(*wrapper.frames, "frame", "frames"),
+                     codec);
+}
+
+void print_sizes(Output& out, const FileFacts& facts) {
+  out.line("on disk", exact_bytes(facts.disk_bytes));
+  if (facts.debris_bytes > 0) {
+    out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
+                             exact_bytes(facts.debris_bytes)));
+  }
+  if (facts.dead_bytes > 0) {
+    out.line("", fmt::format("of which {} dead since an append: compact frees them",
+                             exact_bytes(facts.dead_bytes)));
+  }
+  if (facts.is_side_file) out.line("side file of", exact_bytes(facts.file_bytes));
+  if (facts.wrapper) out.line("wrapper", wrapper_text(*facts.wrapper));
+  if (facts.wrapper && facts.wrapper->frames) out.line("unwrapped", exact_bytes(facts.file_bytes));
+  if (!facts.totals) return;
+  if (facts.totals->value_bytes()) {
+    out.line("values", exact_bytes(*facts.totals->value_bytes()));
+  } else {
+    out.line("changes", exact_bytes(facts.totals->logical_bytes()));
+  }
+}
+
+std::string checksum_text(const ChecksumFacts& checksum) {
+  std::string text = checksum.type;
+  if (checksum.leaves) {
+    text += fmt::format(" of {} blocks, {} leaves", human_bytes(*checksum.block_bytes),
+                        *checksum.leaves);
+  }
+  if (checksum.digest) text += "; " + *checksum.digest;
+  return text;
+}
+
+void print_storage(Output& out, const FileFacts& facts) {
+  if (facts.timestamp) out.line("saved", utc_time(*facts.timestamp));
+  std::string format(file_format_name(facts.format));
+  // thalia-0.1 has it in its name.
+  if (facts.version && facts.format != FileFormat::thalia_0_1) format += " " + *facts.version;
+  if (facts.generation) format += ", generation " + grouped(*facts.generation);
+  out.line("format", format);
+  if (facts.uuid) out.line("uuid", uuid_text(*facts.uuid));
+  if (facts.totals) out.line("compression", facts.totals->compression_text());
+  out.line("checksum", checksum_text(facts.checksum));
+  if (facts.content_hash) out.line("content hash", *facts.content_hash);
+  if (facts.totals && facts.totals->quantized() != 0) {
+    std::string text = counted(facts.totals->quantized(), "tensor", "tensors") + " quantized";
+    if (facts.totals->lossy_generation()) {
+      text += fmt::format(", generation {} of at most {}", *facts.totals->lossy_generation(),
+                          *facts.totals->max_lossy_generations());
+    }
+    out.line("lossy", text);
+  }
+  if (facts.base) {
+    std::string text = facts.base->checksum;
+    if (facts.base->training_steps) text += ", step " + grouped(*facts.base->training_steps);
+    out.line("delta base", text);
+    if (facts.base->path) {
+      out.line("", escape(*facts.base->path) +
+                       (facts.base->depth ? fmt::format(", depth {}", *facts.base->depth) : ""));
+    }
+  }
+  for (const std::string& warning : facts.warnings) out.line("warning", escape(warning));
+}
+
+void print_growth(Output& out, std::string_view metadata) {
+  const auto events = growth_events(metadata);
+  if (!events) {
+    out.line("growth history", cut_in_middle(json_member(metadata, "growth_history").value_or("")));
+  } else if (!events->empty()) {
+    out.line("growth history", counted(events->size(), "event", "events"));
+    print_growth_table(out, *events, "  ");
+  }
+}
+
+}  // namespace
+
+void print_facts(Output& out, const FileFacts& facts, bool all_metadata) {
+  out.print("{}: {}\n", escape(facts.path), what_it_is(facts));
+  if (facts.totals) {
+    out.line("parameters", human_count(facts.totals->parameters()));
+    out.line("dtypes", facts.totals->dtypes_text());
+  }
+  print_training(out, facts.progress);
+  print_sizes(out, facts);
+  if (facts.neurons.value_or(0) != 0) out.line("neurons", grouped(*facts.neurons));
+  if (facts.neurons.value_or(0) != 0) out.line("synapses", grouped(facts.synapses.value_or(0)));
+  print_storage(out, facts);
+  print_growth(out, facts.metadata);
+  if (all_metadata) {
+    print_metadata(out, facts.metadata);
+  } else {
+    print_short_metadata(out, facts.metadata);
+  }
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,49 @@
+// Every tensor of a file, or those that somebody asks for, whichever format the file has.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "cli/print/listed_tensor.h"
+#include "cli/tensor/selection.h"
+#include "cli/tensor/tensor_source.h"
+#include "model/precision/glob.h"
+#include "thalia/delta.h"
+#include "thalia/reader.h"
+#include "thalia/tensor.h"
+
+namespace thalia::cli {
+
+/// A tensor that is visited: valid during the call.
+class FileTensor {
+ public:
+  /// Borrows the names.
+  explicit FileTensor(const model::TensorNames& names) : names_(names) {}
+  virtual ~FileTensor() = default;
+  FileTensor(const FileTensor&) = delete;
+  FileTensor& operator=(const FileTensor&) = delete;
+
+  /// That it goes by in patterns. Of a connection's matrix the region is empty.
+  const model::TensorNames& names() const noexcept { return names_; }
+  /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
+  virtual ListedTensor list() const = 0;
+  /// Its elements; one that has to be restored whole is. @throws what reading it throws.
+  virtual TensorSource open() const = 0;
+
+ private:
+  model::TensorNames names_;
+};
+
+/// A matrix of a connection, "weights" or "delays": its name is SOURCE->TARGET.MATRIX.
+ListedTensor listed_matrix(const ConnectionView& connection, const TensorView& view,
+                           const char* matrix);
+
+using VisitTensor = std::function<void(const FileTensor& tensor)>;
+
+/// Calls `visit` with each tensor that the selection takes, in the order of the file, matrices of
+/// connections last. @throws UsageError (not_found) at the end, for a pattern that fits nothing;
+/// what opening the file throws.
+void visit_tensors(const std::filesystem::path& path, Selection& selection,
+                   const ChainOptions& options, const VisitTensor& visit);
+
+}  // namespace thalia::cli

@@ -1,0 +1,265 @@
+"""What --json prints of files of every format, against the tables of docs/json.md.
+
+    json_test.py THALIA MAKE_FILES INTERRUPTION SOURCE_ROOT
+
+Each member has to be in the tables, with the type that it has there, and each member of the tables
+has to be printed of some file.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+import program
+
+ROOT = pathlib.Path(sys.argv[4]).resolve()
+DOCUMENT = (ROOT / "docs/json.md").read_text(encoding="utf-8")
+# Members that no file here has a reason for.
+RARE = {
+    ("error", "tensor"),
+    ("value_diff", "skipped"),
+}
+
+
+def tables(document):
+    """{object: {member: (type, whether it may be absent)}}"""
+    objects = {}
+    for part in re.split(r"^Object `", document, flags=re.MULTILINE)[1:]:
+        name, _, rest = part.partition("`:\n")
+        lines = rest.lstrip("\n").splitlines()
+        members = objects[name] = {}
+        for line in lines[2:]:
+            if not line.startswith("|"):
+                break
+            member, kind, absent, _ = [cell.strip() for cell in line.split("|")[1:-1]]
+            members[member.strip("`")] = (kind, absent != "")
+    return objects
+
+
+OBJECTS = tables(DOCUMENT)
+
+
+def parsed(text):
+    """The value of a JSON text, whose objects have no member twice."""
+
+    def members(pairs):
+        names = [name for name, _ in pairs]
+        assert len(set(names)) == len(names), names
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=members)
+
+
+class Checker:
+    """Finds what a value has that the tables do not say, and counts what they say and it has."""
+
+    def __init__(self):
+        self.seen = set()
+        self.faults = []
+
+    def fits(self, value, kind, place):
+        if kind.startswith('"'):
+            return value == kind.strip('"')
+        if kind == "null":
+            return value is None
+        if kind == "json":
+            return True
+        if kind == "string":
+            return isinstance(value, str)
+        if kind == "boolean":
+            return isinstance(value, bool)
+        if kind == "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        if kind == "number":
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        if kind.startswith("array of "):
+            kind = kind.removeprefix("array of ")
+            return isinstance(value, list) and all(
+                self.fits(one, kind, f"{place}[{i}]") for i, one in enumerate(value)
+            )
+        if not isinstance(value, dict):
+            return False
+        self.check_object(value, kind, place)
+        return True
+
+    def check_object(self, value, name, place):
+        members = OBJECTS[name]
+        for member, (kinds, may_be_absent) in members.items():
+            if member not in value:
+                if not may_be_absent:
+                    self.faults.append(f"{place}: {name} has no {member}")
+                continue
+            self.seen.add((name, member))
+            one = value[member]
+            if not any(self.fits(one, kind, f"{place}.{member}") for kind in kinds.split(" or ")):
+                self.faults.append(f"{place}.{member}: {one!r} is no {kinds}")
+        for member in value:
+            if member not in members and "*" not in members:
+                self.faults.append(f"{place}: {name} has {member}, which is not in docs/json.md")
+
+
+CHECKER = Checker()
+
+
+class Json(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        program.make_files(cls.folder)
+        for command in (
+            "quantize large.thalia small.thalia --bits 4",
+            "delta large.thalia small.thalia small.delta.thalia",
+            "convert basic.thalia basic.thalia.meta",
+            "convert steps/step_2 steps.mckp",
+            "migrate old.thalia old.thalia.zst --to 0.1",
+        ):
+            result = program.run(cls.folder, command)
+            assert result.returncode == 0, (command, result.stderr)
+        shutil.copy(ROOT / "tests/data/interop/mithril/small.mst", cls.folder)
+        shutil.copy(ROOT / "tests/data/v01/delta_stage1.delta.thalia", cls.folder / "original.delta")
+        with open(cls.folder / "longer.thalia", "wb") as longer:
+            longer.write((cls.folder / "basic.thalia").read_bytes() + bytes(100))
+        cls.files = sorted(
+            path.relative_to(cls.folder).as_posix() for path in cls.folder.rglob("*") if path.is_file()
+        )
+
+    def printed(self, command, statuses=(0,)):
+        result = program.run(self.folder, command)
+        self.assertIn(result.returncode, statuses, (command, result.stderr))
+        self.assertEqual(result.stderr, b"", command)
+        return parsed(result.stdout.decode("utf-8"))
+
+    def check(self, command, name, statuses=(0,)):
+        """The value that the command prints, which has to be that object."""
+        value = self.printed(command, statuses)
+        self.assertEqual(next(iter(value)), "schema", command)
+        CHECKER.check_object(value, name, command)
+        self.assertEqual(CHECKER.faults, [])
+        return value
+
+    def test_1_files_of_every_format(self):
+        formats = set()
+        for file in self.files:
+            info = self.check(f"info {file} --json", "info")
+            formats.add((info["format"], info["delta"]))
+            if info["format"] == "thalia-0.1" and info["delta"]:
+                self.assertIsNone(info["tensor_count"])
+                continue
+            self.check(f"ls {file} --json", "ls")
+            self.check(f"verify {file} --json", "verify")
+            for way in "", "--sort size", "--sort name":
+                listed = self.check(f"ls {file} -r {way} --json", "ls")["tensors"]
+                self.assertEqual(len(listed), info["tensor_count"], (file, way))
+            for member in "logical_bytes", "stored_bytes":
+                known = [tensor[member] for tensor in listed]
+                self.assertEqual(sum(known) if None not in known else None, info[member], file)
+            if not info["side_file"]:
+                measured = self.check(f"stats {file} --json", "stats")["tensors"]
+                self.assertEqual(len(measured), info["tensor_count"], file)
+            if info["format"] in ("thalia", "mckp") and not info["side_file"]:
+                self.check(f"log {file} --json", "log")
+        self.assertEqual(
+            formats,
+            {("thalia", False), ("thalia", True), ("safetensors", False), ("mckp", False),
+             ("mckp", True), ("mst", False), ("thalia-0.1", False), ("thalia-0.1", True)},
+        )  # fmt: skip
+
+    def test_2_one_file_has_the_same_facts_in_every_format(self):
+        facts = ("region", "name", "dtype", "shape", "logical_bytes", "nnz", "encoding")
+        tensors = {}
+        for file in "model.safetensors", "model.mckp":
+            listed = self.printed(f"ls {file} --json")["tensors"]
+            tensors[file] = [{fact: tensor[fact] for fact in facts} for tensor in listed]
+        self.assertEqual(tensors["model.safetensors"], tensors["model.mckp"])
+        named = {tensor["name"]: tensor for tensor in tensors["model.mckp"]}
+        for tensor in self.printed("ls model.thalia -r --json")["tensors"]:
+            self.assertEqual(tensor["shape"], named[tensor["name"]]["shape"])
+            self.assertEqual(tensor["dtype"], named[tensor["name"]]["dtype"])
+        counts = {file: self.printed(f"info {file} --json")["parameters"]
+                  for file in ("model.safetensors", "model.mckp", "model.thalia", "old.thalia")}  # fmt: skip
+        self.assertEqual(set(counts.values()), {16}, counts)
+
+    def test_3_differences_findings_and_elements(self):
+        damaged = bytearray((self.folder / "basic.thalia").read_bytes())
+        tensors = self.printed("ls basic.thalia w_in --json")["tensors"]
+        damaged[tensors[0]["offset"]] ^= 1
+        (self.folder / "damaged.thalia").write_bytes(damaged)
+        found = self.check("verify damaged.thalia --json", "verify", (1,))["files"][0]
+        self.assertEqual((found["ok"], found["findings"][0]["tensor"]), (False, "w_in"))
+        (self.folder / "damaged.thalia").unlink()
+        for pair in "basic.thalia half.thalia", "basic.thalia large.thalia", "grown.thalia later.thalia":
+            if "half" in pair:
+                program.run(self.folder, "convert basic.thalia half.thalia --precision fp16")
+            for values in "", "--values":
+                self.check(f"diff {pair} {values} --json", "diff", (1,))
+        self.check("diff basic.thalia later.delta.thalia --values --json", "diff", (1,))
+        self.assertTrue(self.check("diff basic.thalia basic.thalia --json", "diff")["same"])
+        for tensor in "w_in", "w_rec", "phase", "cortex->hippocampus/delays":
+            self.check(f"cat basic.thalia {tensor} --format json", "cat")
+
+    def test_4_errors(self):
+        (self.folder / "short.thalia").write_bytes((self.folder / "basic.thalia").read_bytes()[:300])
+        for command, code in (
+            ("info missing.thalia", "io"),
+            ("info short.thalia", "truncated"),
+            ("ls basic.thalia cortx", "not_found"),
+            ("ls basic.thalia w_q*", "not_found"),
+            ("ls basic.thalia --sort colour", "bad_argument"),
+            ("stats basic.thalia nothing", "not_found"),
+            ("log model.safetensors", "bad_argument"),
+            ("diff basic.thalia", "bad_argument"),
+            ("diff basic.thalia missing.thalia", "io"),
+            ("verify", "bad_argument"),
+            ("verify --qick basic.thalia", "bad_argument"),
+            ("lss basic.thalia", "not_found"),
+            ("convert basic.thalia large.thalia", "exists"),
+            ("extract basic.thalia --regions nowhere new.thalia", "not_found"),
+            ("grow basic.thalia cortex --neurons 0", "bad_argument"),
+        ):
+            as_text = program.run(self.folder, command)
+            result = program.run(self.folder, command + " --json")
+            self.assertEqual((result.stdout, result.returncode), (b"", as_text.returncode), command)
+            self.assertEqual(result.stderr.count(b"\n"), 1, command)
+            value = parsed(result.stderr.decode("utf-8"))
+            CHECKER.check_object(value, "error_line", command)
+            self.assertEqual(CHECKER.faults, [])
+            self.assertEqual(value["error"]["code"], code, command)
+            self.assertEqual(
+                as_text.stderr.decode("utf-8"), f"thalia: {value['error']['message']}\n", command
+            )
+        (self.folder / "short.thalia").unlink()
+
+    def test_5_verify_tells_of_every_file(self):
+        result = program.run(self.folder, "verify missing.thalia basic.thalia --json")
+        self.assertEqual(result.returncode, 3)
+        value = parsed(result.stdout.decode("utf-8"))
+        CHECKER.check_object(value, "verify", "verify")
+        CHECKER.check_object(parsed(result.stderr.decode("utf-8")), "error_line", "verify")
+        self.assertEqual(CHECKER.faults, [])
+        self.assertEqual([file["ok"] for file in value["files"]], [False, True])
+
+    def test_6_every_member_of_the_document_was_seen(self):
+        documented = {(name, member) for name, members in OBJECTS.items() for member in members}
+        known = {pair for pair in documented if pair[1] != "*"}
+        self.assertEqual(sorted(known - CHECKER.seen - RARE), [])
+
+    def test_checks_can_fail(self):
+        checker = Checker()
+        checker.check_object({"schema": "thalia.log.2", "format": 1, "more": []}, "log", "it")
+        self.assertEqual(
+            checker.faults,
+            ["it.schema: 'thalia.log.2' is no \"thalia.log.1\"", "it.format: 1 is no string",
+             "it: log has no files", "it: log has more, which is not in docs/json.md"],
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
