@@ -200,6 +200,9 @@ class Json(unittest.TestCase):
                 program.run(self.folder, "convert basic.thalia half.thalia --precision fp16")
             for values in "", "--values":
                 self.check(f"diff {pair} {values} --json", "diff", (1,))
+        some = self.check("diff basic.thalia half.thalia cortex/w_* --values --json", "diff", (1,))
+        self.assertEqual((some["header"], some["same_regions"], len(some["regions"])), ([], 0, 1))
+        self.assertEqual({one["name"] for one in some["regions"][0]["tensors"]}, {"w_in", "w_rec"})
         self.check("diff basic.thalia later.delta.thalia --values --json", "diff", (1,))
         self.assertTrue(self.check("diff basic.thalia basic.thalia --json", "diff")["same"])
         for tensor in "w_in", "w_rec", "phase", "cortex->hippocampus/delays":
