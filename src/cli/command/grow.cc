@@ -11,6 +11,7 @@
 
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
+#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
@@ -74,9 +75,9 @@ void print_shape(JsonWriter& json, std::string_view key, const Shape& shape) {
 }
 
 // As ls and stats show it.
-std::string shown_name(const GrownTensor& tensor) {
-  const std::string owner = escape_name(tensor.region);
-  return tensor.name.empty() ? owner + "." + tensor.path : owner + "/" + escape_name(tensor.name);
+std::string grown_name(const GrownTensor& tensor) {
+  return tensor.name.empty() ? escape_name(tensor.region) + "." + tensor.path
+                             : shown_name(tensor.region, tensor.name);
 }
 
 void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
@@ -115,7 +116,7 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
             human_bytes(result.append.appended_bytes), human_bytes(result.append.dead_bytes),
             result.append.generation, result.append.seconds);
   for (const GrownTensor& tensor : growth.tensors) {
-    out.print("  {}: {} -> {}\n", shown_name(tensor), tensor.old_shape.to_string(),
+    out.print("  {}: {} -> {}\n", grown_name(tensor), tensor.old_shape.to_string(),
               tensor.new_shape.to_string());
   }
   for (const std::string& target : growth.targets_left) {
