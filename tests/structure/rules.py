@@ -196,7 +196,7 @@ CALLS = (
     ),
     (
         r"\badd_path\(.*\);\n\s+throw;",
-        ("src/base/fail.h", "src/model/delta/file_chain.cc"),
+        ("src/base/fail.h", "src/cli/", "src/model/delta/file_chain.cc"),
         "with_path() names the file in errors that name none",
     ),
     (

@@ -10,6 +10,7 @@
 #include "codec/float/samples.h"
 #include "support/bytes.h"
 #include "support/errors.h"
+#include "support/sanitizers.h"
 
 using namespace thalia;
 using codec::convert_elements;
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(rounds_f32_and_f64_to_the_nearest_half) {
     for (const DType half : kHalves) {
       const auto out = converted(wide, half, in, InstructionSet::portable);
       std::size_t wrong = 0;
-      for (std::size_t i = 0; i < samples.size(); ++i)
+      for (std::size_t i = 0; i < samples.size(); i += test::kSanitized ? 7 : 1)
         wrong += element_at(half, out, i) != nearest(half, value_of(wide, samples[i]));
       BOOST_TEST(wrong == 0u);
     }

@@ -11,6 +11,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
+#include "support/sanitizers.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
@@ -427,7 +428,7 @@ BOOST_AUTO_TEST_CASE(dead_bytes_are_those_of_what_went) {
 
 // Looking through all of them for each one would take minutes.
 BOOST_AUTO_TEST_CASE(many_connections_are_found_and_removed) {
-  const Sample sample = connected_sample(250);
+  const Sample sample = connected_sample(kSanitized ? 100 : 250);
   const TemporaryFolder folder;
   save(folder / "f", sample);
   {

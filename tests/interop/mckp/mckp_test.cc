@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_many_pieces_come_back) {
                              {"u8", test::random_tensor(DType::u8, {count}, 4)}};
   for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::plane_entropy, Codec::packed_exponents})
     for (const unsigned threads : {1u, 3u}) {
-      if (test::kSanitized && threads == 1) continue;
+      if (test::kSanitized && (threads == 1 || codec == Codec::lz4)) continue;
       MckpWriteResult result;
       const std::string bytes = mckp_bytes(
           tensors,
