@@ -105,7 +105,7 @@ void print_metadata(Output& out, std::string_view json) {
 }
 
 void print_short_metadata(Output& out, std::string_view json) {
-  constexpr std::size_t kShown = 8, kLine = 100;
+  constexpr std::size_t kShownMembers = 8, kLongest = 100;
   const auto inside = inside_of(json, '{');
   if (!inside) return;
   std::size_t members = 0;
@@ -114,14 +114,14 @@ void print_short_metadata(Output& out, std::string_view json) {
     const std::string_view key = member.substr(1, length - 2);
     if (key == "growth_history") return;
     if (members == 0) out.write("metadata\n");
-    if (++members > kShown) return;
+    if (++members > kShownMembers) return;
     const std::string name = cut_in_middle(key);
     const std::string_view value = trim(member.substr(member.find(':', length) + 1));
-    const std::size_t left = kLine - std::min(kLine / 2, name.size());
+    const std::size_t left = kLongest - std::min(kLongest / 2, name.size());
     out.print("  {}: {}\n", name, cut_in_middle(compact_json(value), left));
   });
-  if (members > kShown)
-    out.print("  and {} more, which --metadata shows\n", grouped(members - kShown));
+  if (members > kShownMembers)
+    out.print("  and {} more, which --metadata shows\n", grouped(members - kShownMembers));
 }
 
 std::string compact_json(std::string_view json) {

@@ -137,7 +137,7 @@ void TensorTable::add(const ListedTensor& tensor) {
 }
 
 void TensorTable::print(Output& out) const {
-  constexpr std::size_t kRole = 3, kCodecs = 5;
+  constexpr std::size_t kRoleColumn = 3, kCodecColumn = 5;
   const char* const size = has_stored_ || rows_.empty() ? "stored" : "in memory";
   std::vector<Table::Column> columns{{"tensor"},
                                      {"dtype"},
@@ -148,8 +148,8 @@ void TensorTable::print(Output& out) const {
                                      {size, Table::Align::right}};
   // The later one first, as places move.
   const auto cut = [&](auto& cells) {
-    if (!has_codecs_) cells.erase(cells.begin() + kCodecs);
-    if (!has_roles_) cells.erase(cells.begin() + kRole);
+    if (!has_codecs_) cells.erase(cells.begin() + kCodecColumn);
+    if (!has_roles_) cells.erase(cells.begin() + kRoleColumn);
   };
   cut(columns);
   Table table(std::move(columns));
