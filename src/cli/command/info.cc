@@ -7,6 +7,7 @@
 #include "cli/print/file_facts.h"
 #include "cli/tensor/describe_file.h"
 #include "thalia/delta.h"
+#include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
@@ -17,6 +18,10 @@ struct InfoArguments {
 };
 
 int run_info(const InfoArguments& arguments, const Session& session) {
+  if (arguments.metadata && session.common.json) {
+    throw UsageError(ErrorCode::bad_argument, "JSON has all of the metadata anyhow",
+                     {.field = "--metadata", .bound = "either the option or --json"});
+  }
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;

@@ -20,6 +20,7 @@
 #include "cli/tensor/file_tensors.h"
 #include "cli/terminal/escape.h"
 #include "thalia/delta.h"
+#include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
@@ -194,6 +195,10 @@ int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOpt
 }
 
 int run_ls(const LsArguments& arguments, const Session& session) {
+  if (arguments.recursive && !arguments.patterns.empty()) {
+    throw UsageError(ErrorCode::bad_argument, "patterns look into all regions anyhow",
+                     {.field = "--recursive", .bound = "either the option or patterns"});
+  }
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;

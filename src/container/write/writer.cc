@@ -4,6 +4,7 @@
 // "Writing".
 #include "thalia/writer.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -64,7 +65,10 @@ class Writer::Impl {
     with_path(save_.path().native(), [&] {
       steps_.check_and_run([&] {
         save_.draft().check_complete();
-        if (save_.has_begun()) save_.store().check_complete();
+        // Without a single byte the save has not begun.
+        if (save_.has_begun() ||
+            std::ranges::any_of(save_.draft().tensors, &container::DraftTensor::streamed))
+          save_.store().check_complete();
       });
     });
     if (save_.has_begun()) steps_.run([&] { save_.store().settle(); });

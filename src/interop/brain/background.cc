@@ -9,13 +9,8 @@ namespace {
 
 std::vector<model::StoredTensor*> tensors_of(model::StoredBrain& brain) {
   std::vector<model::StoredTensor*> tensors;
-  for (model::StoredRegion& region : brain.regions) {
-    for (model::StoredTensor& tensor : region.tensors) tensors.push_back(&tensor);
-  }
-  for (model::StoredConnectionTensors& connection : brain.connections) {
-    tensors.push_back(&connection.weights);
-    if (connection.delays) tensors.push_back(&*connection.delays);
-  }
+  model::for_each_stored(
+      brain, [&](model::StoredTensor& tensor, const auto&) { tensors.push_back(&tensor); });
   return tensors;
 }
 

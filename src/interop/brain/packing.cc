@@ -54,16 +54,9 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
 PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
   PrecisionStatistics statistics;
   // As stored: a converted or sparse tensor counts with the bytes that it takes in the file.
-  const auto add = [&](const model::StoredTensor& stored) {
+  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto&) {
     statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
-  };
-  for (const model::StoredRegion& region : brain.regions) {
-    for (const model::StoredTensor& tensor : region.tensors) add(tensor);
-  }
-  for (const model::StoredConnectionTensors& connection : brain.connections) {
-    add(connection.weights);
-    if (connection.delays) add(*connection.delays);
-  }
+  });
   return statistics;
 }
 
@@ -105,18 +98,10 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
 
 RoundingLoss rounding_of(const model::StoredBrain& brain) {
   RoundingLoss rounding;
-  const auto add = [&](const model::StoredTensor& stored, const std::string& shown) {
-    model::add_loss(rounding, shown, {}, stored.loss);
-  };
-  for (const model::StoredRegion& region : brain.regions) {
-    for (const model::StoredTensor& tensor : region.tensors)
-      add(tensor, fmt::format("{}/{}", region.spec.name, tensor.spec.name));
-  }
-  for (const model::StoredConnectionTensors& connection : brain.connections) {
-    const std::string shown = fmt::format("{}->{}", connection.source, connection.target);
-    add(connection.weights, shown + ".weights");
-    if (connection.delays) add(*connection.delays, shown + ".delays");
-  }
+  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto& shown) {
+    // Names are made of the few that lost something.
+    if (stored.loss != codec::ConversionLoss{}) model::add_loss(rounding, shown(), {}, stored.loss);
+  });
   return rounding;
 }
 

@@ -32,6 +32,22 @@ struct StoredBrain {
   std::vector<std::string> not_finite{};  ///< paths of tensors that could not be quantized
 };
 
+/// Calls visit(tensor, shown) in the order of the file; shown() is what results call the tensor.
+template <typename Brain, typename Visit>
+void for_each_stored(Brain& brain, const Visit& visit) {
+  for (auto& region : brain.regions) {
+    for (auto& tensor : region.tensors)
+      visit(tensor, [&] { return region.spec.name + "/" + tensor.spec.name; });
+  }
+  for (auto& connection : brain.connections) {
+    const auto shown = [&](const char* matrix) {
+      return connection.source + "->" + connection.target + "." + matrix;
+    };
+    visit(connection.weights, [&] { return shown("weights"); });
+    if (connection.delays) visit(*connection.delays, [&] { return shown("delays"); });
+  }
+}
+
 /// Regions, pathways, brain-wide state: in this order. Tensors that are stored as they are share
 /// their bytes with the brain's. The metadata is for the caller to set. @throws as store_region();
 /// UsageError for a region with a name that the format gives another meaning.

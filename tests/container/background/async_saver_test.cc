@@ -324,6 +324,9 @@ BOOST_AUTO_TEST_CASE(an_incomplete_writer_is_left_to_the_caller) {
                           says(ErrorCode::wrong_state, (folder / "f").string(), "weights"));
     writer.add_connection_weights(connection, {.dtype = DType::u8, .shape = {3}},
                                   ByteSpan(bytes).first(3));
+    // Not a byte of it so far.
+    BOOST_CHECK_EXCEPTION(saver.save_async(std::move(writer)), UsageError,
+                          says(ErrorCode::size_mismatch, (folder / "f").string(), "'t'"));
     writer.write(tensor, ByteSpan(bytes).first(99'999));
     BOOST_CHECK_EXCEPTION(saver.save_async(std::move(writer)), UsageError,
                           says(ErrorCode::size_mismatch, (folder / "f").string(), "'t'"));
