@@ -58,21 +58,20 @@ bool edit_value(Value& value, const NewNames& names) {
   return !*name;
 }
 
-// docs/states.md, "States": the members of an `object` are no tensors themselves.
+// docs/states.md, "States": what an `object` stands for is no tensor itself, whatever its own
+// `_type`.
 void edit_tree(Value& tree, const NewNames& names) {
   if (tree.is_array()) {
     // An index is a path: what is gone leaves null.
     for (Value& element : tree.elements()) {
       if (edit_value(element, names)) element = Value();
     }
-  } else if (tree.is_object()) {
-    const bool is_escaped = is_type(tree, "object");
-    std::erase_if(tree.members(), [&](Value::Member& member) {
-      if (!is_escaped) return edit_value(member.value, names);
-      edit_tree(member.value, names);
-      return false;
-    });
+    return;
   }
+  Value* object = is_type(tree, "object") ? tree.find("_members") : &tree;
+  if (object == nullptr || !object->is_object()) return;
+  std::erase_if(object->members(),
+                [&](Value::Member& member) { return edit_value(member.value, names); });
 }
 
 class FileEdit {

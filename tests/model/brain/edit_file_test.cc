@@ -131,6 +131,9 @@ BOOST_AUTO_TEST_CASE(data_that_looks_like_a_tensor_is_left_alone) {
   Value& state = brain.regions.add("r", {}).state;
   state["notes"]["own"]["_type"] = "tensor";
   state["notes"]["own"]["_name"] = "w";
+  // An object of the user's own, with a word of the format and a tensor in it.
+  state["notes"]["outer"]["_type"] = "object";
+  state["notes"]["outer"]["kept"] = Tensor::copy_of({1}, std::array{5.0f});
   state["weights"]["w"] = Tensor::copy_of({2}, std::array{1.0f, 2.0f});
   Value list = Value::array();
   list.push_back(Tensor::zeros(DType::f32, {3}));
@@ -142,6 +145,7 @@ BOOST_AUTO_TEST_CASE(data_that_looks_like_a_tensor_is_left_alone) {
   const auto load = [&] { return model::read_brain(Reader::open(folder / "f"), {}); };
   BOOST_TEST_REQUIRE((load().regions == brain.regions));
   rename_in_file(folder / "f", "weights.w", "v", kQuick);
+  rename_in_file(folder / "f", "r/*kept", "other", kQuick);
   BOOST_TEST((load().regions == brain.regions));
   remove_from_file(folder / "f", {"r/v", "list*"}, kQuick);
   state.find("weights")->erase("w");
