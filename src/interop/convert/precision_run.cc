@@ -3,8 +3,6 @@
 // changes. Loss is measured on the converted piece while it is still in the cache.
 #include "interop/convert/precision_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -60,8 +58,7 @@ DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const Te
   std::string path(tensor.path);
   for (const PrecisionPattern& pattern : policy_.patterns) {
     if (!tensor.fit(pattern.glob)) continue;
-    if (!model::matches_path(pattern.glob, path))
-      path = fmt::format("{}/{}", tensor.region, tensor.name);
+    if (!model::matches_path(pattern.glob, path)) path = tensor.shown();
     break;
   }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});

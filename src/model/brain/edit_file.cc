@@ -148,10 +148,6 @@ class FileEdit {
   std::set<std::string> removed_;  ///< short names of regions
 };
 
-std::string shown(const model::TensorNames& names) {
-  return fmt::format("{}/{}", names.region, names.name);
-}
-
 // The object that has, or is to have, the last part of the key, which is left in `key`.
 Value& owner_of(Value& metadata, std::string_view& key, bool create) {
   Value* owner = &metadata;
@@ -225,7 +221,7 @@ EditFileResult rename_in_file(const path& file, std::string_view from, std::stri
           use.see(names);
           if (!names.fit(from)) return;
           found.emplace_back(region.index(), names.name);
-          result.changed.push_back(shown(names));
+          result.changed.push_back(names.shown());
         });
     use.check();
     if (found.size() > 1) {
@@ -265,7 +261,7 @@ EditFileResult remove_from_file(const path& file, const std::vector<std::string>
               of_tensors, [&](const std::string& pattern) { return names.fit(pattern); });
           if (!goes || regions.contains(region.index())) return;
           tensors[region.index()].emplace(names.name, std::nullopt);
-          result.changed.push_back(shown(names));
+          result.changed.push_back(names.shown());
         });
     use.check();
     for (const std::uint32_t region : regions) edit.remove_region(edit.reader().region(region));

@@ -55,16 +55,19 @@ bool matches_path(std::string_view glob, std::string_view path) noexcept {
   }
 }
 
+std::string TensorNames::shown() const {
+  return region.empty() ? std::string(path) : fmt::format("{}/{}", region, name);
+}
+
 bool TensorNames::fit(std::string_view glob) const {
   if (matches_path(glob, path)) return true;
-  return !region.empty() && matches_path(glob, fmt::format("{}/{}", region, name));
+  return !region.empty() && matches_path(glob, shown());
 }
 
 void PatternUse::see(const TensorNames& tensor) {
   std::erase_if(unused_, [&](const std::string& glob) { return tensor.fit(glob); });
   if (unused_.empty() || names_.size() == kMostNames) return;
-  names_.push_back(tensor.region.empty() ? std::string(tensor.path)
-                                         : fmt::format("{}/{}", tensor.region, tensor.name));
+  names_.push_back(tensor.shown());
 }
 
 void PatternUse::mark_used(std::string_view glob) {
