@@ -85,9 +85,9 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
     }
   }
   std::size_t next = 0;
-  const auto memory_for = [&](const TensorView& tensor) -> MutableByteSpan {
+  const auto memory_for = [&](const TensorView&, std::uint64_t bytes) -> MutableByteSpan {
     if (in_place) return target_[next++].bytes();
-    fresh.push_back(TensorMemory::pages(tensor.logical_bytes()));
+    fresh.push_back(TensorMemory::pages(bytes));
     return fresh.back().bytes();
   };
 
@@ -104,7 +104,7 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
       if (how == Load::views) {
         touch_pages(tensor.bytes());
       } else {
-        tensor.read(memory_for(tensor));
+        tensor.read(memory_for(tensor, tensor.logical_bytes()));
       }
     }
   }

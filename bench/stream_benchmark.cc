@@ -30,11 +30,12 @@ struct File {
     return {name, [=, this] {
               const Reader reader = Reader::open(path, {.verification = verification});
               MutableByteSpan out = target.bytes().subspan(shift);
-              StreamReader stream(reader, {.io = io, .destination = [&](const TensorView& tensor) {
-                                             const auto place = out.first(tensor.logical_bytes());
-                                             out = out.subspan(place.size());
-                                             return place;
-                                           }});
+              StreamReader stream(
+                  reader, {.io = io, .destination = [&](const TensorView&, std::uint64_t bytes) {
+                             const auto place = out.first(bytes);
+                             out = out.subspan(place.size());
+                             return place;
+                           }});
               while (stream.next()) {
               }
             }};

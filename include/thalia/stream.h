@@ -35,22 +35,29 @@ enum class StreamOrder {
   as_completed,  ///< read as they lie in the file, handed out once they are there
 };
 
+/// What is handed out of a quantized tensor.
+enum class StreamedQuantized {
+  restored,  ///< its elements, in the type that they had: dense
+  codes,     ///< its arrays as they lie in the file, for who computes with codes or restores them
+};
+
 struct StreamOptions {
   /// automatic: past the page cache, except for extents that are in it already; less than 1 MiB in
   /// all goes through it. direct: past it, or, where that is denied, through it. StreamResult says
   /// what was done.
   IoMode io = IoMode::automatic;
   StreamOrder order = StreamOrder::as_asked;
-  /// Where a tensor's logical bytes go: exactly logical_bytes() of writable memory, in use until
-  /// the tensor was handed out or the stream is destroyed; an empty span for the stream's own
-  /// memory. Called once for each tensor that has bytes, when its turn to be read comes, from a
-  /// thread of the stream, never concurrently with itself. It may wait for the memory of tensors
-  /// that it was called for before: those are still handed out meanwhile. Two things it must not
-  /// wait for: tensors that come behind another one, which was not read yet, because as_asked reads
-  /// what is asked for within 32 MiB in the file's order; and tensors that share a block of the
-  /// block tree of more than 1 MiB, which is never whole in memory and proves nothing before its
-  /// end. Memory on a multiple of 4096 (on most disks 512) is read into without a copy.
-  std::function<MutableByteSpan(const TensorView&)> destination{};
+  StreamedQuantized quantized = StreamedQuantized::restored;
+  /// Where a tensor's bytes go: exactly `bytes` of writable memory, in use until the tensor was
+  /// handed out or the stream is destroyed; an empty span for the stream's own memory. Called once
+  /// for each tensor that has bytes, when its turn to be read comes, from a thread of the stream,
+  /// never concurrently with itself. It may wait for the memory of tensors that it was called for
+  /// before: those are still handed out meanwhile. Two things it must not wait for: tensors that
+  /// come behind another one, which was not read yet, because as_asked reads what is asked for
+  /// within 32 MiB in the file's order; and tensors that share a block of the block tree of more
+  /// than 1 MiB, which is never whole in memory and proves nothing before its end. Memory on a
+  /// multiple of 4096 (on most disks 512) is read into without a copy.
+  std::function<MutableByteSpan(const TensorView&, std::uint64_t bytes)> destination{};
   /// Reads in flight, all threads together, 1 to 1024.
   unsigned queue_depth = 16;
   /// Called by next() with a damaged tensor, in its turn, and what is wrong with it; the stream
@@ -60,18 +67,22 @@ struct StreamOptions {
   std::function<void(const TensorView&, const Error&)> damaged{};
   /// memory_bytes limits buffers, and tensors in the stream's own memory that were read ahead or
   /// are still held after they were handed out. While next() waits, those that were handed out do
-  /// not count, because the caller cannot drop them then. A single tensor or compressed chunk that
-  /// needs more gets more. Progress counts the bytes of the file to read, and is called from
-  /// threads of the stream. A stop ends next().
+  /// not count, because the caller cannot drop them then. A single tensor, with its codes where it
+  /// is restored, or compressed chunk that needs more gets more. Progress counts the bytes of the
+  /// file to read, and is called from threads of the stream. A stop ends next().
   Work work{};
 };
 
 /// One tensor that has arrived, whole and checked.
 struct StreamedTensor {
   TensorView tensor;
-  std::size_t index = 0;           ///< its place among those asked for
-  MutableByteSpan bytes{};         ///< the logical bytes
+  std::size_t index = 0;  ///< its place among those asked for
+  /// What `bytes` are: the tensor's layout; dense where it was restored.
+  TensorLayout layout{};
+  MutableByteSpan bytes{};         ///< the logical bytes, or what was restored
   std::shared_ptr<void> memory{};  ///< keeps `bytes` alive; empty where they are the caller's
+  /// The arrays in `bytes`, where codes were asked for and the tensor is quantized.
+  std::optional<QuantizedView> quantized{};
 };
 
 struct StreamResult {

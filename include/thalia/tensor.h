@@ -70,6 +70,22 @@ struct CooArrays {
 using CsrView = std::variant<CsrArrays<std::uint32_t>, CsrArrays<std::uint64_t>>;
 using CooView = std::variant<CooArrays<std::uint32_t>, CooArrays<std::uint64_t>>;
 
+/// The arrays of a quantized tensor as they lie in its file: element i of group g is minima[g] +
+/// code × scales[g], rounded to the tensor's dtype. Group g has the elements from g × group_size
+/// on, in row-major order; only the last one may have fewer. docs/format.md, "quantized".
+struct QuantizedView {
+  unsigned bits = 0;             ///< of every code, 1 to 8; 0: each group has a width of its own
+  std::uint64_t group_size = 0;  ///< elements; of all where they are one group
+  std::uint64_t groups = 0;
+  std::span<const std::uint8_t> widths{};  ///< where bits is 0: of each group's codes, 0 to 8 bits
+  DType parameter_dtype = DType::f32;      ///< of minima and scales; f64 where the tensor is f64
+  ByteSpan minima{};                       ///< one a group, finite
+  ByteSpan scales{};                       ///< one a group, finite, 0 or more
+  /// Group by group, each from a whole byte on: code i takes the bits from i × width on, the lowest
+  /// bit of a byte first.
+  ByteSpan codes{};
+};
+
 /// Half-open range of one dimension, in elements.
 struct SliceRange {
   std::uint64_t begin = 0;
@@ -171,6 +187,14 @@ class TensorView {
   /// @throws as read(); UsageError (size_mismatch, bad_argument).
   CsrView csr(MutableByteSpan storage) const;
   CooView coo(MutableByteSpan storage) const;
+
+  /// The arrays of a raw quantized tensor in the mapping, after a check of every group, for who
+  /// computes with codes or restores them elsewhere. @throws UsageError (wrong_state) for another
+  /// encoding or where !is_raw(). FormatError naming the array and the group; IntegrityError.
+  QuantizedView quantized() const;
+  /// The same of any quantized tensor, raw or not, in `storage` of logical_bytes(), its first byte
+  /// 8-byte aligned. @throws as above; UsageError (size_mismatch, bad_argument).
+  QuantizedView quantized(MutableByteSpan storage) const;
 
  private:
   friend class RegionView;

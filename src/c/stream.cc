@@ -38,9 +38,8 @@ StreamOptions stream_options(const thalia_stream_options* given, std::stop_token
   set_unless_zero(options.queue_depth, from.queue_depth);
   set_unless_zero(options.work.memory_bytes, from.memory_bytes);
   if (from.destination != nullptr) {
-    options.destination = [from](const TensorView& view) {
+    options.destination = [from](const TensorView& view, std::uint64_t bytes) {
       const thalia_tensor tensor{view};
-      const std::size_t bytes = view.logical_bytes();
       void* const memory = from.destination(from.context, &tensor, bytes);
       return memory == nullptr ? MutableByteSpan() : memory_at(memory, bytes, "destination");
     };

@@ -43,7 +43,8 @@ typedef struct thalia_stream_options {
 typedef struct thalia_streamed {
   size_t size;
   const thalia_tensor* tensor;  ///< the stream's: not to be closed
-  void* data;                   ///< the logical bytes, checked; the caller may change them
+  /// The logical bytes, checked; the elements of a quantized tensor. The caller may change them.
+  void* data;
   size_t bytes;
 } thalia_streamed;
 

@@ -257,8 +257,8 @@ class Bench {
   void stream() {
     const Reader reader = open();
     MutableByteSpan out = target_.bytes();
-    const auto next = [&](const TensorView& tensor) {
-      const MutableByteSpan part = out.first(tensor.logical_bytes());
+    const auto next = [&](const TensorView&, std::uint64_t bytes) {
+      const MutableByteSpan part = out.first(bytes);
       out = out.subspan(part.size());
       return part;
     };

@@ -130,6 +130,21 @@ void QuantizedArrays::restore_all(MutableByteSpan out, unsigned threads) const {
   });
 }
 
+QuantizedView QuantizedArrays::view() const noexcept {
+  const auto array = [&](const format::Extent& place) {
+    return logical_.subspan(place.offset, place.length);
+  };
+  const ByteSpan widths = array(parts_.widths);
+  return {.bits = bits_,
+          .group_size = group_size_,
+          .groups = parts_.groups,
+          .widths = {reinterpret_cast<const std::uint8_t*>(widths.data()), widths.size()},
+          .parameter_dtype = codec::parameter_dtype(dtype_),
+          .minima = array(parts_.minima),
+          .scales = array(parts_.scales),
+          .codes = array(parts_.codes)};
+}
+
 void QuantizedArrays::check_unused_bits() const {
   const ByteSpan padding =
       logical_.subspan(parts_.widths.length, parts_.minima.offset - parts_.widths.length);

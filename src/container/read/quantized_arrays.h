@@ -11,6 +11,7 @@
 #include "format/tensor.h"
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
+#include "thalia/tensor.h"
 
 namespace thalia::container {
 
@@ -34,6 +35,9 @@ class QuantizedArrays {
   void restore(std::uint64_t i, MutableByteSpan out) const;
   /// All elements.
   void restore_all(MutableByteSpan out, unsigned threads) const;
+
+  /// The arrays themselves, in `logical`.
+  QuantizedView view() const noexcept;
 
   /// What only a verifier checks: padding, and the bits behind the last code. @throws FormatError.
   void check_unused_bits() const;

@@ -58,4 +58,25 @@ void container::read_quantized(const detail::OpenFile& file, const format::Tenso
   QuantizedArrays(entry, side, logical).restore_all(out, file.options().work.threads);
 }
 
+QuantizedView TensorView::quantized() const {
+  return container::with_names(*file_, region_, name_, [&] {
+    container::require_encoding(*this, Encoding::quantized);
+    container::require_raw(*this, "quantized() into memory");
+    const format::QuantizedTensor& side = file_->quantized_tensor(*entry_);
+    const ByteSpan logical =
+        file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
+    return container::QuantizedArrays(*entry_, side, logical).view();
+  });
+}
+
+QuantizedView TensorView::quantized(MutableByteSpan storage) const {
+  return container::with_names(*file_, region_, name_, [&] {
+    container::require_encoding(*this, Encoding::quantized);
+    container::require_aligned(storage);
+    const format::QuantizedTensor& side = file_->quantized_tensor(*entry_);
+    container::read_logical(*this, *file_, *entry_, storage);
+    return container::QuantizedArrays(*entry_, side, storage).view();
+  });
+}
+
 }  // namespace thalia

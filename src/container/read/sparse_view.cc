@@ -81,21 +81,6 @@ void scatter_coo(const TensorView& tensor, ByteSpan payload, MutableByteSpan out
   }
 }
 
-void require_encoding(const TensorView& tensor, Encoding wanted) {
-  if (tensor.encoding() != wanted) {
-    fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(tensor.encoding())),
-                  std::string(encoding_name(wanted)));
-  }
-}
-
-void require_aligned(MutableByteSpan storage) {
-  const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
-  if (address % 8 != 0) {
-    fail_argument(ErrorCode::bad_argument, "storage", fmt::format("address {:#x}", address),
-                  "a multiple of 8");
-  }
-}
-
 }  // namespace
 
 // For verify: the indices of any width, and the padding, which readers do not look at.
@@ -115,7 +100,7 @@ ByteSpan container::check_sparse_payload(const TensorView& tensor, ByteSpan payl
 
 CsrView TensorView::csr() const {
   return container::with_names(*file_, region_, name_, [&]() -> CsrView {
-    require_encoding(*this, Encoding::csr);
+    container::require_encoding(*this, Encoding::csr);
     const ByteSpan payload = bytes();
     if (wide_indices()) return csr_arrays<std::uint64_t>(*this, payload);
     return csr_arrays<std::uint32_t>(*this, payload);
@@ -124,7 +109,7 @@ CsrView TensorView::csr() const {
 
 CooView TensorView::coo() const {
   return container::with_names(*file_, region_, name_, [&]() -> CooView {
-    require_encoding(*this, Encoding::coo);
+    container::require_encoding(*this, Encoding::coo);
     const ByteSpan payload = bytes();
     if (wide_indices()) return coo_arrays<std::uint64_t>(*this, payload);
     return coo_arrays<std::uint32_t>(*this, payload);
@@ -133,8 +118,8 @@ CooView TensorView::coo() const {
 
 CsrView TensorView::csr(MutableByteSpan storage) const {
   return container::with_names(*file_, region_, name_, [&]() -> CsrView {
-    require_encoding(*this, Encoding::csr);
-    require_aligned(storage);
+    container::require_encoding(*this, Encoding::csr);
+    container::require_aligned(storage);
     read(storage);
     if (wide_indices()) return csr_arrays<std::uint64_t>(*this, storage);
     return csr_arrays<std::uint32_t>(*this, storage);
@@ -143,8 +128,8 @@ CsrView TensorView::csr(MutableByteSpan storage) const {
 
 CooView TensorView::coo(MutableByteSpan storage) const {
   return container::with_names(*file_, region_, name_, [&]() -> CooView {
-    require_encoding(*this, Encoding::coo);
-    require_aligned(storage);
+    container::require_encoding(*this, Encoding::coo);
+    container::require_aligned(storage);
     read(storage);
     if (wide_indices()) return coo_arrays<std::uint64_t>(*this, storage);
     return coo_arrays<std::uint32_t>(*this, storage);

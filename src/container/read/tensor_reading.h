@@ -23,6 +23,18 @@ inline bool needs_base(Encoding encoding) {
 /// @throws UnsupportedError naming the encoding.
 [[noreturn]] void fail_unresolved(Encoding encoding);
 
+/// @throws UsageError (wrong_state) unless the tensor has this encoding.
+void require_encoding(const TensorView& tensor, Encoding wanted);
+/// @throws UsageError (wrong_state), with the way that decompresses, where the bytes are not in the
+/// file as they are.
+void require_raw(const TensorView& tensor, std::string_view other_way);
+/// @throws UsageError (bad_argument) unless arrays of 8-byte numbers may begin there.
+void require_aligned(MutableByteSpan storage);
+
+/// The logical bytes of any encoding into `out`. @throws as TensorView::read().
+void read_logical(const TensorView& tensor, const detail::OpenFile& file,
+                  const format::TensorEntry& entry, MutableByteSpan out);
+
 /// Restores a quantized tensor: out.size() must be its dense_bytes(). @throws FormatError for
 /// arrays that break the rules; IntegrityError.
 void read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,

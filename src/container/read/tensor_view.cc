@@ -112,6 +112,28 @@ void fail_unresolved(Encoding encoding) {
                           .bound = "dense, csr or coo"});
 }
 
+void require_encoding(const TensorView& tensor, Encoding wanted) {
+  if (tensor.encoding() != wanted) {
+    fail_argument(ErrorCode::wrong_state, "encoding", std::string(encoding_name(tensor.encoding())),
+                  std::string(encoding_name(wanted)));
+  }
+}
+
+void require_raw(const TensorView& tensor, std::string_view other_way) {
+  if (tensor.is_raw()) return;
+  fail_argument(ErrorCode::wrong_state, "tensor",
+                fmt::format("{} compressed chunks", tensor.chunk_count()),
+                fmt::format("a tensor that is stored raw; {} decompresses", other_way));
+}
+
+void require_aligned(MutableByteSpan storage) {
+  const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
+  if (address % 8 != 0) {
+    fail_argument(ErrorCode::bad_argument, "storage", fmt::format("address {:#x}", address),
+                  "a multiple of 8");
+  }
+}
+
 namespace {
 
 // Below this, starting threads takes longer than copying.
@@ -145,15 +167,27 @@ void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry
 
 }  // namespace
 
+void read_logical(const TensorView& tensor, const detail::OpenFile& file,
+                  const format::TensorEntry& entry, MutableByteSpan out) {
+  if (out.size() != tensor.logical_bytes()) {
+    fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
+                  std::to_string(tensor.logical_bytes()));
+  }
+  if (out.empty()) return;
+  if (!tensor.is_raw()) return ChunkReader(file, entry).decode_all(out);
+  try {
+    copy_payload(file, entry, out);
+  } catch (const IntegrityError&) {
+    // The block may be damaged beside the tensor. Reads all of it once more, into `out`.
+    if (!file.read_despite_blocks(entry, out)) throw;
+  }
+}
+
 }  // namespace container
 
 ByteSpan TensorView::bytes() const {
   return container::with_names(*file_, region_, name_, [&] {
-    if (!is_raw()) {
-      fail_argument(ErrorCode::wrong_state, "tensor",
-                    fmt::format("{} compressed chunks", chunk_count()),
-                    "a tensor that is stored raw; read() decompresses");
-    }
+    container::require_raw(*this, "read()");
     if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
     return file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
   });
@@ -227,21 +261,7 @@ ByteSpan TensorView::rows(std::uint64_t begin, std::uint64_t end) const {
 void TensorView::read(MutableByteSpan out) const {
   container::with_names(*file_, region_, name_, [&] {
     if (!container::is_plain(encoding())) container::fail_unresolved(encoding());
-    if (out.size() != logical_bytes()) {
-      fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
-                    std::to_string(logical_bytes()));
-    }
-    if (out.empty()) return;
-    if (is_raw()) {
-      try {
-        container::copy_payload(*file_, *entry_, out);
-      } catch (const IntegrityError&) {
-        // The block may be damaged beside the tensor. Reads all of it once more, into `out`.
-        if (!file_->read_despite_blocks(*entry_, out)) throw;
-      }
-    } else {
-      container::ChunkReader(*file_, *entry_).decode_all(out);
-    }
+    container::read_logical(*this, *file_, *entry_, out);
   });
 }
 

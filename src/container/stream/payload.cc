@@ -1,5 +1,5 @@
-// A tensor's bytes arrive in units, in any order and from several workers. Each byte of `out_` is
-// written by the one worker that brings it, so the copies need no lock. mutex_ guards what parts
+// A tensor's bytes arrive in units, in any order and from several workers. Each byte of logical_
+// is written by the one worker that brings it, so the copies need no lock. mutex_ guards what parts
 // have in common: chunks that lie in several pieces, CRCs of the pieces, doubt and error. The
 // atomic count of units orders all of it: the worker that brings it to zero sees what the others
 // wrote, and checks the whole.
@@ -11,25 +11,29 @@
 
 #include "container/file/fail_payload.h"
 #include "container/read/chunk_reader.h"
+#include "container/read/quantized_arrays.h"
 #include "format/chunk.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
 
 namespace thalia::container {
 
-StreamPayload::StreamPayload(const StreamPlan& plan, const StreamTensor& tensor,
-                             MutableByteSpan out, std::shared_ptr<void> memory)
+StreamPayload::StreamPayload(const StreamPlan& plan, const StreamTensor& tensor, StreamPlace out,
+                             StreamPlace codes)
     : tensor_(tensor),
       chunks_(std::span(plan.chunks).subspan(tensor.first_chunk, tensor.chunk_count)),
       verifies_(plan.verifies_tensors && tensor.chunk_count == 0),  // chunks have their own CRC-32s
-      out_(out),
-      memory_(std::move(memory)),
+      quantized_(plan.quantization_of(tensor)),
+      restores_(quantized_ != nullptr && plan.restores),
+      out_(std::move(out)),
+      codes_(std::move(codes)),
+      logical_(restores_ ? codes_.bytes : out_.bytes),
       units_left_(tensor.units) {}
 
 // Compressed chunks have no place: their stored bytes go through a buffer.
 MutableByteSpan StreamPayload::place_of(std::uint64_t begin, std::uint64_t end) const {
   if (!chunks_.empty() || begin < tensor_.offset || end > tensor_.end()) return {};
-  return out_.subspan(begin - tensor_.offset, end - begin);
+  return logical_.subspan(begin - tensor_.offset, end - begin);
 }
 
 void StreamPayload::accept(std::uint64_t offset, ByteSpan piece) {
@@ -48,7 +52,7 @@ void StreamPayload::accept_raw(std::uint64_t offset, ByteSpan piece) {
     const std::lock_guard lock(mutex_);
     crcs_.push_back({offset, piece.size(), crc});
   }
-  std::byte* const place = out_.data() + (offset - tensor_.offset);
+  std::byte* const place = logical_.data() + (offset - tensor_.offset);
   // Equal: the bytes were read to place_of().
   if (place != piece.data()) std::memcpy(place, piece.data(), piece.size());
 }
@@ -92,7 +96,7 @@ void StreamPayload::accept_chunks(std::uint64_t offset, ByteSpan piece) {
 void StreamPayload::decode(std::size_t chunk, ByteSpan stored) const {
   // All chunks but the last have the first one's length.
   const std::uint64_t begin = chunk * std::uint64_t{chunks_.front().raw_length};
-  decode_stored(chunks_[chunk], stored, out_.subspan(begin, chunks_[chunk].raw_length));
+  decode_stored(chunks_[chunk], stored, logical_.subspan(begin, chunks_[chunk].raw_length));
 }
 
 bool StreamPayload::finish_unit() noexcept {
@@ -113,7 +117,7 @@ bool StreamPayload::has_digests() const {
   // decode_stored() has checked the CRC-32 of each chunk, or has failed.
   if (!chunks_.empty()) return true;
   // One thread: this runs in a worker, and the others have work.
-  const integrity::ContentDigest digest = integrity::content_digest(out_, 1);
+  const integrity::ContentDigest digest = integrity::content_digest(logical_, 1);
   return digest.crc32 == tensor_.crc32 && digest.hash == tensor_.content_hash;
 }
 
@@ -135,6 +139,17 @@ void StreamPayload::check_crc() {
   for (const PieceCrc& piece : crcs_)
     crc = integrity::crc32_combine(crc, piece.crc32, piece.length);
   if (crc != tensor_.crc32) fail_payload_crc(tensor_.offset, crc, tensor_.crc32);
+}
+
+void StreamPayload::finish_quantized(unsigned threads) {
+  if (quantized_ == nullptr) return;
+  const QuantizedArrays arrays(quantized_->entry, quantized_->side, logical_);
+  if (!restores_) {
+    quantized_view_ = arrays.view();
+    return;
+  }
+  arrays.restore_all(out_.bytes, threads);
+  codes_ = {};  // their memory is free for the next tensor
 }
 
 }  // namespace thalia::container

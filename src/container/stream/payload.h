@@ -14,16 +14,23 @@
 #include "container/stream/plan.h"
 #include "format/chunk.h"
 #include "thalia/bytes.h"
+#include "thalia/tensor.h"
 
 namespace thalia::container {
+
+/// Memory for a tensor's bytes.
+struct StreamPlace {
+  MutableByteSpan bytes{};         ///< borrowed
+  std::shared_ptr<void> memory{};  ///< keeps them alive, if they are not the caller's
+};
 
 /// Internally synchronised: parts may come from several threads, each part once.
 class StreamPayload {
  public:
-  /// @param out the tensor's logical bytes, borrowed. @param memory what keeps them alive, if they
-  /// are not the caller's.
-  StreamPayload(const StreamPlan& plan, const StreamTensor& tensor, MutableByteSpan out,
-                std::shared_ptr<void> memory);
+  /// @param out for the tensor's result_bytes. @param codes for the logical bytes of a tensor that
+  /// is restored, until it is; else empty.
+  StreamPayload(const StreamPlan& plan, const StreamTensor& tensor, StreamPlace out,
+                StreamPlace codes);
 
   /// The memory for the bytes [begin, end) of the file, if they are all this raw tensor's; else an
   /// empty span. For chunks always empty.
@@ -40,6 +47,10 @@ class StreamPayload {
   /// differs.
   void check_crc();
 
+  /// After that, of a quantized tensor: checks its arrays, and restores its elements on up to
+  /// `threads` threads where that was asked for. @throws FormatError.
+  void finish_quantized(unsigned threads);
+
   /// Notes a block whose leaf is wrong and in which a part of the tensor lies.
   void doubt(std::uint64_t block);
   std::optional<std::uint64_t> doubted_block() const;
@@ -52,8 +63,9 @@ class StreamPayload {
   void fail(std::exception_ptr error);
   std::exception_ptr error() const;
 
-  MutableByteSpan out() const noexcept { return out_; }
-  const std::shared_ptr<void>& memory() const noexcept { return memory_; }
+  const StreamPlace& out() const noexcept { return out_; }
+  /// The arrays in out(), where codes were asked for.
+  const std::optional<QuantizedView>& quantized() const noexcept { return quantized_view_; }
 
  private:
   // A chunk that lies in several pieces.
@@ -73,8 +85,12 @@ class StreamPayload {
   const StreamTensor& tensor_;
   const std::span<const format::ChunkEntry> chunks_;
   const bool verifies_;
-  MutableByteSpan out_;
-  std::shared_ptr<void> memory_;
+  const StreamQuantized* const quantized_;  ///< none where it is not quantized
+  const bool restores_;
+  StreamPlace out_;
+  StreamPlace codes_;
+  const MutableByteSpan logical_;  ///< the tensor's logical bytes: in one of the two
+  std::optional<QuantizedView> quantized_view_;
   std::atomic<std::uint32_t> units_left_;
   mutable std::mutex mutex_;
   std::unordered_map<std::size_t, Split> split_;

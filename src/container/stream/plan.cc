@@ -26,7 +26,9 @@ constexpr std::uint64_t kWindow = 32 << 20;
 
 class Planner {
  public:
-  Planner(const detail::OpenFile& file, StreamOrder order) : file_(file), order_(order) {
+  Planner(const detail::OpenFile& file, const StreamOptions& options)
+      : file_(file), order_(options.order) {
+    plan_.restores = options.quantized == StreamedQuantized::restored;
     const bool verifies = file.options().verification != Verification::off;
     plan_.verifies_blocks = verifies && file.blocks() != nullptr;
     plan_.verifies_tensors = verifies && file.blocks() == nullptr;
@@ -51,7 +53,11 @@ class Planner {
     const TensorView& view = source.view;
     const std::string_view region = Reader::region_name(view);
     with_names(file_, region, view.name(), [&] {
-      if (!is_plain(view.encoding())) fail_unresolved(view.encoding());
+      const bool is_quantized = view.encoding() == Encoding::quantized;
+      const bool restores = is_quantized && plan_.restores;
+      TensorLayout layout = view.layout();
+      if (restores) layout.encoding = Encoding::dense;
+      if (!is_plain(view.encoding()) && !is_quantized) fail_unresolved(view.encoding());
       // What stands in the file for no bytes is not read.
       const bool empty = view.logical_bytes() == 0;
       // One copy of a region's name for a run of its tensors, and one string for all tensors'
@@ -63,14 +69,19 @@ class Planner {
                                .offset = view.stored_offset(),
                                .stored_bytes = empty ? 0 : view.stored_bytes(),
                                .logical_bytes = view.logical_bytes(),
+                               .result_bytes = restores ? view.dense_bytes() : view.logical_bytes(),
+                               .layout = layout,
                                .crc32 = view.crc32(),
                                .content_hash = view.content_hash(),
                                .chunk_count = empty ? 0 : view.chunk_count(),
                                .first_chunk = plan_.chunks.size(),
+                               .quantized = is_quantized ? plan_.quantized.size() : SIZE_MAX,
                                .region = static_cast<std::uint32_t>(plan_.regions.size() - 1),
                                .name_begin = plan_.names.size(),
                                .name_length = view.name().size()});
       plan_.names += view.name();
+      if (is_quantized)
+        plan_.quantized.push_back({*source.entry, file_.quantized_tensor(*source.entry)});
       if (empty || view.is_raw()) return;
       // The copies are used unchecked from here on.
       ChunkReader(file_, *source.entry).check_entries();
@@ -165,8 +176,8 @@ class Planner {
 }  // namespace
 
 StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamSource>& asked,
-                       StreamOrder order) {
-  return Planner(file, order).run(asked);
+                       const StreamOptions& options) {
+  return Planner(file, options).run(asked);
 }
 
 }  // namespace thalia::container

@@ -163,6 +163,12 @@ void StreamScheduler::hand_out(std::uint64_t bytes) {
   feeder_.notify_one();
 }
 
+void StreamScheduler::withdraw(std::uint64_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  ahead_bytes_ -= bytes;
+  feeder_.notify_one();
+}
+
 void StreamScheduler::release(std::uint64_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   held_bytes_ -= bytes;

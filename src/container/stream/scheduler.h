@@ -57,6 +57,8 @@ class StreamScheduler {
     return next;
   }
   std::exception_ptr error() const;
+  /// So many admitted bytes are free that were not handed out, and will not be. On any thread.
+  void withdraw(std::uint64_t bytes) noexcept;
   /// So many bytes that were handed out are free. On any thread, even after the stream has ended.
   void release(std::uint64_t bytes) noexcept;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "container/read/quantized_arrays.h"
 #include "format/extent.h"
 #include "io/aligned_buffer.h"
 #include "io/allocation_limit.h"
@@ -26,13 +27,15 @@ std::uint64_t memory_of(std::uint64_t logical_bytes) {
   return format::align_up(logical_bytes, io::kDirectAlignment);
 }
 
-// Memory of the stream's own, which counts until the caller drops it. It shares the scheduler,
-// because a caller may keep a tensor longer than the stream.
+// Memory of the stream's own, which counts until it is dropped: by the caller, or, of codes, by the
+// worker that has restored them. It shares the scheduler, because a caller may keep a tensor longer
+// than the stream.
 class StreamMemory {
  public:
-  StreamMemory(std::shared_ptr<StreamScheduler> scheduler, std::uint64_t bytes)
-      : scheduler_(std::move(scheduler)), buffer_(bytes) {}
-  ~StreamMemory() { scheduler_->release(buffer_.bytes().size()); }
+  using GiveBack = void (StreamScheduler::*)(std::uint64_t) noexcept;
+  StreamMemory(std::shared_ptr<StreamScheduler> scheduler, std::uint64_t bytes, GiveBack give_back)
+      : scheduler_(std::move(scheduler)), give_back_(give_back), buffer_(memory_of(bytes)) {}
+  ~StreamMemory() { (*scheduler_.*give_back_)(buffer_.bytes().size()); }
   StreamMemory(const StreamMemory&) = delete;
   StreamMemory& operator=(const StreamMemory&) = delete;
 
@@ -40,8 +43,16 @@ class StreamMemory {
 
  private:
   std::shared_ptr<StreamScheduler> scheduler_;
+  const GiveBack give_back_;
   io::AlignedBuffer buffer_;
 };
+
+StreamPlace place_of(std::uint64_t bytes, const std::shared_ptr<StreamScheduler>& scheduler,
+                     StreamMemory::GiveBack give_back) {
+  auto memory = std::make_shared<StreamMemory>(scheduler, bytes, give_back);
+  const MutableByteSpan span(memory->data(), bytes);
+  return {span, std::move(memory)};
+}
 
 // The order in which tensors are handed out, by their numbers in the plan; nothing for
 // as_completed. It differs from the order of reading: within a window, reading follows the file.
@@ -151,30 +162,31 @@ bool StreamSession::begin_before(std::size_t end) {
 
 bool StreamSession::begin(std::size_t tensor) {
   const StreamTensor& facts = plan_.tensors[tensor];
-  MutableByteSpan out = caller_memory(facts);
-  std::shared_ptr<StreamMemory> memory;
-  if (out.empty()) {
-    // The file says how large the tensor is: a small file must not make us allocate without limit.
-    const std::uint64_t most =
-        std::min(io::allocation_limit(file_->options().input.limits, facts.stored_bytes),
-                 kLargestAllocation);
-    if (facts.logical_bytes > most)
-      fail_limit("payload", "max_allocation_bytes", facts.logical_bytes, most);
-    const std::uint64_t bytes = memory_of(facts.logical_bytes);
-    if (!scheduler_->admit(bytes)) return false;
-    memory = std::make_shared<StreamMemory>(scheduler_, bytes);
-    out = {memory->data(), facts.logical_bytes};
-  }
-  payloads_[tensor] = std::make_unique<StreamPayload>(plan_, facts, out, std::move(memory));
+  StreamPlace out{.bytes = caller_memory(facts)};
+  const bool is_ours = out.bytes.empty();
+  const bool has_codes = plan_.restores && plan_.quantization_of(facts) != nullptr;
+  // The file says how large the tensor is: a small file must not make us allocate without limit.
+  const std::uint64_t most = std::min(
+      io::allocation_limit(file_->options().input.limits, facts.stored_bytes), kLargestAllocation);
+  const std::uint64_t own = is_ours ? facts.result_bytes : 0;
+  const std::uint64_t codes = has_codes ? facts.logical_bytes : 0;
+  if (std::max(own, codes) > most)
+    fail_limit("payload", "max_allocation_bytes", std::max(own, codes), most);
+  if (own + codes != 0 && !scheduler_->admit(memory_of(own) + memory_of(codes))) return false;
+  StreamPlace staged;
+  if (is_ours) out = place_of(own, scheduler_, &StreamScheduler::release);
+  if (has_codes) staged = place_of(codes, scheduler_, &StreamScheduler::withdraw);
+  payloads_[tensor] =
+      std::make_unique<StreamPayload>(plan_, facts, std::move(out), std::move(staged));
   return true;
 }
 
 MutableByteSpan StreamSession::caller_memory(const StreamTensor& tensor) const {
   if (!options_.destination) return {};
-  const MutableByteSpan out = options_.destination(tensor.view);
-  if (!out.empty() && out.size() != tensor.logical_bytes) {
+  const MutableByteSpan out = options_.destination(tensor.view, tensor.result_bytes);
+  if (!out.empty() && out.size() != tensor.result_bytes) {
     fail_argument(ErrorCode::size_mismatch, "destination", fmt::format("{} bytes", out.size()),
-                  std::to_string(tensor.logical_bytes));
+                  std::to_string(tensor.result_bytes));
   }
   return out;
 }
@@ -194,10 +206,14 @@ std::optional<StreamedTensor> StreamSession::next() {
       continue;
     }
     ++result_.tensors;
-    StreamedTensor item{.tensor = facts.view, .index = facts.index};
+    StreamedTensor item{.tensor = facts.view, .index = facts.index, .layout = facts.layout};
+    const StreamQuantized* const quantized = plan_.quantization_of(facts);
     if (payload) {
-      item.bytes = payload->out();
-      item.memory = payload->memory();
+      item.bytes = payload->out().bytes;
+      item.memory = payload->out().memory;
+      item.quantized = payload->quantized();
+    } else if (quantized != nullptr && !plan_.restores) {  // a tensor without elements
+      item.quantized = QuantizedArrays(quantized->entry, quantized->side, {}).view();
     }
     return item;
   }
@@ -216,7 +232,7 @@ std::optional<std::size_t> StreamSession::next_number() {
   const bool all = result_.tensors + result_.damaged == plan_.tensors.size();
   const auto admitted = [&](std::size_t tensor) {
     const auto& payload = payloads_[tensor];
-    return payload && payload->memory() ? memory_of(payload->out().size()) : 0;
+    return payload && payload->out().memory ? memory_of(payload->out().bytes.size()) : 0;
   };
   if (!all) {
     if (const auto number = scheduler_->wait_next(admitted)) return number;

@@ -26,6 +26,7 @@ constexpr std::uint64_t kLeastMemory = 4 << 20;
 void check_options(const StreamOptions& options) {
   check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
   check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
+  check_option("quantized", static_cast<std::uint64_t>(options.quantized), 0, 1);
   check_option("memory_bytes", options.work.memory_bytes.value_or(kDefaultMemoryBytes),
                kLeastMemory, UINT64_MAX);
   check_option("queue_depth", options.queue_depth, 1, 1024);
@@ -68,7 +69,7 @@ class StreamReader::Impl {
     check_length(*reader.file_);
     Sources sources;
     collect(*reader.file_, sources);
-    container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options.order);
+    container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options);
     settle(*reader.file_, plan);
     session_.emplace(reader.file_.pointer(), std::move(plan), options);
   }

@@ -156,6 +156,7 @@ class Worker {
     payload.check_crc();
     if (const auto block = payload.doubted_block(); block && !payload.has_digests())
       fail_block(header_, *block);
+    payload.finish_quantized(work_.strategy.workers());
   }
 
   // What is wrong with a tensor ends the stream, or waits until the tensor is handed out.

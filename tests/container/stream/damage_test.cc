@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_shrank_is_truncated_before_and_while_it_is_read
       const std::uint64_t half = file.sound.size() / 2;
       // The destination of the first tensor is asked for before anything is read.
       bool shrunk = false;
-      StreamReader stream(reader, {.io = io, .destination = [&](const TensorView&) {
+      StreamReader stream(reader, {.io = io, .destination = [&](const TensorView&, std::uint64_t) {
                                      if (!shrunk) std::filesystem::resize_file(file.path, half);
                                      shrunk = true;
                                      return MutableByteSpan();

@@ -63,8 +63,8 @@ struct OnePlaceFile {
 class OnePlace {
  public:
   explicit OnePlace(std::uint64_t bytes) : memory_(bytes) {}
-  std::function<MutableByteSpan(const TensorView&)> give() {
-    return [this](const TensorView&) {
+  std::function<MutableByteSpan(const TensorView&, std::uint64_t)> give() {
+    return [this](const TensorView&, std::uint64_t) {
       std::unique_lock lock(mutex_);
       if (!freed_.wait_for(lock, std::chrono::minutes(1), [&] { return free_; }))
         throw std::runtime_error("the tensor before was never handed out");
@@ -161,12 +161,12 @@ BOOST_AUTO_TEST_CASE(a_destination_may_wait_for_memory_to_become_free) {
   std::mutex mutex;
   std::condition_variable freed;
   std::vector<std::byte*> free = {&memory[0], &memory[kMiB], &memory[2 * kMiB]};
-  StreamReader stream(reader, {.destination = [&](const TensorView& tensor) {
+  StreamReader stream(reader, {.destination = [&](const TensorView&, std::uint64_t bytes) {
                         std::unique_lock lock(mutex);
                         freed.wait(lock, [&] { return !free.empty(); });
                         std::byte* const place = free.back();
                         free.pop_back();
-                        return MutableByteSpan(place, tensor.logical_bytes());
+                        return MutableByteSpan(place, bytes);
                       }});
   const Reader other = Reader::open(file.path);
   std::size_t count = 0;
@@ -210,12 +210,12 @@ BOOST_AUTO_TEST_CASE(a_place_may_be_shared_beside_tensors_in_the_streams_memory)
   const OnePlaceFile file(3 * kMiB - 1000, Codec::store);
   const Reader reader = Reader::open(file.path);
   OnePlace place(3 * kMiB - 1000);
-  StreamReader stream(reader, {.destination =
-                                   [&, give = place.give()](const TensorView& tensor) {
-                                     return tensor.name().back() % 2 == 0 ? give(tensor)
-                                                                          : MutableByteSpan();
-                                   },
-                               .work = {.memory_bytes = 4 * kMiB}});
+  StreamReader stream(
+      reader, {.destination =
+                   [&, give = place.give()](const TensorView& tensor, std::uint64_t bytes) {
+                     return tensor.name().back() % 2 == 0 ? give(tensor, bytes) : MutableByteSpan();
+                   },
+               .work = {.memory_bytes = 4 * kMiB}});
   for (std::size_t i = 0; i < OnePlaceFile::kTensors; ++i) {
     const auto item = stream.next();
     BOOST_TEST_REQUIRE(item.has_value());
@@ -285,14 +285,15 @@ BOOST_AUTO_TEST_CASE(memory_is_written_to_no_more_once_an_error_is_out) {
   const Reader reader = Reader::open(file.path);
   std::vector<std::byte> memory(32 * kMiB);
   std::stop_source cancel;
-  StreamReader stream(reader, {.io = IoMode::direct,
-                               .destination =
-                                   [&, at = std::size_t{0}](const TensorView& tensor) mutable {
-                                     const auto place = MutableByteSpan(memory).subspan(at, kMiB);
-                                     at += tensor.logical_bytes();
-                                     return place;
-                                   },
-                               .work = {.cancel = cancel.get_token()}});
+  StreamReader stream(
+      reader, {.io = IoMode::direct,
+               .destination =
+                   [&, at = std::size_t{0}](const TensorView&, std::uint64_t bytes) mutable {
+                     const auto place = MutableByteSpan(memory).subspan(at, kMiB);
+                     at += bytes;
+                     return place;
+                   },
+               .work = {.cancel = cancel.get_token()}});
   stream.next();
   cancel.request_stop();
   BOOST_CHECK_THROW(stream.next(), CancelledError);
@@ -332,8 +333,9 @@ BOOST_AUTO_TEST_CASE(a_destination_of_another_size_is_refused) {
   const EvenFile file(2);
   const Reader reader = Reader::open(file.path);
   std::vector<std::byte> memory(2 * kMiB);
-  StreamReader stream(reader,
-                      {.destination = [&](const TensorView&) { return MutableByteSpan(memory); }});
+  StreamReader stream(reader, {.destination = [&](const TensorView&, std::uint64_t) {
+                        return MutableByteSpan(memory);
+                      }});
   BOOST_CHECK_EXCEPTION(stream.next(), UsageError,
                         says(ErrorCode::size_mismatch, "destination", "'0'", "'r'"));
 }

@@ -37,8 +37,8 @@ constexpr IoMode kModes[] = {IoMode::automatic, IoMode::buffered, IoMode::direct
 struct Places {
   Places(const std::vector<TensorView>& tensors, std::size_t alignment, std::size_t shift)
       : alignment_(alignment), shift_(shift), memory(io::AlignedBuffer(room(tensors))) {}
-  MutableByteSpan operator()(const TensorView& tensor) {
-    const MutableByteSpan place = memory.bytes().subspan(used_ + shift_, tensor.logical_bytes());
+  MutableByteSpan operator()(const TensorView& tensor, std::uint64_t bytes) {
+    const MutableByteSpan place = memory.bytes().subspan(used_ + shift_, bytes);
     used_ += rounded(tensor);
     return place;
   }
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(what_is_handed_out_lies_in_the_callers_memory_or_keeps_its_
   {
     const Reader reader = Reader::open(folder / "f");
     place.resize(reader.tensor("large/t1").logical_bytes());
-    StreamReader stream(reader, {.destination = [&](const TensorView& tensor) {
+    StreamReader stream(reader, {.destination = [&](const TensorView& tensor, std::uint64_t) {
                           return tensor.name() == "t1" ? MutableByteSpan(place) : MutableByteSpan();
                         }});
     stream.for_each([&](StreamedTensor tensor) { kept.push_back(std::move(tensor)); });
