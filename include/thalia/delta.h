@@ -6,6 +6,8 @@
 //   thalia::ChainReader chain = thalia::ChainReader::open("stage1.delta.thalia");
 //   thalia::Tensor w = chain.read(chain.reader().region("cortex").at("w_rec"));
 //
+//   thalia::StreamReader all = chain.stream();  // every tensor, made ahead on all cores
+//
 //   thalia::resolve("stage1.delta.thalia", "stage1.thalia");
 //
 // docs/deltas.md, "Delta files".
@@ -16,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,7 @@
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
+#include "thalia/stream.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_value.h"
 #include "thalia/verify.h"
@@ -92,6 +96,16 @@ class ChainReader {
   /// but not against the tensor's content hash. @throws as read(); UsageError (bad_argument) beyond
   /// the tensor's end.
   void read_part(const TensorView& tensor, std::uint64_t begin, MutableByteSpan out) const;
+
+  /// The tensors of the state, of views of reader(), in the order asked for: each piece of 1 MiB is
+  /// taken through all files of the chain while it is in the cache, on all cores, and held against
+  /// the content hash; quantized tensors are restored. Memory is limited as StreamOptions say,
+  /// whatever the depth. Without a list everything, connections included. A full file is read as
+  /// StreamReader reads it; of a delta's files the mappings are read, with the kernel told ahead.
+  /// @throws as StreamReader and read(); UsageError (bad_argument) for codes of a delta.
+  StreamReader stream(const StreamOptions& options = {}) const;
+  StreamReader stream(std::span<const RegionView> regions, const StreamOptions& options = {}) const;
+  StreamReader stream(std::span<const TensorView> tensors, const StreamOptions& options = {}) const;
 
  private:
   friend struct DeltaAccess;

@@ -28,6 +28,10 @@
 
 namespace thalia {
 
+namespace container {
+struct StreamAccess;
+}
+
 /// In which order tensors are handed out.
 enum class StreamOrder {
   as_asked,      ///< the first one asked for is read and comes first
@@ -103,6 +107,8 @@ struct StreamResult {
 /// region; from then on nothing is handed out, and no memory is written to any more. Damaged
 /// tensors alone may be passed over: StreamOptions::damaged.
 ///
+/// A delta has its tensors in several files: ChainReader::stream() of thalia/delta.h.
+///
 /// The tables are read as the Reader reads them. A file that shrinks after the constructor has
 /// returned is a FormatError (truncated).
 class StreamReader {
@@ -166,7 +172,9 @@ class StreamReader {
   StreamResult result() const;
 
  private:
+  friend struct container::StreamAccess;
   class Impl;
+  explicit StreamReader(std::unique_ptr<Impl> impl);
   void advance() {
     current_.reset();  // its memory first: the next one may need it
     current_ = next();

@@ -73,17 +73,24 @@ std::vector<std::size_t> delivery_order(const StreamPlan& plan, StreamOrder orde
 
 StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
                              const StreamOptions& options)
+    : StreamSession(file, std::move(plan), options, nullptr, run_stream_worker) {}
+
+StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                             const StreamOptions& options,
+                             std::unique_ptr<const ReadStrategy> strategy, StreamWorker worker)
     : file_(std::move(file)),
       plan_(std::move(plan)),
       options_(options),
-      strategy_(*file_, plan_, options_),
+      strategy_(strategy ? std::move(strategy)
+                         : std::make_unique<const ReadStrategy>(*file_, plan_, options_)),
+      worker_(std::move(worker)),
       scheduler_(std::make_shared<StreamScheduler>(
-          strategy_.tensor_bytes(), std::max(options_.queue_depth, strategy_.workers()),
+          strategy_->tensor_bytes(), std::max(options_.queue_depth, strategy_->workers()),
           delivery_order(plan_, options_.order), plan_.tensors.size())),
       payloads_(plan_.tensors.size()),
       work_{*file_,
             plan_,
-            strategy_,
+            *strategy_,
             *scheduler_,
             payloads_,
             options_.work.progress,
@@ -118,14 +125,20 @@ void StreamSession::cancel() noexcept {
 void StreamSession::start_threads() {
   try {
     threads_.emplace_back([this] { feed(); });
-    for (unsigned i = 0; i < strategy_.workers(); ++i)
-      threads_.emplace_back([this] { run_stream_worker(work_); });
+    for (unsigned i = 0; i < strategy_->workers(); ++i)
+      threads_.emplace_back([this] {
+        try {
+          worker_(work_);
+        } catch (...) {
+          scheduler_->fail(std::current_exception());
+        }
+      });
   } catch (const std::system_error& error) {
     // One to feed and one to work are enough.
     if (threads_.size() > 1) return;
     stop();
     throw IoError("pthread_create", error.code().value(),
-                  {.path = strategy_.source().path.string()});
+                  {.path = strategy_->source().path.string()});
   }
 }
 
@@ -248,7 +261,7 @@ StreamResult StreamSession::result() const {
   StreamResult result = result_;
   result.bytes_read = work_.bytes_read.load();
   result.io = work_.read_directly.load() ? IoMode::direct : IoMode::buffered;
-  result.io_fallback = strategy_.fallback();
+  result.io_fallback = strategy_->fallback();
   return result;
 }
 

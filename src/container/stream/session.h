@@ -25,9 +25,14 @@ namespace thalia::container {
 /// Externally synchronised. Destroyed, it ends the threads and waits for them.
 class StreamSession {
  public:
-  /// Starts reading. @throws IoError where no thread is to be had.
+  /// Starts to read the plan's units. @throws IoError where no thread is to be had.
   StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
                 const StreamOptions& options);
+  /// The same with workers that make the bytes of each unit, which is a part of one tensor.
+  /// @param strategy of the plan's and the options'.
+  StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
+                const StreamOptions& options, std::unique_ptr<const ReadStrategy> strategy,
+                StreamWorker worker);
   ~StreamSession();
   StreamSession(const StreamSession&) = delete;
   StreamSession& operator=(const StreamSession&) = delete;
@@ -50,7 +55,8 @@ class StreamSession {
   const std::shared_ptr<const detail::OpenFile> file_;
   const StreamPlan plan_;
   const StreamOptions options_;
-  const ReadStrategy strategy_;
+  const std::unique_ptr<const ReadStrategy> strategy_;
+  const StreamWorker worker_;
   const std::shared_ptr<StreamScheduler> scheduler_;
   std::vector<std::unique_ptr<StreamPayload>> payloads_;
   std::size_t begun_ = 0;  ///< of the feeder: tensors before this one have their memory

@@ -33,6 +33,14 @@ ReadStrategy::ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan,
   share(plan, options);
 }
 
+ReadStrategy::ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan,
+                           const StreamOptions& options, const char* fallback)
+    : source_{file.mapping().fd(), -1, file.mapping().path()},
+      memory_bytes_(options.work.memory_bytes.value_or(kDefaultMemoryBytes)) {
+  if (options.io == IoMode::direct) fallback_ = fallback;
+  share(plan, options);
+}
+
 void ReadStrategy::open_direct() {
   direct_fd_ = io::open_direct(source_.fd, io::DirectAccess::read);
   if (!direct_fd_) {

@@ -18,6 +18,10 @@ namespace thalia::container {
 class ReadStrategy {
  public:
   ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan, const StreamOptions& options);
+  /// For a plan whose units are not read from `file` but made, in memory and on threads. @param
+  /// fallback why direct reads that were asked for are none.
+  ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan, const StreamOptions& options,
+               const char* fallback);
 
   const io::ReadFile& source() const noexcept { return source_; }
   bool is_direct() const noexcept { return source_.direct_fd >= 0; }

@@ -2,12 +2,13 @@
 // All errors of tables and options come from the constructor; from then on the file is met by reads
 // only, and every error comes from next().
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
+#include "container/stream/access.h"
 #include "container/stream/plan.h"
 #include "container/stream/session.h"
 #include "format/directory.h"
@@ -23,7 +24,7 @@ namespace {
 // there would be no worker.
 constexpr std::uint64_t kLeastMemory = 4 << 20;
 
-void check_options(const StreamOptions& options) {
+void check_stream_options(const StreamOptions& options) {
   check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
   check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
   check_option("quantized", static_cast<std::uint64_t>(options.quantized), 0, 1);
@@ -37,8 +38,10 @@ void check_options(const StreamOptions& options) {
 void check_length(const detail::OpenFile& file) {
   const io::FileBytes& mapping = file.mapping();
   if (mapping.begin() != 0) {
-    throw UnsupportedError(ErrorCode::unsupported_feature, "a delta cannot be streamed",
-                           {.path = mapping.path().string()});
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature,
+        "a delta has its tensors in several files; ChainReader::stream() streams them",
+        {.path = mapping.path().string()});
   }
   const std::uint64_t size = io::file_size(mapping.fd(), mapping.path());
   if (size >= file.header().file_length) return;
@@ -65,14 +68,16 @@ class StreamReader::Impl {
 
   template <typename Collect>
   Impl(const Reader& reader, const StreamOptions& options, Collect collect) {
-    check_options(options);
+    check_stream_options(options);
     check_length(*reader.file_);
     Sources sources;
     collect(*reader.file_, sources);
     container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options);
     settle(*reader.file_, plan);
-    session_.emplace(reader.file_.pointer(), std::move(plan), options);
+    session_ = std::make_unique<container::StreamSession>(reader.file_.pointer(), std::move(plan),
+                                                          options);
   }
+  explicit Impl(std::unique_ptr<container::StreamSession> session) : session_(std::move(session)) {}
 
   // The tensors of a region of the directory, as they lie in the file.
   static void add_region(const detail::OpenFile& file, std::uint32_t region, Sources& sources) {
@@ -110,7 +115,7 @@ class StreamReader::Impl {
   container::StreamSession& session() { return *session_; }
 
  private:
-  std::optional<container::StreamSession> session_;
+  std::unique_ptr<container::StreamSession> session_;
 };
 
 StreamReader::StreamReader(const Reader& reader, const StreamOptions& options)
@@ -135,6 +140,16 @@ StreamReader::StreamReader(const Reader& reader, std::span<const TensorView> ten
                                      for (const TensorView& tensor : tensors)
                                        Impl::add(file, tensor, sources);
                                    })) {}
+
+StreamReader::StreamReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+void container::StreamAccess::check(const StreamOptions& options) {
+  check_stream_options(options);
+}
+
+StreamReader container::StreamAccess::open(std::unique_ptr<StreamSession> session) {
+  return StreamReader(std::make_unique<StreamReader::Impl>(std::move(session)));
+}
 
 StreamReader::~StreamReader() = default;
 StreamReader::StreamReader(StreamReader&&) noexcept = default;

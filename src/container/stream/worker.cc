@@ -130,11 +130,11 @@ class Worker {
       // Blocks first: a wrong leaf of SHA-256 says more than the decoder that then fails on the
       // bytes, and the first error stays.
       for (const DamagedBlock& block : damaged_) doubt(i, block);
-      attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
+      work_.attempt(i, [&] { work_.payloads[i]->accept(part.begin, bytes); });
       if (part.end == unit.end) finish(i);
     }
     if (part.end == unit.end) work_.scheduler.complete_unit();
-    report(bytes.size());
+    work_.report(bytes.size());
   }
 
   // False once the stream has ended. What is known is not asked for again.
@@ -146,7 +146,7 @@ class Worker {
   // The worker that brings a tensor's last unit checks it as a whole.
   void finish(std::size_t tensor) {
     if (!work_.payloads[tensor]->finish_unit()) return;
-    attempt(tensor, [&] { check(*work_.payloads[tensor]); });
+    work_.attempt(tensor, [&] { check(*work_.payloads[tensor]); });
     work_.scheduler.complete_tensor(tensor);
   }
 
@@ -157,19 +157,6 @@ class Worker {
     if (const auto block = payload.doubted_block(); block && !payload.has_digests())
       fail_block(header_, *block);
     payload.finish_quantized(work_.strategy.workers());
-  }
-
-  // What is wrong with a tensor ends the stream, or waits until the tensor is handed out.
-  template <typename Action>
-  void attempt(std::size_t tensor, Action action) const {
-    try {
-      work_.named(tensor, action);
-    } catch (const Error& error) {
-      const bool damage = dynamic_cast<const FormatError*>(&error) != nullptr ||
-                          dynamic_cast<const IntegrityError*>(&error) != nullptr;
-      if (!damage || !work_.passes_over_damage) throw;
-      work_.payloads[tensor]->fail(std::current_exception());
-    }
   }
 
   void verify(const Part& part, const StreamUnit& unit, ByteSpan bytes) {
@@ -226,15 +213,7 @@ class Worker {
     if (facts.offset >= extent.offset + extent.length || facts.end() <= extent.offset) return;
     if (leaf_algorithm_ == LeafAlgorithm::xxh3_128)
       return work_.payloads[tensor]->doubt(block.number);
-    attempt(tensor, [&] { fail_block(header_, block.number); });
-  }
-
-  void report(std::uint64_t bytes) {
-    if (!work_.progress) return;
-    // Called under the lock: the caller's function is not called by two threads at once.
-    const std::lock_guard lock(work_.progress_mutex);
-    work_.progress_bytes += bytes;
-    work_.progress(work_.progress_bytes, plan_.total_bytes);
+    work_.attempt(tensor, [&] { fail_block(header_, block.number); });
   }
 
   static constexpr std::array<std::byte, sizeof(format::Header)> kNoHeader{};
@@ -254,12 +233,8 @@ class Worker {
 
 }  // namespace
 
-void run_stream_worker(StreamWork& work) noexcept {
-  try {
-    Worker(work).run();
-  } catch (...) {
-    work.scheduler.fail(std::current_exception());
-  }
+void run_stream_worker(StreamWork& work) {
+  Worker(work).run();
 }
 
 }  // namespace thalia::container

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "container/stream/plan.h"
 #include "container/stream/scheduler.h"
 #include "container/stream/strategy.h"
+#include "thalia/error.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -39,10 +42,34 @@ struct StreamWork {
     const StreamTensor& facts = plan.tensors[tensor];
     return with_names(file, plan.region_name(facts), plan.tensor_name(facts), action);
   }
+  /// The same; but what is wrong with the tensor waits until it is handed out, where the caller
+  /// wants to pass over damage.
+  template <typename Action>
+  void attempt(std::size_t tensor, Action action) const {
+    try {
+      named(tensor, action);
+    } catch (const Error& error) {
+      const bool damage = dynamic_cast<const FormatError*>(&error) != nullptr ||
+                          dynamic_cast<const IntegrityError*>(&error) != nullptr;
+      if (!damage || !passes_over_damage) throw;
+      payloads[tensor]->fail(std::current_exception());
+    }
+  }
+  /// So many more bytes of the plan's are done.
+  void report(std::uint64_t bytes) {
+    if (!progress) return;
+    // Called under the lock: the caller's function is not called by two threads at once.
+    const std::lock_guard lock(progress_mutex);
+    progress_bytes += bytes;
+    progress(progress_bytes, plan.total_bytes);
+  }
 };
 
-/// Takes units from the scheduler until there are none or the stream has ended. An error in the
-/// worker ends the stream. When this returns, none of its reads is in flight.
-void run_stream_worker(StreamWork& work) noexcept;
+/// Takes units from the scheduler until there are none or the stream has ended. What is thrown ends
+/// the stream. When this returns, none of its reads is in flight.
+using StreamWorker = std::function<void(StreamWork&)>;
+
+/// Reads units of the plan's file.
+void run_stream_worker(StreamWork& work);
 
 }  // namespace thalia::container

@@ -27,6 +27,10 @@ class ByteSource {
     read(begin, buffer);
     return buffer;
   }
+  /// Tells the kernel that these bytes are read soon. Never throws for what it cannot say.
+  virtual void prefetch(std::uint64_t begin, std::uint64_t length) const {
+    static_cast<void>(begin), static_cast<void>(length);
+  }
 
  protected:
   ByteSource() = default;

@@ -19,6 +19,7 @@
 #include "format/extent.h"
 #include "io/allocation_limit.h"
 #include "model/delta/access.h"
+#include "model/delta/chain_stream.h"
 #include "model/delta/file_chain.h"
 #include "model/delta/tensor_chain.h"
 #include "thalia/delta.h"
@@ -39,17 +40,6 @@ struct Memory {
   Memory& operator=(const Memory&) = delete;
   std::byte* data;
 };
-
-model::TensorChain find_tensor(const model::FileChain& files, const TensorView& view) {
-  const detail::OpenFile& file = files.file(0);
-  const std::string_view region = Reader::region_name(view);
-  auto found = model::TensorChain::find(files, 0, model::tensor_key(file, region, view.name()));
-  if (found) return *std::move(found);
-  throw UsageError(ErrorCode::not_found, "no such tensor",
-                   {.path = file.mapping().path().string(),
-                    .region = printable(region),
-                    .tensor = printable(view.name())});
-}
 
 // Runs `action`; an error gets the names of the tensor, and of the checkpoint where it has no file.
 template <typename Action>
@@ -83,6 +73,15 @@ void read_any(const model::TensorChain& chain, std::uint64_t begin, MutableByteS
     std::vector<std::byte> buffer;
     const ByteSpan found = chain.part(aligned, aligned_end - aligned, buffer);
     std::memcpy(out.data() + (from - begin), found.data() + (from - aligned), to - from);
+  });
+}
+
+// The tensors of a region as they were declared, which is the order of their places in the file.
+void add_tensors(const RegionView& region, std::vector<TensorView>& views) {
+  const auto first = static_cast<std::ptrdiff_t>(views.size());
+  for (std::uint32_t t = 0; t < region.tensor_count(); ++t) views.push_back(region.tensor(t));
+  std::sort(views.begin() + first, views.end(), [](const TensorView& a, const TensorView& b) {
+    return a.stored_offset() < b.stored_offset();
   });
 }
 
@@ -129,12 +128,12 @@ std::uint64_t ChainReader::disk_bytes() const {
 }
 
 ChainTensor ChainReader::describe(const TensorView& tensor) const {
-  return named(*chain_, tensor, [&] { return find_tensor(*chain_, tensor).result(); });
+  return named(*chain_, tensor, [&] { return model::find_tensor(*chain_, tensor).result(); });
 }
 
 Tensor ChainReader::read(const TensorView& tensor) const {
   return named(*chain_, tensor, [&] {
-    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    const model::TensorChain chain = model::find_tensor(*chain_, tensor);
     const ChainTensor& result = chain.result();
     // No copy: the tensor owns the chain instead, which maps the file.
     if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_.pointer());
@@ -150,7 +149,7 @@ Tensor ChainReader::read(const TensorView& tensor) const {
 
 void ChainReader::read(const TensorView& tensor, MutableByteSpan out) const {
   named(*chain_, tensor, [&] {
-    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    const model::TensorChain chain = model::find_tensor(*chain_, tensor);
     if (out.size() != chain.size()) {
       fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", out.size()),
                     std::to_string(chain.size()));
@@ -162,10 +161,37 @@ void ChainReader::read(const TensorView& tensor, MutableByteSpan out) const {
 void ChainReader::read_part(const TensorView& tensor, std::uint64_t begin,
                             MutableByteSpan out) const {
   named(*chain_, tensor, [&] {
-    const model::TensorChain chain = find_tensor(*chain_, tensor);
+    const model::TensorChain chain = model::find_tensor(*chain_, tensor);
     check_part(chain, begin, out.size());
     read_any(chain, begin, out, chain_->options().read.work.threads);
   });
+}
+
+StreamReader ChainReader::stream(const StreamOptions& options) const {
+  if (depth() == 0) return StreamReader(reader_, options);
+  std::vector<TensorView> tensors;
+  for (std::uint32_t r = 0; r < reader_.region_count(); ++r)
+    add_tensors(reader_.region(r), tensors);
+  for (std::uint32_t c = 0; c < reader_.connection_count(); ++c) {
+    const ConnectionView connection = reader_.connection(c);
+    tensors.push_back(connection.weights);
+    if (connection.delays) tensors.push_back(*connection.delays);
+  }
+  return model::stream_chain(*this, tensors, options);
+}
+
+StreamReader ChainReader::stream(std::span<const RegionView> regions,
+                                 const StreamOptions& options) const {
+  if (depth() == 0) return StreamReader(reader_, regions, options);
+  std::vector<TensorView> tensors;
+  for (const RegionView& region : regions) add_tensors(region, tensors);
+  return model::stream_chain(*this, tensors, options);
+}
+
+StreamReader ChainReader::stream(std::span<const TensorView> tensors,
+                                 const StreamOptions& options) const {
+  if (depth() == 0) return StreamReader(reader_, tensors, options);
+  return model::stream_chain(*this, {tensors.begin(), tensors.end()}, options);
 }
 
 const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
@@ -177,7 +203,7 @@ StateSource state_source(const ChainReader& chain) {
   const auto source = [&](const TensorView& view) {
     const model::FileChain& files = DeltaAccess::files(chain);
     const auto [tensor, in_place] = named(files, view, [&] {
-      const model::TensorChain found = find_tensor(files, view);
+      const model::TensorChain found = model::find_tensor(files, view);
       return std::pair(found.result(), found.is_in_place());
     });
     // A tensor that lies raw in one file is loaded, which copies nothing; any other is given in
@@ -185,8 +211,9 @@ StateSource state_source(const ChainReader& chain) {
     const auto open = [chain, view]() -> PartReader {
       const model::FileChain& own = DeltaAccess::files(chain);
       // Found once and shared by all parts; it borrows the files, which the copy of `chain` keeps.
-      const auto found = named(
-          own, view, [&] { return std::make_shared<model::TensorChain>(find_tensor(own, view)); });
+      const auto found = named(own, view, [&] {
+        return std::make_shared<model::TensorChain>(model::find_tensor(own, view));
+      });
       return [chain, view, found](std::uint64_t begin, MutableByteSpan out) {
         named(DeltaAccess::files(chain), view, [&] {
           check_part(*found, begin, out.size());
@@ -211,10 +238,7 @@ StateSource state_source(const ChainReader& chain) {
     out.spec = container::region_spec(region);
     full_names.emplace(container::short_name_string(out.spec.name), out.spec.name);
     std::vector<TensorView> views;
-    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) views.push_back(region.tensor(t));
-    std::sort(views.begin(), views.end(), [](const TensorView& a, const TensorView& b) {
-      return a.stored_offset() < b.stored_offset();  // as they were declared
-    });
+    add_tensors(region, views);
     for (const TensorView& view : views) out.tensors.push_back(source(view));
   }
   for (std::uint32_t c = 0; c < reader.connection_count(); ++c) {

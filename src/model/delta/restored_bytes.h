@@ -22,6 +22,10 @@ class RestoredBytes final : public ByteSource {
 
   std::uint64_t size() const noexcept override { return size_; }
   void read(std::uint64_t begin, MutableByteSpan out) const override;
+  void prefetch(std::uint64_t begin, std::uint64_t length) const override {
+    static_cast<void>(length);
+    if (begin == 0) stored_.prefetch(0, stored_.size());  // all codes are read at once
+  }
 
  private:
   const container::QuantizedArrays& arrays() const;

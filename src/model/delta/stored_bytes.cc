@@ -56,6 +56,18 @@ void StoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
   }
 }
 
+// Chunks lie one behind the other and are alike, so where they are is near enough in proportion.
+void StoredBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
+  if (size() == 0) return;
+  const double share = static_cast<double>(entry_.stored_length) / static_cast<double>(size());
+  const auto place = [&](std::uint64_t at) {
+    return std::min<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(at) * share),
+                                   entry_.stored_length);
+  };
+  const std::uint64_t from = place(begin), to = place(std::min(begin + length, size()));
+  file_.mapping().advise(entry_.stored_offset + from, to - from, io::Advice::will_need);
+}
+
 StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
   {
     const std::lock_guard lock(mutex_);

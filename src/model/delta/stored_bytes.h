@@ -31,6 +31,7 @@ class StoredBytes final : public ByteSource {
   void read(std::uint64_t begin, MutableByteSpan out) const override;
   ByteSpan part(std::uint64_t begin, std::uint64_t length,
                 std::vector<std::byte>& buffer) const override;
+  void prefetch(std::uint64_t begin, std::uint64_t length) const override;
 
   const detail::OpenFile& file() const noexcept { return file_; }
   const format::TensorEntry& entry() const noexcept { return entry_; }

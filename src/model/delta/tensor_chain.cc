@@ -23,9 +23,6 @@
 namespace thalia::model {
 namespace {
 
-// Bytes that a thread makes at a time: they fit into a cache, where all links pass over them.
-constexpr std::uint64_t kWorkingPiece = 1 << 20;
-
 // What comes out of one file's tensor, whether or not its payload is in that file.
 struct Description {
   ChainTensor tensor;
@@ -148,6 +145,17 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
   throw FormatError(ErrorCode::inconsistent, "a chain without a full file", {.section = "delta"});
 }
 
+TensorChain find_tensor(const FileChain& files, const TensorView& view) {
+  const detail::OpenFile& file = files.file(0);
+  const std::string_view region = Reader::region_name(view);
+  auto found = TensorChain::find(files, 0, tensor_key(file, region, view.name()));
+  if (found) return *std::move(found);
+  throw UsageError(ErrorCode::not_found, "no such tensor",
+                   {.path = file.mapping().path().string(),
+                    .region = printable(region),
+                    .tensor = printable(view.name())});
+}
+
 bool TensorChain::is_in_place() const noexcept {
   return stages_.empty() && whole_ && whole_->is_raw();
 }
@@ -173,25 +181,38 @@ void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
     (*stage)->apply(begin, out, scratch);
 }
 
+void TensorChain::prefetch(std::uint64_t begin, std::uint64_t length) const {
+  if (whole_) {
+    whole_->prefetch(begin, length);
+  } else {
+    made_->prefetch(begin, length);
+  }
+  for (const auto& stage : stages_) stage->prefetch(begin, length);
+}
+
 // The largest chunk of any link. Links have chunks of one size as a rule, and no chunk is then
 // decoded twice.
 std::uint64_t TensorChain::piece_bytes() const {
   std::uint64_t piece = whole_ ? whole_->piece_bytes() : 1;
   for (const auto& stage : stages_) piece = std::max(piece, stage->piece_bytes());
-  piece = std::max(piece, kWorkingPiece);
-  return format::align_up(piece, 16);
+  return format::align_up(piece, format::kContentPiece);
 }
 
-void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) const {
-  const std::uint64_t piece = piece_bytes();
-  const std::uint64_t count = out.size() / piece + (out.size() % piece != 0);
-  parallel_for(count, threads, [&](std::size_t i) {
-    const std::uint64_t begin = i * piece;
-    read(begin, out.subspan(begin, std::min<std::uint64_t>(piece, out.size() - begin)));
-  });
-  // Bytes that one file stores whole were verified as its blocks or chunks.
-  if (!check || (stages_.empty() && whole_)) return;
-  const integrity::ContentDigest made = integrity::content_digest(out, threads);
+void TensorChain::make(std::uint64_t begin, MutableByteSpan out,
+                       std::span<integrity::PieceDigest> digests) const {
+  read(begin, out);
+  integrity::PieceHasher hasher;
+  ByteSpan left = out;
+  for (integrity::PieceDigest& digest : digests) {
+    const ByteSpan piece = left.first(std::min<std::uint64_t>(left.size(), format::kContentPiece));
+    hasher.update(piece);
+    digest = hasher.finish();
+    left = left.subspan(piece.size());
+  }
+}
+
+void TensorChain::check(std::span<const integrity::PieceDigest> digests) const {
+  const integrity::ContentDigest made = integrity::join_pieces(digests);
   const auto fail = [](const char* field) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "what the chain makes of the tensor is not what was saved",
@@ -199,6 +220,22 @@ void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) co
   };
   if (made.hash != result_.content_hash) fail("content_hash");
   if (made.crc32 != crc32_) fail("crc32");
+}
+
+void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) const {
+  const std::uint64_t piece = piece_bytes();
+  std::vector<integrity::PieceDigest> digests;
+  if (check && is_made()) digests.resize(content_pieces(out.size()));
+  parallel_for(out.size() / piece + (out.size() % piece != 0), threads, [&](std::size_t i) {
+    const std::uint64_t begin = i * piece;
+    const MutableByteSpan part =
+        out.subspan(begin, std::min<std::uint64_t>(piece, out.size() - begin));
+    make(begin, part,
+         digests.empty() ? std::span<integrity::PieceDigest>()
+                         : std::span(digests).subspan(begin / format::kContentPiece,
+                                                      content_pieces(part.size())));
+  });
+  if (check && is_made()) this->check(digests);
 }
 
 }  // namespace thalia::model

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "format/constants.h"
+#include "integrity/content_hash.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/chain_stage.h"
 #include "model/delta/file_chain.h"
@@ -14,6 +17,11 @@
 #include "thalia/delta.h"
 
 namespace thalia::model {
+
+/// Pieces of the content hash of so many bytes.
+constexpr std::uint64_t content_pieces(std::uint64_t bytes) noexcept {
+  return bytes / format::kContentPiece + (bytes % format::kContentPiece != 0);
+}
 
 /// Borrows the chain of files. Immutable but for what it remembers; any number of threads.
 class TensorChain final : public ByteSource {
@@ -36,12 +44,24 @@ class TensorChain final : public ByteSource {
   void read(std::uint64_t begin, MutableByteSpan out) const override;
   ByteSpan part(std::uint64_t begin, std::uint64_t length,
                 std::vector<std::byte>& buffer) const override;
+  void prefetch(std::uint64_t begin, std::uint64_t length) const override;
   /// All of it. @param check whether what comes out is held against the content hash.
   void read_all(MutableByteSpan out, unsigned threads, bool check) const;
 
+  /// Bytes that are best made at a time, a multiple of a piece of the content hash.
+  std::uint64_t piece_bytes() const;
+  /// Whether what comes out can be checked by its content hash alone: bytes that one file stores
+  /// whole are verified as its blocks or chunks.
+  bool is_made() const noexcept { return !stages_.empty() || !whole_; }
+  /// read(), and the digests of the pieces of 1 MiB while they are in the cache; `begin` is a
+  /// multiple of that. None where `digests` is empty.
+  void make(std::uint64_t begin, MutableByteSpan out,
+            std::span<integrity::PieceDigest> digests) const;
+  /// @param digests of all pieces. @throws IntegrityError where they are not the tensor's.
+  void check(std::span<const integrity::PieceDigest> digests) const;
+
  private:
   TensorChain();
-  std::uint64_t piece_bytes() const;
 
   ChainTensor result_;
   std::uint32_t crc32_ = 0;
@@ -49,5 +69,8 @@ class TensorChain final : public ByteSource {
   std::unique_ptr<StoredBytes> whole_;               ///< what the lowest stage changes,
   std::shared_ptr<const ByteSource> made_;  ///< or this where it is of another shape, or quantized
 };
+
+/// The tensor of the chain's top that `view` names. @throws UsageError (not_found).
+TensorChain find_tensor(const FileChain& files, const TensorView& view);
 
 }  // namespace thalia::model

@@ -1,0 +1,15 @@
+// The tensors of a chain as a stream: docs/design.md, "Streaming".
+#pragma once
+
+#include <vector>
+
+#include "thalia/delta.h"
+
+namespace thalia::model {
+
+/// @param tensors of the chain's reader, in the order in which they are handed out. @throws as
+/// ChainReader::stream().
+StreamReader stream_chain(const ChainReader& chain, const std::vector<TensorView>& tensors,
+                          const StreamOptions& options);
+
+}  // namespace thalia::model
