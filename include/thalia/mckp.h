@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -168,6 +170,9 @@ class MckpChain {
 /// (thalia/tensor_role.h).
 struct MckpQuantizationOptions {
   unsigned bits = 8;  ///< 1 to 8
+  /// Of tensors that have another number, by their names. A name that is not added is an error of
+  /// commit().
+  std::map<std::string, unsigned, std::less<>> bits_of{};
   /// Tensors whose names match one stay as they are: '*' any characters, '?' one, '.' and '/' the
   /// same.
   std::vector<std::string> exclude{};

@@ -94,6 +94,10 @@ struct ReadLimits {
   std::optional<std::uint64_t> max_allocation_bytes{};  ///< not set: what fits file and machine
 };
 
+/// From now on stands for ReadLimits::max_allocation_bytes in this process wherever that is not
+/// set; 0: what fits the file and the machine again (docs/security.md, "Limits"). Any thread.
+void set_default_allocation_limit(std::uint64_t bytes) noexcept;
+
 /// How a file is read. Where a call has no use for a part, its options say so.
 struct InputOptions {
   Access access = Access::mapped;

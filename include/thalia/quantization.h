@@ -97,6 +97,42 @@ struct QuantizedTensorReport {
   double relative_error = 0;  ///< rms_error / root of the numbers' mean square; 0 where all are 0
 };
 
+struct QuantizeTensorOptions {
+  double bits = 8;  ///< this and the next two as QuantizationOptions'
+  std::uint32_t group_size = 128;
+  bool adaptive = false;
+  unsigned threads = 0;  ///< 0: one a core
+};
+
+/// A tensor as codes in memory, as a file holds it.
+struct QuantizedTensor {
+  DType dtype = DType::f32;  ///< of the elements that come out
+  Shape shape{};
+  unsigned bits = 0;  ///< as TensorQuantization's
+  std::uint32_t group_size = 0;
+  std::vector<std::byte> bytes{};  ///< the arrays: docs/format.md, "quantized"
+  QuantizedTensorReport report{};  ///< without names
+
+  /// Points into `bytes`.
+  QuantizedView arrays() const;
+};
+
+/// Quantizes one tensor, for who stores it himself. @param sensitivity none, or as
+/// QuantizationOptions::sensitivity gives it. nullopt where a number is NaN or infinite, or a
+/// group's lie too far apart. @throws UsageError for an option that cannot be, a tensor that is not
+/// dense or of another type than f32, f16, f64 and bf16, and sensitivities of another number of
+/// elements.
+std::optional<QuantizedTensor> quantize(const Tensor& tensor,
+                                        const QuantizeTensorOptions& options = {},
+                                        const Tensor* sensitivity = nullptr);
+
+/// Restores elements of quantize(), TensorView::quantized() or a stream of codes, as every reader
+/// of the format does. @param out `elements` of `dtype`. @throws UsageError for arrays that do not
+/// fit each other or `elements`, or another size of `out`; FormatError naming the array and the
+/// group for a width or parameter that cannot be.
+void dequantize(DType dtype, std::uint64_t elements, const QuantizedView& arrays,
+                MutableByteSpan out, unsigned threads = 0);
+
 struct QuantizeFileOptions {
   SaveOptions save{};
   InputOptions input{};

@@ -9,12 +9,12 @@
 
 #include "thalia/append.h"
 #include "thalia/async_save.h"
+#include "thalia/byte_transforms.h"
 #include "thalia/bytes.h"
 #include "thalia/compact.h"
 #include "thalia/dtype.h"
 #include "thalia/element.h"
 #include "thalia/error.h"
-#include "thalia/memory_limit.h"
 #include "thalia/metadata_file.h"
 #include "thalia/options.h"
 #include "thalia/output_file.h"

@@ -15,7 +15,7 @@
 
 #include "base/fail.h"
 #include "io/unique_fd.h"
-#include "thalia/memory_limit.h"
+#include "thalia/options.h"
 
 namespace thalia {
 namespace io {

@@ -6,7 +6,7 @@
 
 #include "boost_test.h"
 #include "support/errors.h"
-#include "thalia/memory_limit.h"
+#include "thalia/options.h"
 
 using namespace thalia;
 using namespace thalia::test;

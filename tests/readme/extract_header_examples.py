@@ -17,6 +17,7 @@ NAMES = {
     "base_policy.h": 'const char* upload = "";',
     "brain_checkpoint.h": BRAIN,
     "brain_region.h": "const thalia::ByteSpan bytes;",
+    "byte_transforms.h": "const std::vector<std::byte> weights(64);",
     "brain_state.h": "const thalia::Tensor weights, delays;",
     "capacity.h": BRAIN,
     "checkpoint_compressor.h": "const thalia::Checkpoint checkpoint;",

@@ -35,7 +35,7 @@ PUBLIC_PLACES = {
     "version.h": "format",
     "options.h": "format",
     "base_policy.h": "io",
-    "memory_limit.h": "io",
+    "byte_transforms.h": "codec/planes",
     "paths.h": "io",
     "storage.h": "io",
     "output_file.h": "io",

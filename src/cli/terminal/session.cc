@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "cli/terminal/option.h"
-#include "thalia/memory_limit.h"
+#include "thalia/options.h"
 
 namespace thalia::cli {
 

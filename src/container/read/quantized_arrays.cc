@@ -35,17 +35,70 @@ double number_at(ByteSpan array, std::uint64_t i) noexcept {
 
 }  // namespace
 
+QuantizedView quantized_view(DType dtype, unsigned bits, std::uint64_t group_size,
+                             const format::QuantizedParts& parts, ByteSpan logical) noexcept {
+  const auto array = [&](const format::Extent& place) {
+    return logical.subspan(place.offset, place.length);
+  };
+  const ByteSpan widths = array(parts.widths);
+  return {.bits = bits,
+          .group_size = group_size,
+          .groups = parts.groups,
+          .widths = {reinterpret_cast<const std::uint8_t*>(widths.data()), widths.size()},
+          .parameter_dtype = codec::parameter_dtype(dtype),
+          .minima = array(parts.minima),
+          .scales = array(parts.scales),
+          .codes = array(parts.codes)};
+}
+
 QuantizedArrays::QuantizedArrays(const format::TensorEntry& entry,
                                  const format::QuantizedTensor& side, ByteSpan logical)
-    : offset_(entry.stored_offset), dtype_(entry.dtype), bits_(side.bits), logical_(logical) {
+    : offset_(entry.stored_offset), dtype_(entry.dtype) {
   const Shape shape = format::shape_of(entry);
   elements_ = shape.element_count().value_or(0);
-  group_size_ = side.group_size == 0 ? elements_ : std::uint64_t{side.group_size};
-  parts_ = *format::quantized_parts(dtype_, shape, bits_, side.group_size, side.code_length);
+  const format::QuantizedParts parts =
+      *format::quantized_parts(dtype_, shape, side.bits, side.group_size, side.code_length);
+  view_ = quantized_view(dtype_, side.bits,
+                         side.group_size == 0 ? elements_ : std::uint64_t{side.group_size}, parts,
+                         logical);
+  padding_ = logical.subspan(parts.widths.length, parts.minima.offset - parts.widths.length);
+  check();
+}
+
+QuantizedArrays::QuantizedArrays(DType dtype, std::uint64_t elements, const QuantizedView& arrays)
+    : offset_(0), dtype_(dtype), elements_(elements), view_(arrays) {
+  const auto must_be = [](const char* what, std::uint64_t is, std::uint64_t expected) {
+    if (is == expected) return;
+    fail_argument(ErrorCode::size_mismatch, what, std::to_string(is), std::to_string(expected));
+  };
+  const std::uint64_t size = view_.group_size;
+  // Codes of a group begin at a whole byte, and so does every piece that is restored alone.
+  if (size % 8 != 0 && size != elements) {
+    fail_argument(ErrorCode::bad_argument, "group_size", std::to_string(size),
+                  "a multiple of 8, or all elements");
+  }
+  if (elements != 0 && size == 0)
+    fail_argument(ErrorCode::bad_argument, "group_size", "0", "1 or more");
+  must_be("groups", view_.groups, elements == 0 ? 0 : (elements - 1) / size + 1);
+  if (view_.bits > codec::kMaxQuantizedBits)
+    fail_argument(ErrorCode::bad_argument, "bits", std::to_string(view_.bits), "0 to 8");
+  must_be("widths", view_.widths.size(), view_.bits == 0 ? view_.groups : 0);
+  if (view_.parameter_dtype != codec::parameter_dtype(dtype)) {
+    fail_argument(ErrorCode::dtype_mismatch, "parameter_dtype",
+                  std::string(dtype_name(view_.parameter_dtype)),
+                  std::string(dtype_name(codec::parameter_dtype(dtype))));
+  }
+  const std::uint64_t bytes = view_.groups * (dtype_bits(view_.parameter_dtype) / 8);
+  must_be("minima", view_.minima.size(), bytes);
+  must_be("scales", view_.scales.size(), bytes);
+  check();
+}
+
+void QuantizedArrays::check() {
   starts_.reserve(elements_ / kPieceElements + 1);
   std::uint64_t start = 0;
-  for (std::uint64_t group = 0; group < parts_.groups; ++group) {
-    const std::uint64_t end = group * group_size_ + group_elements(group);
+  for (std::uint64_t group = 0; group < view_.groups; ++group) {
+    const std::uint64_t end = group * view_.group_size + group_elements(group);
     // A group may span many pieces, and a piece many groups: every piece that begins in this group
     // gets the start of its codes.
     while (starts_.size() * kPieceElements < end) starts_.push_back(start);
@@ -60,32 +113,30 @@ QuantizedArrays::QuantizedArrays(const format::TensorEntry& entry,
     if (width(group) == 0 && scale.scale != 0)
       fail("scales", group, fmt::format("{}", scale.scale), "0 for a group of 0 bits");
   }
-  if (start != parts_.codes.length) {
-    fail("widths", parts_.groups, fmt::format("codes of {} bytes together", start),
-         std::to_string(parts_.codes.length));
+  if (start != view_.codes.size()) {
+    fail("widths", view_.groups, fmt::format("codes of {} bytes together", start),
+         std::to_string(view_.codes.size()));
   }
 }
 
 std::uint64_t QuantizedArrays::group_elements(std::uint64_t group) const noexcept {
-  return std::min(group_size_, elements_ - group * group_size_);
+  return std::min(view_.group_size, elements_ - group * view_.group_size);
 }
 
 unsigned QuantizedArrays::width(std::uint64_t group) const noexcept {
-  return bits_ != 0 ? bits_ : std::to_integer<unsigned>(logical_[parts_.widths.offset + group]);
+  return view_.bits != 0 ? view_.bits : view_.widths[group];
 }
 
 codec::UniformScale QuantizedArrays::parameters(std::uint64_t group) const noexcept {
-  const ByteSpan minima = logical_.subspan(parts_.minima.offset, parts_.minima.length);
-  const ByteSpan scales = logical_.subspan(parts_.scales.offset, parts_.scales.length);
-  if (codec::parameter_dtype(dtype_) == DType::f64)
-    return {number_at<double>(minima, group), number_at<double>(scales, group)};
-  return {number_at<float>(minima, group), number_at<float>(scales, group)};
+  if (view_.parameter_dtype == DType::f64)
+    return {number_at<double>(view_.minima, group), number_at<double>(view_.scales, group)};
+  return {number_at<float>(view_.minima, group), number_at<float>(view_.scales, group)};
 }
 
 void QuantizedArrays::fail(const char* array, std::uint64_t group, std::string value,
                            std::string bound) const {
   fail_field(ErrorCode::bad_value, "payload", array, offset_,
-             fmt::format("{} at group {} of {}", value, group, parts_.groups), std::move(bound));
+             fmt::format("{} at group {} of {}", value, group, view_.groups), std::move(bound));
 }
 
 std::uint64_t QuantizedArrays::piece_elements(std::uint64_t i) const noexcept {
@@ -94,16 +145,15 @@ std::uint64_t QuantizedArrays::piece_elements(std::uint64_t i) const noexcept {
 
 void QuantizedArrays::restore(std::uint64_t i, MutableByteSpan out) const {
   const std::uint64_t width_bytes = dtype_bits(dtype_) / 8;
-  const ByteSpan codes = logical_.subspan(parts_.codes.offset, parts_.codes.length);
   std::array<std::uint8_t, kCodes> unpacked;
   std::uint64_t element = i * kPieceElements;
   const std::uint64_t begin = element, end = element + piece_elements(i);
-  std::uint64_t group = element / group_size_;
+  std::uint64_t group = element / view_.group_size;
   std::uint64_t start = starts_[i];
   for (; element < end; ++group) {
     const unsigned bits = width(group);
     const codec::UniformScale scale = parameters(group);
-    const std::uint64_t first = group * group_size_;
+    const std::uint64_t first = group * view_.group_size;
     const std::uint64_t group_end = std::min(end, first + group_elements(group));
     while (element < group_end) {
       const std::uint64_t count = std::min(kCodes, group_end - element);
@@ -113,7 +163,7 @@ void QuantizedArrays::restore(std::uint64_t i, MutableByteSpan out) const {
       } else {
         // Whole bytes: a piece and a batch begin at a multiple of 8 elements, and so does a group.
         const std::uint64_t at = start + (element - first) / 8 * bits;
-        codec::unpack_codes(bits, codes.subspan(at, codec::packed_bytes(count, bits)), some);
+        codec::unpack_codes(bits, view_.codes.subspan(at, codec::packed_bytes(count, bits)), some);
       }
       codec::dequantize(dtype_, some, scale,
                         out.subspan((element - begin) * width_bytes, count * width_bytes));
@@ -130,32 +180,15 @@ void QuantizedArrays::restore_all(MutableByteSpan out, unsigned threads) const {
   });
 }
 
-QuantizedView QuantizedArrays::view() const noexcept {
-  const auto array = [&](const format::Extent& place) {
-    return logical_.subspan(place.offset, place.length);
-  };
-  const ByteSpan widths = array(parts_.widths);
-  return {.bits = bits_,
-          .group_size = group_size_,
-          .groups = parts_.groups,
-          .widths = {reinterpret_cast<const std::uint8_t*>(widths.data()), widths.size()},
-          .parameter_dtype = codec::parameter_dtype(dtype_),
-          .minima = array(parts_.minima),
-          .scales = array(parts_.scales),
-          .codes = array(parts_.codes)};
-}
-
 void QuantizedArrays::check_unused_bits() const {
-  const ByteSpan padding =
-      logical_.subspan(parts_.widths.length, parts_.minima.offset - parts_.widths.length);
-  if (std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; }))
+  if (std::any_of(padding_.begin(), padding_.end(), [](std::byte b) { return b != std::byte{0}; }))
     fail("padding", 0, "non-zero bytes", "zero");
   // Groups are multiples of 8 elements, so only the last one can end within a byte.
-  if (parts_.groups == 0 || parts_.codes.length == 0) return;
-  const std::uint64_t last = parts_.groups - 1;
+  if (view_.groups == 0 || view_.codes.empty()) return;
+  const std::uint64_t last = view_.groups - 1;
   const unsigned used = static_cast<unsigned>(group_elements(last) % 8 * width(last) % 8);
-  if (used != 0 && std::to_integer<unsigned>(logical_.back()) >> used != 0) {
-    fail("codes", last, std::to_string(std::to_integer<unsigned>(logical_.back())),
+  if (used != 0 && std::to_integer<unsigned>(view_.codes.back()) >> used != 0) {
+    fail("codes", last, std::to_string(std::to_integer<unsigned>(view_.codes.back())),
          fmt::format("{} bits in use", used));
   }
 }

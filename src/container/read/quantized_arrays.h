@@ -25,6 +25,9 @@ class QuantizedArrays {
   /// the array and the group.
   QuantizedArrays(const format::TensorEntry& entry, const format::QuantizedTensor& side,
                   ByteSpan logical);
+  /// The same of arrays that need not come from a file, borrowed. @throws UsageError
+  /// (size_mismatch) for arrays that are not as long as the elements ask for.
+  QuantizedArrays(DType dtype, std::uint64_t elements, const QuantizedView& arrays);
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t pieces() const noexcept { return starts_.size(); }
@@ -36,13 +39,13 @@ class QuantizedArrays {
   /// All elements.
   void restore_all(MutableByteSpan out, unsigned threads) const;
 
-  /// The arrays themselves, in `logical`.
-  QuantizedView view() const noexcept;
+  const QuantizedView& view() const noexcept { return view_; }
 
   /// What only a verifier checks: padding, and the bits behind the last code. @throws FormatError.
   void check_unused_bits() const;
 
  private:
+  void check();
   std::uint64_t group_elements(std::uint64_t group) const noexcept;
   unsigned width(std::uint64_t group) const noexcept;
   codec::UniformScale parameters(std::uint64_t group) const noexcept;
@@ -51,12 +54,14 @@ class QuantizedArrays {
 
   std::uint64_t offset_;  ///< of the payload in the file, for messages
   DType dtype_;
-  unsigned bits_;
   std::uint64_t elements_;
-  std::uint64_t group_size_;  ///< of all elements where they are one group
-  format::QuantizedParts parts_;
-  ByteSpan logical_;
+  QuantizedView view_;
+  ByteSpan padding_;                   ///< in front of the minima
   std::vector<std::uint64_t> starts_;  ///< of the codes of the group that piece i begins in
 };
+
+/// The arrays of `parts` in `logical`. `group_size` is not 0 but where there are no elements.
+QuantizedView quantized_view(DType dtype, unsigned bits, std::uint64_t group_size,
+                             const format::QuantizedParts& parts, ByteSpan logical) noexcept;
 
 }  // namespace thalia::container

@@ -18,6 +18,7 @@
 #include "base/hex.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
+#include "interop/mckp/bit_shares.h"
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/lru_cache.h"
 #include "io/allocation_limit.h"
@@ -130,6 +131,10 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
   if (config.quantization) {
     options.quantization = MckpQuantizationOptions{.bits = config.quantization->bits,
                                                    .exclude = config.quantization->exclude};
+    if (config.quantization->sensitivity) {
+      options.quantization->bits_of = interop::bits_by_sensitivity(
+          checkpoint, *options.quantization, config.quantization->sensitivity, config.work.threads);
+    }
   }
   if (base) options.previous = base->previous;
   return options;

@@ -16,19 +16,27 @@ namespace {
 
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
-  if (!options.quantization || !mckp_can_quantize(tensor.dtype())) return std::nullopt;
-  // As quantize does: what an optimizer keeps, and what is small, stays exact.
-  if (!is_weights(role_of_name(name, tensor.shape().rank()))) return std::nullopt;
-  for (const std::string& pattern : options.quantization->exclude)
-    if (model::matches_path(pattern, name)) return std::nullopt;
+  if (!options.quantization || !mckp_quantizes(name, tensor, *options.quantization))
+    return std::nullopt;
+  const auto own = options.quantization->bits_of.find(name);
+  const unsigned bits =
+      own == options.quantization->bits_of.end() ? options.quantization->bits : own->second;
   // No scale where an element is not finite: such a tensor is stored exactly.
-  const unsigned bits = options.quantization->bits;
   const auto scale = codec::uniform_scale(tensor.dtype(), tensor.bytes(), bits);
   if (!scale) return std::nullopt;
   return MckpQuantization{.bits = bits, .minimum = scale->minimum, .scale = scale->scale};
 }
 
 }  // namespace
+
+// As quantize does: what an optimizer keeps, and what is small, stays exact.
+bool mckp_quantizes(std::string_view name, const Tensor& tensor,
+                    const MckpQuantizationOptions& options) {
+  const auto fits = [&](const std::string& pattern) { return model::matches_path(pattern, name); };
+  return mckp_can_quantize(tensor.dtype()) &&
+         is_weights(role_of_name(name, tensor.shape().rank())) &&
+         std::none_of(options.exclude.begin(), options.exclude.end(), fits);
+}
 
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,

@@ -28,6 +28,10 @@ inline Codec codec_of(const MckpWriteOptions& options) {
   return options.compression.codec.value_or(Codec::plane_entropy);
 }
 
+/// Whether a tensor becomes codes, if all its elements are finite.
+bool mckp_quantizes(std::string_view name, const Tensor& tensor,
+                    const MckpQuantizationOptions& options);
+
 /// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,

@@ -63,7 +63,11 @@ void check_metadata(const std::string& metadata) {
 
 void check_options(const MckpWriteOptions& options) {
   codec::checked_level(codec_of(options), options.compression.level);
-  if (options.quantization) check_option("bits", options.quantization->bits, 1, 8);
+  if (options.quantization) {
+    check_option("bits", options.quantization->bits, 1, 8);
+    for (const auto& [name, bits] : options.quantization->bits_of)
+      check_option("bits_of", bits, 1, 8);
+  }
   check_metadata(options.metadata);
   if (options.previous) check_storage_key(options.previous->key);
 }
@@ -406,6 +410,15 @@ void MckpWriter::set_metadata(std::string metadata) {
 MckpWriteResult MckpWriter::commit() {
   Impl& impl = *impl_;
   return impl.steps.finish([&] {
+    if (impl.options.quantization) {
+      for (const auto& [name, bits] : impl.options.quantization->bits_of) {
+        if (!impl.names.contains(name)) {
+          throw UsageError(
+              ErrorCode::not_found, "no such tensor was added",
+              {.path = impl.path.string(), .field = "bits_of", .value = printable(name)});
+        }
+      }
+    }
     while (!impl.pool.empty()) {
       stop_if_cancelled(impl.options.work.cancel);
       impl.collect();

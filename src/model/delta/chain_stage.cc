@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "base/byte_xor.h"
 #include "base/fail.h"
 #include "container/read/low_rank_arrays.h"
 #include "container/read/sparse_delta.h"
@@ -14,7 +15,6 @@
 #include "format/payload.h"
 #include "format/tensor.h"
 #include "io/allocation_limit.h"
-#include "model/tensor/byte_xor.h"
 
 namespace thalia::model {
 namespace {

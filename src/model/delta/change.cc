@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "base/byte_xor.h"
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
 #include "format/constants.h"
 #include "model/delta/change_list.h"
-#include "model/tensor/byte_xor.h"
 
 namespace thalia::model {
 namespace {

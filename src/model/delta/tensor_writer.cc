@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_xor.h"
 #include "base/parallel.h"
 #include "format/delta.h"
 #include "format/payload.h"
 #include "model/delta/converted_base.h"
 #include "model/delta/low_rank_delta.h"
-#include "model/tensor/byte_xor.h"
 #include "model/value/in_order.h"
 #include "thalia/error.h"
 #include "thalia/tensor_role.h"

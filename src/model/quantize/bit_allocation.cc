@@ -29,12 +29,7 @@ class GroupErrors {
   explicit GroupErrors(DType dtype) : dtype_(dtype) {}
 
   std::optional<Distortions> measure(ByteSpan group, std::span<const double> importance) {
-    const std::size_t count = group.size() / (dtype_bits(dtype_) / 8);
-    codes_.resize(count);
-    restored_.resize(group.size());
-    numbers_.resize(count);
-    results_.resize(count);
-    codec::convert_elements(dtype_, DType::f64, group, std::as_writable_bytes(std::span(numbers_)));
+    take(group);
     Distortions errors{};
     for (unsigned bits = 1; bits < kWidths; ++bits) {
       const auto scale = codec::uniform_scale(dtype_, group, bits);
@@ -51,7 +46,16 @@ class GroupErrors {
     return errors;
   }
 
- private:
+  // The numbers that error() is about.
+  void take(ByteSpan group) {
+    const std::size_t count = group.size() / (dtype_bits(dtype_) / 8);
+    codes_.resize(count);
+    restored_.resize(group.size());
+    numbers_.resize(count);
+    results_.resize(count);
+    codec::convert_elements(dtype_, DType::f64, group, std::as_writable_bytes(std::span(numbers_)));
+  }
+
   // Goes through the same code as the stored payload, its rounding included.
   double error(ByteSpan group, unsigned bits, codec::UniformScale scale,
                std::span<const double> importance) {
@@ -60,6 +64,7 @@ class GroupErrors {
     return distance(importance);
   }
 
+ private:
   double distance(std::span<const double> importance) {
     codec::convert_elements(dtype_, DType::f64, restored_,
                             std::as_writable_bytes(std::span(results_)));
@@ -139,6 +144,36 @@ double group_mean(DType dtype, ByteSpan group, std::span<const double> importanc
     mean += numbers[i] * ((alike ? 1 : importance[i]) / count);
   if (codec::parameter_dtype(dtype) == DType::f64) return mean;
   return static_cast<double>(static_cast<float>(mean));
+}
+
+std::optional<Distortions> uniform_errors(DType dtype, ByteSpan dense,
+                                          std::span<const double> importance, unsigned threads) {
+  std::array<std::optional<codec::UniformScale>, kWidths> scales;
+  for (unsigned bits = 1; bits < kWidths; ++bits)
+    scales[bits] = codec::uniform_scale(dtype, dense, bits);
+  if (!scales.back()) return std::nullopt;
+  const std::uint64_t width = dtype_bits(dtype) / 8;
+  const std::uint64_t elements = dense.size() / width;
+  std::vector<Distortions> turns(elements / kAllocationTurn + (elements % kAllocationTurn != 0));
+  parallel_for(turns.size(), threads, [&](std::size_t turn) {
+    const std::uint64_t first = turn * kAllocationTurn;
+    const std::uint64_t count = std::min(kAllocationTurn, elements - first);
+    const ByteSpan part = dense.subspan(first * width, count * width);
+    GroupErrors measure(dtype);
+    measure.take(part);
+    for (unsigned bits = 1; bits < kWidths; ++bits) {
+      turns[turn][bits] =
+          scales[bits]
+              ? measure.error(part, bits, *scales[bits],
+                              importance.empty() ? importance : importance.subspan(first, count))
+              : HUGE_VAL;
+    }
+  });
+  Distortions sum{};
+  sum[0] = HUGE_VAL;
+  for (const Distortions& turn : turns)
+    for (unsigned bits = 1; bits < kWidths; ++bits) sum[bits] += turn[bits];
+  return sum;
 }
 
 std::optional<std::vector<std::uint8_t>> allocate_bits(DType dtype, ByteSpan dense,

@@ -30,6 +30,12 @@ std::vector<std::uint8_t> spend_bits(
 /// alike), as a number that the parameters' type can hold. Of finite numbers.
 double group_mean(DType dtype, ByteSpan group, std::span<const double> importance);
 
+/// The errors of a tensor whose elements all share one minimum and scale, for 1 to 8 bits; there
+/// are no codes of 0 bits. nullopt where a number is NaN or infinite. Deterministic, whatever
+/// `threads`.
+std::optional<Distortions> uniform_errors(DType dtype, ByteSpan dense,
+                                          std::span<const double> importance, unsigned threads);
+
 /// Bits of each group's codes, 0 to 8, with at most `mean_bits` × elements bits of codes together.
 /// `importance` is what a squared error counts, one an element (empty: all alike). Deterministic,
 /// whatever `threads`. nullopt where a number is NaN or infinite.

@@ -17,6 +17,7 @@
 #include "codec/lossy/quantize.h"
 #include "container/file/open_file.h"
 #include "format/quantized.h"
+#include "model/quantize/importance.h"
 #include "thalia/tensor_role.h"
 
 namespace thalia {
@@ -125,33 +126,13 @@ std::vector<double> Quantizer::importance_of(const QuantizationTarget& target) c
   const std::optional<Tensor> given = options_.sensitivity(target);
   // No sensitivities for this tensor: all elements count alike.
   if (!given) return importance;
-  const auto fail = [&](ErrorCode code, std::string value, std::string bound) {
-    throw UsageError(code, {},
-                     {.field = "sensitivity",
-                      .region = printable(target.region),
-                      .tensor = printable(target.name),
-                      .value = std::move(value),
-                      .bound = std::move(bound)});
-  };
-  const std::uint64_t elements = target.shape.element_count().value_or(0);
-  if (!given->is_dense() || !codec::is_convertible(given->dtype())) {
-    fail(ErrorCode::dtype_mismatch, std::string(dtype_name(given->dtype())),
-         "a dense tensor of f32, f64, f16 or bf16");
+  try {
+    return importance_from(*given, target.shape.element_count().value_or(0));
+  } catch (Error& error) {
+    error.add_region(printable(target.region));
+    error.add_tensor(printable(target.name));
+    throw;
   }
-  if (given->element_count() != elements) {
-    fail(ErrorCode::size_mismatch, fmt::format("{} elements", given->element_count()),
-         std::to_string(elements));
-  }
-  importance.resize(elements);
-  codec::convert_elements(given->dtype(), DType::f64, given->bytes(),
-                          std::as_writable_bytes(std::span(importance)));
-  for (double& weight : importance) {
-    // What counts is sensitivity² × error²: the sign is lost here.
-    weight *= weight;
-    if (!std::isfinite(weight))
-      fail(ErrorCode::bad_argument, "NaN, infinity or more than 1e154", "finite squares");
-  }
-  return importance;
 }
 
 std::optional<QuantizedPayload> Quantizer::quantize(const QuantizationTarget& target,

@@ -1,11 +1,14 @@
 #include "codec/planes/split.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "boost_test.h"
 #include "codec/planes/split_kernels.h"
 #include "support/bytes.h"
+#include "support/errors.h"
+#include "thalia/byte_transforms.h"
 
 using namespace thalia;
 using codec::VectorSet;
@@ -165,6 +168,34 @@ BOOST_AUTO_TEST_CASE(rotated_planes_come_back_and_are_the_same_from_each_set) {
       }
     }
   }
+}
+
+// The public names of the same.
+BOOST_AUTO_TEST_CASE(bytes_are_grouped_and_differ_from_a_base) {
+  const Bytes raw = random_bytes(1003, 7);
+  for (const std::size_t width : {2u, 4u, 8u}) {
+    Bytes grouped(raw.size()), back(raw.size()), expected(raw.size());
+    group_bytes(width, raw, grouped);
+    codec::split_planes(width, raw, expected);
+    BOOST_TEST(same_bytes(grouped, expected));
+    ungroup_bytes(width, grouped, back);
+    BOOST_TEST(same_bytes(back, raw));
+    BOOST_CHECK_EXCEPTION(group_bytes(width, raw, MutableByteSpan(back).first(5)), UsageError,
+                          test::has_code(ErrorCode::size_mismatch));
+  }
+  Bytes out(raw.size());
+  BOOST_CHECK_EXCEPTION(ungroup_bytes(3, raw, out), UsageError,
+                        test::says(ErrorCode::bad_argument, "width", "2, 4 or 8"));
+  Bytes changed = raw;
+  changed[500] ^= std::byte{9};
+  xor_bytes(changed, raw);
+  BOOST_TEST((std::count(changed.begin(), changed.end(), std::byte{0}) == 1002));
+  BOOST_TEST((changed[500] == std::byte{9}));
+  xor_bytes(changed, raw);
+  changed[500] ^= std::byte{9};
+  BOOST_TEST(same_bytes(changed, raw));
+  BOOST_CHECK_EXCEPTION(xor_bytes(changed, ByteSpan(raw).first(3)), UsageError,
+                        test::has_code(ErrorCode::size_mismatch));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

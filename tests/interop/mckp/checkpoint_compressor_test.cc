@@ -241,6 +241,64 @@ BOOST_AUTO_TEST_CASE(quantized_checkpoints_count_their_generations) {
   check_same(exact.load("exact"), checkpoint);
 }
 
+// Three layers of equal numbers whose errors do not count alike.
+BOOST_AUTO_TEST_CASE(bits_go_where_the_loss_is_sensitive) {
+  Checkpoint checkpoint;
+  for (const char* name : {"a.weight", "b.weight", "c.weight"})
+    checkpoint.tensors[name] = test::normal_f32({100, 70}, 1);
+  checkpoint.tensors["optimizer.m"] = test::normal_f32({100, 70}, 1);
+  const auto error_of = [&](const Checkpoint& loaded, const char* name) {
+    const std::span<const float> before = checkpoint.tensors.at(name).as<float>();
+    const std::span<const float> after = loaded.tensors.at(name).as<float>();
+    double sum = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const auto error = static_cast<double>(before[i] - after[i]);
+      sum += error * error;
+    }
+    return sum;
+  };
+  const auto sensitivity = [](std::string_view name,
+                              const Tensor& tensor) -> std::optional<Tensor> {
+    if (name == "b.weight") return std::nullopt;
+    Tensor out = Tensor::zeros(DType::f32, tensor.shape());
+    std::ranges::fill(out.mutable_as<float>(), name == "a.weight" ? -100.0f : 0.01f);
+    return out;
+  };
+  const CheckpointCompressor uniform({.quantization = QuantizationConfig{.bits = 4}});
+  const CheckpointCompressor sensitive(
+      {.quantization = QuantizationConfig{.bits = 4, .sensitivity = sensitivity}});
+  const CompressedCheckpoint equal = uniform.compress(checkpoint);
+  const CompressedCheckpoint shared = sensitive.compress(checkpoint);
+  const MckpFile file = MckpFile::from_bytes({.bytes = shared.bytes, .owner = nullptr});
+  unsigned sum = 0;
+  for (const char* name : {"a.weight", "b.weight", "c.weight"})
+    sum += file.find(name)->quantization->bits;
+  BOOST_TEST(sum <= 12u);
+  BOOST_TEST(file.find("a.weight")->quantization->bits > file.find("b.weight")->quantization->bits);
+  BOOST_TEST(file.find("b.weight")->quantization->bits > file.find("c.weight")->quantization->bits);
+  const Checkpoint before = uniform.decompress(equal), after = sensitive.decompress(shared);
+  BOOST_TEST(error_of(after, "a.weight") < error_of(before, "a.weight") / 10);
+  BOOST_TEST(error_of(after, "c.weight") > error_of(before, "c.weight"));
+  BOOST_TEST(error_of(after, "optimizer.m") == 0.0);
+
+  const auto wrong = [](std::string_view, const Tensor&) {
+    return std::optional(Tensor::zeros(DType::f32, {3}));
+  };
+  const CheckpointCompressor refused({.quantization = QuantizationConfig{.sensitivity = wrong}});
+  BOOST_CHECK_EXCEPTION(refused.compress(checkpoint), UsageError,
+                        test::says(ErrorCode::size_mismatch, "sensitivity", "'a.weight'", "7000"));
+  std::string bytes;
+  const auto named = [&](const char* name, unsigned bits) {
+    return test::mckp_bytes({{"a.weight", checkpoint.tensors.at("a.weight")}},
+                            {.quantization = MckpQuantizationOptions{.bits_of = {{name, bits}}}});
+  };
+  BOOST_TEST(test::open_bytes(bytes = named("a.weight", 3)).find("a.weight")->quantization->bits ==
+             3u);
+  BOOST_CHECK_EXCEPTION(named("weight", 3), UsageError,
+                        test::says(ErrorCode::not_found, "bits_of", "weight"));
+  BOOST_CHECK_EXCEPTION(named("a.weight", 9), UsageError, test::has_code(ErrorCode::bad_argument));
+}
+
 BOOST_AUTO_TEST_CASE(deltas_of_quantized_checkpoints_are_exact) {
   const CheckpointCompressor lossy({.quantization = QuantizationConfig{}});
   lossy.save(sample(0), "lossy");

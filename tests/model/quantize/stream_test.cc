@@ -198,6 +198,70 @@ BOOST_AUTO_TEST_CASE(restored_elements_go_where_the_caller_wants_them) {
   BOOST_TEST(used == expected);
 }
 
+BOOST_AUTO_TEST_CASE(one_tensor_is_quantized_and_restored_as_a_file_would_hold_it) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal(0, 0.02);
+  std::vector<double> numbers(70'001);
+  for (double& number : numbers) number = normal(random);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
+    const Tensor weights = tensor_of(dtype, {70'001}, numbers);
+    const TemporaryFolder folder;
+    write_layer(folder / "plain", {{"w", weights}});
+    for (const bool adaptive : {false, true}) {
+      quantize_file(folder / "plain", folder / "file",
+                    {.bits = 3, .group_size = 64, .adaptive = adaptive}, {.save = quiet_save()});
+      const TensorView stored = layer_tensor(folder / "file", "w");
+      const auto codes = quantize(weights, {.bits = 3, .group_size = 64, .adaptive = adaptive});
+      BOOST_TEST_REQUIRE(codes.has_value());
+      const QuantizedView expected = stored.quantized(), arrays = codes->arrays();
+      BOOST_TEST(same_bytes(arrays.codes, expected.codes));
+      BOOST_TEST(same_bytes(arrays.scales, expected.scales));
+      BOOST_TEST((codes->report.rms_error == quantization_of(stored)->rms_error));
+      std::vector<std::byte> out(weights.bytes().size());
+      dequantize(dtype, numbers.size(), arrays, out);
+      BOOST_TEST(same_bytes(out, dense(stored)));
+      dequantize(dtype, numbers.size(), expected, out, 1);
+      BOOST_TEST(same_bytes(out, dense(stored)));
+
+      const auto refused = [&](QuantizedView view, auto change, const char* what) {
+        change(view);
+        BOOST_CHECK_EXCEPTION(
+            dequantize(dtype, numbers.size(), view, out), UsageError, [&](const UsageError& error) {
+              return std::string_view(error.what()).find(what) != std::string_view::npos;
+            });
+      };
+      refused(
+          arrays, [](QuantizedView& v) { v.minima = v.minima.first(4); }, "minima");
+      refused(
+          arrays, [](QuantizedView& v) { ++v.groups; }, "groups");
+      refused(
+          arrays, [](QuantizedView& v) { v.group_size = 63; }, "group_size");
+      refused(
+          arrays, [](QuantizedView& v) { v.bits = 9; }, "bits");
+      QuantizedView cut = arrays;
+      cut.codes = cut.codes.first(cut.codes.size() - 1);
+      BOOST_CHECK_EXCEPTION(dequantize(dtype, numbers.size(), cut, out), FormatError,
+                            has_code(ErrorCode::bad_value));
+      BOOST_CHECK_EXCEPTION(dequantize(dtype, 7, arrays, out), UsageError,
+                            has_code(ErrorCode::size_mismatch));
+    }
+  }
+  // Sensitivities move bits to the half that counts.
+  const Tensor weights = tensor_of(DType::f32, {70'001}, numbers);
+  Tensor sensitivity = Tensor::zeros(DType::f32, {70'001});
+  for (std::size_t i = 0; i < 35'000; ++i) sensitivity.mutable_as<float>()[i] = 1;
+  const auto codes = quantize(weights, {.bits = 4, .group_size = 1000}, &sensitivity);
+  const QuantizedView arrays = codes->arrays();
+  BOOST_TEST(arrays.bits == 0u);
+  BOOST_TEST(arrays.widths[0] > arrays.widths[60]);
+  numbers[5] = std::numeric_limits<double>::quiet_NaN();
+  BOOST_TEST(!quantize(tensor_of(DType::f32, {70'001}, numbers)));
+  BOOST_CHECK_EXCEPTION(quantize(Tensor::zeros(DType::i32, {8})), UsageError,
+                        has_code(ErrorCode::dtype_mismatch));
+  BOOST_CHECK_EXCEPTION(quantize(weights, {.bits = 9}), UsageError,
+                        has_code(ErrorCode::bad_argument));
+}
+
 // Codes whose arrays break a rule, with every checksum that would tell of it switched off.
 BOOST_AUTO_TEST_CASE(wrong_arrays_are_damage_of_their_tensor_alone) {
   const QuantizedFile file({{.bits = 4, .group_size = 64}, Codec::store});

@@ -6,7 +6,7 @@
 
 #include "thalia/bytes.h"
 
-namespace thalia::model {
+namespace thalia {
 
 /// out ^= other, byte by byte. `other` has at least as many bytes as `out`.
 inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
@@ -22,4 +22,4 @@ inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
   for (; i < out.size(); ++i) out[i] ^= other[i];
 }
 
-}  // namespace thalia::model
+}  // namespace thalia
