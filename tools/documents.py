@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes what docs/thalia.1 and src/cli/thalia.bash say of commands and options.
+"""Writes what the manual page and the completions of shells say of commands and options.
 
     tools/documents.py build/src/cli/thalia
 
 It comes from the program's own tree of commands, `thalia help --json`, and stands between two
-marks in each file; the rest of them is written by hand. A test compares. Another shell takes a
-function beside bash(), and a row in PAGES.
+marks in each file of PAGES; the rest of them is written by hand. A test compares.
 """
 
 import json
@@ -88,6 +87,20 @@ def manual(tree):
             yield from roff_options([(option, None if set(takers) == everyone else takers)])
 
 
+def own_and_shared(tree):
+    """(commands, option) of each option: one command's own, then those of several."""
+    for command in tree:
+        help_option = [option for option in command["options"] if "--help" in option["names"]]
+        yield from (([command["name"]], option) for option in help_option + own_options(command))
+    for options in shared_options(tree).values():
+        yield from ((takers, option) for option, takers in options.values())
+
+
+def places(command):
+    """(place, argument): which argument of the command it is, "+" for all that follow."""
+    return [("+" if one["several"] else str(at), one) for at, one in enumerate(command["arguments"], 1)]
+
+
 def bash(tree):
     """Options of each command; what can follow each option that takes a value, and each argument."""
     shared = [option for group in shared_options(tree).values() for option, _ in group.values()]
@@ -95,8 +108,7 @@ def bash(tree):
     for command in tree:
         name = command["name"]
         taken += [(f"{name} {word}", option) for option in own_options(command) for word in option["names"]]
-        places = enumerate(command["arguments"], 1)
-        taken += [(f"{name} {'+' if argument['several'] else place}", argument) for place, argument in places]
+        taken += [(f"{name} {place}", argument) for place, argument in places(command)]
     yield f"_thalia_commands='{' '.join(command['name'] for command in tree)}'"
     yield "declare -gA _thalia_options=("
     for command in tree:
@@ -108,7 +120,86 @@ def bash(tree):
     yield ")"
 
 
-PAGES = {"docs/thalia.1": manual, "src/cli/thalia.bash": bash}
+def quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def brief(option):
+    """Of the help what fits beside the option: the text up to its first semicolon or full stop."""
+    return re.split(r"; |\. ", option["help"])[0].partition("\n")[0]
+
+
+def zsh_spec(option):
+    """How _arguments describes an option or an argument: [what is offered in its place]."""
+    message = (option.get("name") or option["value"]).translate({ord(":"): "\\:"})
+    offers = " ".join(option["offers"]).replace(":", "\\:")
+    return f":{message}:{{_thalia_offer {offers}}}"
+
+
+def zsh(tree):
+    """A description of each command; for each command what _arguments takes."""
+    yield "_thalia_commands=("
+    yield from (f"  {quoted(command['name'] + ':' + command['brief'])}" for command in tree)
+    yield ")"
+    yield "_thalia_specs() {"
+    yield "  case $1 in"
+    for command in tree:
+        yield f"    {command['name']})"
+        yield "      specs=("
+        for option in command["options"]:
+            value = zsh_spec(option) if option["takes_value"] else ""
+            for name in option["names"]:
+                others = "*" if option["several"] else f"({' '.join(option['names'])})"
+                ends = ("=" if name.startswith("--") else "+") if value else ""
+                about = re.sub(r"[\[\]\\:]", r"\\\g<0>", brief(option))
+                yield f"        {quoted(f'{others}{name}{ends}[{about}]{value}')}"
+        for place, argument in places(command):
+            yield f"        {quoted(('*' if place == '+' else place) + zsh_spec(argument))}"
+        yield "      )"
+        yield "      ;;"
+    yield "  esac"
+    yield "}"
+
+
+def fish_values(option):
+    """The words of `complete` that say what comes in the place of an option's value, or an argument."""
+    offers = option["offers"]
+    words = [word for word in offers if word[0] != "@"]
+    words += [f"(__thalia_names {word[1:].replace(':', ' ')})" for word in offers if ":" in word]
+    if "@folder" in offers:
+        words.append("(__fish_complete_directories)")
+    given = f" -a {quoted(' '.join(words))}" if words else ""
+    return given + (" -F" if "@file" in offers else "")
+
+
+def fish(tree):
+    """A line for each command, each option and each argument."""
+    options = list(own_and_shared(tree))
+    with_value = {name for _, option in options if option["takes_value"] for name in option["names"]}
+    for commands, option in options:
+        if not option["takes_value"] and with_value.intersection(option["names"]):
+            raise SystemExit(f"{commands}: {option['names']} takes a value elsewhere")
+    yield f"set -g __thalia_with_value {' '.join(sorted(with_value))}"
+    for command in tree:
+        yield f"complete -c thalia -n '__thalia_at 0' -a {command['name']} -d {quoted(command['brief'])}"
+    for commands, option in options:
+        names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option["names"]]
+        value = (" -r" if "@file" in option["offers"] else " -x") * option["takes_value"] + fish_values(option)
+        about = f"{' '.join(names)} -d {quoted(brief(option))}{value}"
+        yield f"complete -c thalia -n '__thalia_of {' '.join(commands)}' {about}"
+    for command in tree:
+        for place, argument in places(command):
+            if argument["offers"]:
+                at = f"{len(command['arguments'])}+" if place == "+" else place
+                yield f"complete -c thalia -n '__thalia_at {at} {command['name']}'{fish_values(argument)}"
+
+
+PAGES = {
+    "docs/thalia.1": manual,
+    "src/cli/thalia.bash": bash,
+    "src/cli/thalia.zsh": zsh,
+    "src/cli/thalia.fish": fish,
+}
 
 
 def renewed(path, tree):

@@ -82,6 +82,7 @@ int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_to
   }
   std::string name = arguments.front();
   arguments.erase(arguments.begin());
+  if (name == "__complete") return complete_names(arguments, {.out = out, .stop = stop});
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version" || name == "-V") name = "version";
   return run_command(require_command(name), std::move(arguments), out, stop);

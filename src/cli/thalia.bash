@@ -64,7 +64,7 @@ declare -gA _thalia_offers=(
   ['migrate --to']='0.1 1.0'
   ['migrate 1']='@file'
   ['migrate 2']='@file'
-  ['extract --regions']='@region:1'
+  ['extract --regions']='@regions:1'
   ['extract 1']='@file'
   ['extract 2']='@file'
   ['merge -o']='@file'
@@ -95,7 +95,7 @@ declare -gA _thalia_offers=(
   ['rename 3']=''
   ['rm 1']='@file'
   ['rm +']='@tensor:1'
-  ['append --regions']='@region:2'
+  ['append --regions']='@regions:2'
   ['append 1']='@file'
   ['append 2']='@file'
   ['compact 1']='@file'
@@ -141,69 +141,126 @@ declare -gA _thalia_offers=(
 )
 # } made by tools/documents.py
 
-# Offers those of the lines of $1 that begin with $2, quoted as they need it.
-_thalia_lines() {
-  local line
-  while IFS= read -r line; do
-    [[ -n $line && $line == "$2"* ]] && COMPREPLY+=("$(printf '%q' "$line")")
-  done <<<"$1"
+# Splits the line up to the cursor as the shell would: words without their quotes in `words`, of the
+# last one as it is typed `typed`, and the quote in which it ends `quote`. bash's own COMP_WORDS are
+# split at ":" and "=" too, and keep their quotes. Nothing is expanded but "~/".
+_thalia_split() {
+  local at char word='' begun='' line=${COMP_LINE:0:COMP_POINT}
+  words=() typed='' quote=''
+  for ((at = 0; at < ${#line}; ++at)); do
+    char=${line:at:1}
+    if [[ -z $quote && $char == [[:space:]] ]]; then
+      [[ -n $begun ]] && words+=("$word")
+      word='' begun='' typed=''
+      continue
+    fi
+    [[ -z $begun && ${line:at:2} == \~/ ]] && word=$HOME typed='~' begun=1 && continue
+    begun=1 typed+=$char
+    if [[ $char == "$quote" ]]; then
+      quote=''
+    elif [[ -z $quote && $char == [\'\"] ]]; then
+      quote=$char
+    elif [[ $char == \\ && $quote != \' ]]; then
+      ((++at))
+      char=${line:at:1}
+      typed+=$char
+      [[ $quote == '"' && $char != [\"\\\$\`] ]] && word+=\\
+      word+=$char
+    else
+      word+=$char
+    fi
+  done
+  words+=("$word")
 }
 
-# The first column of what ls shows, up to a blank line, where its heading is $1; quietly nothing
-# where it cannot.
-_thalia_first_column() {
-  thalia ls "${@:2}" 2>/dev/null |
-    awk -F '  +' -v heading="$1" 'NR == 1 ? $1 != heading : NF == 0 { exit } NR > 1 { print $1 }'
+# Offers the lines of stdin, $1 in front of each, quoted as they need it. Of a word in which readline
+# sees several, as it breaks at ":" and the like, it replaces the last one alone: `kept`, with which each line
+# begins, stands there already.
+_thalia_lines() {
+  local lines
+  mapfile -t lines
+  [[ ${#lines[@]} == 0 ]] && return
+  lines=("${lines[@]/#/"$1"}")
+  lines=("${lines[@]#"$kept"}")
+  case $quote in
+    \') lines=("${lines[@]//\'/\'\\\'\'}") ;;
+    \")
+      lines=("${lines[@]//\\/\\\\}")
+      lines=("${lines[@]//\"/\\\"}")
+      lines=("${lines[@]//\$/\\\$}")
+      lines=("${lines[@]//\`/\\\`}")
+      ;;
+    *) mapfile -t lines < <(printf '%q\n' "${lines[@]}") ;;
+  esac
+  COMPREPLY+=("${lines[@]}")
 }
 
 # What the value of option $2 of command $1 can be; @none where it is none that takes a value.
 _thalia_offers_of() {
-  printf '%s\n' "${_thalia_offers["$1 $2"]-${_thalia_offers["* $2"]-@none}}"
+  REPLY=${_thalia_offers["$1 $2"]-${_thalia_offers["* $2"]-@none}}
 }
 
-# Offers what the words of $1 are or stand for, where it begins with $2; $3 and on are the arguments.
+# Offers what the words of $1 are or stand for, where it begins with $2, with $3 in front; $4 and on
+# are the arguments.
 _thalia_offer() {
-  local offer place begun=$2 words=$1
-  shift 2
-  for offer in $words; do
+  local offer place begun=$2 front=$3 offers=$1
+  shift 3
+  for offer in $offers; do
     place=${offer##*:} # of the argument that it is of
     case $offer in
       @file | @folder)
-        compopt -o filenames 2>/dev/null
         local kind=-f
         [[ $offer == @folder ]] && kind=-d
-        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$kind" -- "$begun")
+        if [[ -z $front$kept ]]; then
+          # readline quotes these itself.
+          compopt -o filenames 2>/dev/null
+          mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$kind" -- "$begun")
+        else
+          _thalia_lines "$front" < <(compgen "$kind" -- "$begun")
+        fi
         ;;
-      @region:*) _thalia_lines "$(_thalia_first_column region "${!place}")" "$begun" ;;
-      @tensor:*) _thalia_lines "$(_thalia_first_column tensor "${!place}" -r)" "$begun" ;;
-      *) _thalia_lines "$offer" "$begun" ;;
+      @*)
+        offer=${offer#@}
+        _thalia_lines "$front" < <(thalia __complete "${offer%:*}" "${!place}" "$begun" 2>/dev/null)
+        ;;
+      "$begun"*) _thalia_lines "$front" <<<"$offer" ;;
     esac
   done
 }
 
 _thalia() {
-  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} arguments=() option='' at
+  local words typed quote kept='' word command arguments=() option='' at REPLY
   COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
-    _thalia_offer "$_thalia_commands --help --version" "$word"
+  _thalia_split
+  word=${words[-1]} command=${words[1]}
+  # What readline keeps of the last word, without its quotes.
+  if [[ $typed == *"$2" ]]; then
+    kept=$(COMP_LINE=${typed%"$2"} COMP_POINT=${#typed} && _thalia_split && printf '%s' "${words[-1]}")
+  fi
+  if ((${#words[@]} <= 2)); then
+    _thalia_offer "$_thalia_commands --help --version" "$word" ''
     return
   fi
-  for ((at = 2; at < COMP_CWORD; ++at)); do
+  for ((at = 2; at < ${#words[@]} - 1; ++at)); do
     if [[ -n $option ]]; then
       option='' # that was its value
-    elif [[ ${COMP_WORDS[at]} != -* ]]; then
-      arguments+=("${COMP_WORDS[at]}")
-    elif [[ $(_thalia_offers_of "$command" "${COMP_WORDS[at]}") != @none ]]; then
-      option=${COMP_WORDS[at]}
+    elif [[ ${words[at]} != -* ]]; then
+      arguments+=("${words[at]}")
+    elif _thalia_offers_of "$command" "${words[at]}" && [[ $REPLY != @none ]]; then
+      option=${words[at]}
     fi
   done
   local place=$((${#arguments[@]} + 1))
   if [[ -n $option ]]; then
-    _thalia_offer "$(_thalia_offers_of "$command" "$option")" "$word" "${arguments[@]}"
+    _thalia_offers_of "$command" "$option"
+    _thalia_offer "$REPLY" "$word" '' "${arguments[@]}"
+  elif [[ $word == --*=* ]]; then
+    _thalia_offers_of "$command" "${word%%=*}"
+    _thalia_offer "$REPLY" "${word#*=}" "${word%%=*}=" "${arguments[@]}"
   elif [[ $word == -* ]]; then
-    _thalia_offer "${_thalia_options[$command]}" "$word"
+    _thalia_offer "${_thalia_options[$command]}" "$word" ''
   else
-    _thalia_offer "${_thalia_offers["$command $place"]-${_thalia_offers["$command +"]}}" "$word" "${arguments[@]}"
+    _thalia_offer "${_thalia_offers["$command $place"]-${_thalia_offers["$command +"]}}" "$word" '' "${arguments[@]}"
   fi
 }
 

@@ -58,7 +58,7 @@ Run declare_append(CLI::App& app) {
   const auto arguments = std::make_shared<AppendArguments>();
   add_file(app, "FILE", arguments->file, "The file to append to");
   add_file(app, "FROM", arguments->from, "The file to read");
-  add_region_names(app, arguments->regions, kRegionOfSecond);
+  add_region_names(app, arguments->regions, kRegionsOfSecond);
   return [arguments](const Session& session) { return run_append(*arguments, session); };
 }
 

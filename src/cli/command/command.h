@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/terminal/option.h"
 #include "cli/terminal/session.h"
@@ -48,6 +49,10 @@ struct Declared {
   std::shared_ptr<CommonArguments> common;  ///< as they are parsed
 };
 Declared declare(const Command& command);
+
+/// Prints the names of a file that a shell can offer: KIND ("tensor", "region", or "regions" for a
+/// list with commas), FILE, and how the names begin. @return kDone also where there are none.
+int complete_names(const std::vector<std::string>& words, const Session& session);
 
 /// What `thalia help` prints.
 std::string overview();

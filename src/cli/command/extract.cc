@@ -37,7 +37,7 @@ Run declare_extract(CLI::App& app) {
   const auto arguments = std::make_shared<ExtractArguments>();
   add_file(app, "FILE", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
-  add_region_names(app, arguments->regions, kRegion);
+  add_region_names(app, arguments->regions, kRegions);
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_extract(*arguments, session); };
 }

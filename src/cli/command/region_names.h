@@ -10,7 +10,7 @@
 
 namespace thalia::cli {
 
-/// Declares --regions A,B; `offers` is kRegion, or which file else they are of.
+/// Declares --regions A,B; `offers` is kRegions, or which file else they are of.
 void add_region_names(CLI::App& app, std::string& list, const char* offers);
 
 /// The names in `list`, separated by commas, as the file at `path` has them: as they are typed

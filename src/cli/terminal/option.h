@@ -16,8 +16,9 @@ namespace thalia::cli {
 /// What stands for the value of an option, in words that offer() takes; the completion knows them.
 inline constexpr const char* kFile = "@file";
 inline constexpr const char* kFolder = "@folder";
-inline constexpr const char* kRegion = "@region:1";  ///< of the command's first argument, a file
-inline constexpr const char* kRegionOfSecond = "@region:2";
+inline constexpr const char* kRegion = "@region:1";    ///< of the command's first argument, a file
+inline constexpr const char* kRegions = "@regions:1";  ///< several, with commas between them
+inline constexpr const char* kRegionsOfSecond = "@regions:2";
 inline constexpr const char* kTensor = "@tensor:1";
 
 /// Says what a shell can offer as the option's value: words, or what stands for some, with "|"

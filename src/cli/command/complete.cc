@@ -1,0 +1,83 @@
+// thalia __complete KIND FILE PREFIX: what the completion of shells offers of a file. Not in the
+// table of commands, as nobody types it. It answers while somebody waits with a finger on a key: it
+// reads tables and no payloads, verifies nothing, and says nothing of what goes wrong.
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command/command.h"
+#include "cli/print/listed_tensor.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/file_regions.h"
+#include "cli/tensor/file_tensors.h"
+#include "cli/terminal/escape.h"
+#include "thalia/delta.h"
+#include "thalia/paths.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr std::uint64_t kMostBytesToParse = 64 << 20;
+
+// Names as the program shows them, so that one is a line, and every command takes it.
+void offer_tensors(const std::string& file, std::string_view begun, const ChainOptions& options,
+                   Output& out) {
+  Selection everything("", {});
+  visit_tensors(file, everything, options, [&](const FileTensor& tensor) {
+    const std::string name = shown_name(tensor.names().region, tensor.names().name);
+    if (name.starts_with(begun)) out.write(name + "\n");
+  });
+}
+
+std::string region_in_list(std::string_view name) {
+  std::string text;
+  for (const char c : escape_name(name)) {
+    if (c == ',') {
+      text += "\\x2c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// Of a list, what follows its last comma; those in front of it are not offered again.
+void offer_regions(const std::string& file, std::string_view begun, bool as_list,
+                   const ReadOptions& read, Output& out) {
+  const std::size_t comma = as_list ? begun.rfind(',') : std::string_view::npos;
+  const std::string_view named = begun.substr(0, comma + 1);
+  begun.remove_prefix(named.size());
+  for (const ListedRegion& region : regions_of(file, read).regions) {
+    const std::string name = as_list ? region_in_list(region.name) : escape_name(region.name);
+    const bool is_named =
+        ("," + std::string(named)).find("," + name + ",") != std::string_view::npos;
+    if (name.starts_with(begun) && !is_named) out.write(std::string(named) + name + "\n");
+  }
+}
+
+}  // namespace
+
+int complete_names(const std::vector<std::string>& words, const Session& session) {
+  if (words.size() != 3) return kWrongUsage;
+  const std::string &kind = words[0], &file = words[1], &begun = words[2];
+  try {
+    auto options = session.options<ChainOptions>();
+    options.read.verification = Verification::off;
+    const FileFormat format = format_of(file);
+    // Its names are known only once all of it is read.
+    if (format == FileFormat::thalia_0_1 && file_bytes(file) > kMostBytesToParse) return kDone;
+    if (kind == "tensor") {
+      offer_tensors(file, begun, options, session.out);
+    } else if (format == FileFormat::thalia || format == FileFormat::thalia_0_1) {
+      offer_regions(file, begun, kind == "regions", options.read, session.out);
+    }
+  } catch (const std::exception&) {
+    // A name that is mistyped, a file that is none: there is nothing to offer.
+  }
+  return kDone;
+}
+
+}  // namespace thalia::cli

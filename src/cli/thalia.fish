@@ -1,0 +1,216 @@
+# fish completion for thalia
+
+# The arguments in front of the cursor that are neither options nor values of them; the first one is
+# the command.
+function __thalia_arguments
+    set -l is_value no
+    for word in (commandline -opc)[2..]
+        if test $is_value = yes
+            set is_value no
+        else if contains -- $word $__thalia_with_value
+            set is_value yes
+        else if not string match -q -- '-*' $word
+            echo -- $word
+        end
+    end
+end
+
+# Whether the command is one of those given.
+function __thalia_of
+    set -l words (commandline -opc)
+    contains -- "$words[2]" $argv
+end
+
+# Whether the cursor is at the argument of that place, of that command; "2+": there or later.
+function __thalia_at
+    set -l arguments (__thalia_arguments)
+    test "$arguments[1]" = "$argv[2]"; or return
+    set -l place (string trim -r -c + -- $argv[1])
+    test (count $arguments) = $place; or test $argv[1] != $place -a (count $arguments) -gt $place
+end
+
+# Names of that kind in the file that is that argument of the command.
+function __thalia_names
+    set -l arguments (__thalia_arguments)
+    set -l begun (commandline -ct | string replace -r -- '^--[a-z-]+=' '' | string unescape)
+    thalia __complete $argv[1] (string replace -r '^~/' $HOME/ -- $arguments[(math $argv[2] + 1)]) "$begun" 2>/dev/null
+end
+
+complete -c thalia -f
+complete -c thalia -n '__thalia_at 0' -l help -l version
+
+# made by tools/documents.py {
+set -g __thalia_with_value --axes --bits --bits-per-element --checksum --codec --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --neurons --output --population --precision --prefer --reason --regions --rounds --scale --search --seed --sensitivity --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
+complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
+complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
+complete -c thalia -n '__thalia_at 0' -a cat -d 'tensors or slices of them, as text, json, npy or raw'
+complete -c thalia -n '__thalia_at 0' -a stats -d 'range, moments, zeros and NaN of each tensor'
+complete -c thalia -n '__thalia_at 0' -a verify -d 'everything that can be wrong, every finding named'
+complete -c thalia -n '__thalia_at 0' -a convert -d 'from one format to another'
+complete -c thalia -n '__thalia_at 0' -a migrate -d 'to another version of the format, 0.1 or 1.0'
+complete -c thalia -n '__thalia_at 0' -a extract -d 'some regions into a file of their own'
+complete -c thalia -n '__thalia_at 0' -a merge -d 'several checkpoints in one, conflicts named'
+complete -c thalia -n '__thalia_at 0' -a diff -d 'what changed; with --values by how much'
+complete -c thalia -n '__thalia_at 0' -a log -d 'a delta and all that it is based on: steps, times, sizes'
+complete -c thalia -n '__thalia_at 0' -a grow -d 'neurons added to a region, in place'
+complete -c thalia -n '__thalia_at 0' -a set -d 'members of the metadata, in place'
+complete -c thalia -n '__thalia_at 0' -a rename -d 'another name for a tensor, in place'
+complete -c thalia -n '__thalia_at 0' -a rm -d 'regions and tensors left out, in place'
+complete -c thalia -n '__thalia_at 0' -a append -d 'regions of another file, added or replaced'
+complete -c thalia -n '__thalia_at 0' -a compact -d 'without the bytes that appends left unused'
+complete -c thalia -n '__thalia_at 0' -a recover -d 'a header that a crash damaged, from its copies'
+complete -c thalia -n '__thalia_at 0' -a compress -d 'a whole file in zstd or lz4 frames, still readable'
+complete -c thalia -n '__thalia_at 0' -a decompress -d 'the exact file out of such frames'
+complete -c thalia -n '__thalia_at 0' -a delta -d 'what changed between two checkpoints, as a file'
+complete -c thalia -n '__thalia_at 0' -a resolve -d 'the full file of a delta and its bases'
+complete -c thalia -n '__thalia_at 0' -a quantize -d 'weights as codes of a few bits, with the error that it makes'
+complete -c thalia -n '__thalia_at 0' -a plot -d 'neurons per region over steps, as a picture'
+complete -c thalia -n '__thalia_at 0' -a bench -d 'speed of saving and loading beside disk and memory'
+complete -c thalia -n '__thalia_at 0' -a version -d 'versions of library and format, codecs'
+complete -c thalia -n '__thalia_at 0' -a help -d 'this list, or one command at length'
+complete -c thalia -n '__thalia_of info' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of info' -l metadata -d 'Show all of the metadata'
+complete -c thalia -n '__thalia_of ls' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of ls' -s r -l recursive -d 'List the tensors of all regions'
+complete -c thalia -n '__thalia_of ls' -l sort -d 'size: the largest first' -x -a 'size name'
+complete -c thalia -n '__thalia_of cat' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of cat' -l slice -d 'The part to print, such as '\''0:4,:'\''' -x
+complete -c thalia -n '__thalia_of cat' -l format -d 'text (the default), json, npy or raw' -x -a 'text json npy raw'
+complete -c thalia -n '__thalia_of cat' -s o -l output -d 'Write to this file, whole or not at all' -r -F
+complete -c thalia -n '__thalia_of cat' -l all -d 'Text: every element, also of more than 1000, a row a line'
+complete -c thalia -n '__thalia_of cat' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, safetensors and mckp want this to be asked for'
+complete -c thalia -n '__thalia_of stats' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of stats' -l fail-on -d 'Exit with status 1 if there are elements of this kind: nan, infinite, or any of both' -x -a 'nan infinite any'
+complete -c thalia -n '__thalia_of verify' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of verify' -l quick -d 'Structure only: no payload is read'
+complete -c thalia -n '__thalia_of verify' -l resolve -d 'Of a delta also all that it is based on, and each tensor that comes out'
+complete -c thalia -n '__thalia_of convert' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of convert' -l from -d 'Format of IN: thalia, safetensors, thalia-0.1, mckp or mst' -x -a 'thalia safetensors thalia-0.1 mckp mst'
+complete -c thalia -n '__thalia_of convert' -l to -d 'Format of OUT: thalia, safetensors, thalia-0.1 or mckp' -x -a 'thalia safetensors thalia-0.1 mckp'
+complete -c thalia -n '__thalia_of convert' -l regions -d 'How tensors become regions: auto (the default: the name up to its first number), none (one region) or DEPTH (that many parts of the name)' -x -a 'auto none'
+complete -c thalia -n '__thalia_of convert' -l precision -d 'Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or KEY=PRECISION,..' -x -a 'keep fp32 fp16 bf16 mixed'
+complete -c thalia -n '__thalia_of convert' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, safetensors and mckp want this to be asked for'
+complete -c thalia -n '__thalia_of migrate' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of migrate' -l to -d 'Version of OUT: 0.1 or 1.0' -x -a '0.1 1.0'
+complete -c thalia -n '__thalia_of extract' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of extract' -l regions -d 'Names of regions, or patterns of them, separated by commas' -x -a '(__thalia_names regions 1)'
+complete -c thalia -n '__thalia_of merge' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of merge' -s o -l output -d 'Write to this file, whole or not at all' -r -F
+complete -c thalia -n '__thalia_of merge' -l prefer -d 'Where files differ: first or last, of those that have it, or the name of one' -r -a 'first last' -F
+complete -c thalia -n '__thalia_of diff' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of diff' -l values -d 'Also compare the values of changed tensors: how many, how far at most, and the root of the mean square'
+complete -c thalia -n '__thalia_of diff' -l all -d 'Show every difference, not the first of long lists'
+complete -c thalia -n '__thalia_of log' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of grow' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of grow' -l neurons -d 'How many neurons more' -x
+complete -c thalia -n '__thalia_of grow' -l source -d 'Add N inputs from this source instead: columns of its tensors only' -x
+complete -c thalia -n '__thalia_of grow' -l population -d 'Which population grows, where the region has several' -x
+complete -c thalia -n '__thalia_of grow' -l init -d 'New weights: sparse_random (the default), xavier or uniform' -x -a 'sparse_random xavier uniform'
+complete -c thalia -n '__thalia_of grow' -l sparsity -d 'Share of new connections that sparse_random makes' -x
+complete -c thalia -n '__thalia_of grow' -l scale -d 'Of new weights: below this, default 0.3' -x
+complete -c thalia -n '__thalia_of grow' -l seed -d 'Equal seeds draw equal weights' -x
+complete -c thalia -n '__thalia_of grow' -l axes -d 'What a tensor'\''s axes count, where the region does not say: neurons, neurons/K, neurons:POPULATION, source:NAME, or any other word' -x
+complete -c thalia -n '__thalia_of grow' -l reason -d 'For the growth history' -x
+complete -c thalia -n '__thalia_of set' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of set' -l unset -d 'Remove this member' -x
+complete -c thalia -n '__thalia_of set' -l step -d 'Training steps in the header' -x
+complete -c thalia -n '__thalia_of rename' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of rm' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of append' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of append' -l regions -d 'Names of regions, or patterns of them, separated by commas' -x -a '(__thalia_names regions 2)'
+complete -c thalia -n '__thalia_of compact' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of recover' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of compress' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of compress' -l codec -d 'zstd, lz4' -x -a 'zstd lz4'
+complete -c thalia -n '__thalia_of compress' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
+complete -c thalia -n '__thalia_of decompress' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of delta' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of delta' -l threshold -d 'Weights that moved by less than this keep the base'\''s value' -x
+complete -c thalia -n '__thalia_of delta' -l low-rank -d 'Store changes of weight matrices as a few products of vectors, where that is smaller: lossy'
+complete -c thalia -n '__thalia_of delta' -l bits-per-element -d 'With --low-rank: bits that a matrix may take, an element' -x
+complete -c thalia -n '__thalia_of delta' -l max-rank -d 'With --low-rank: products at most, default 64' -x
+complete -c thalia -n '__thalia_of delta' -l max-loss -d 'With --low-rank: store a matrix exactly where more than this part of its change is lost' -x
+complete -c thalia -n '__thalia_of delta' -l exclude -d 'With --threshold and --low-rank: store tensors that fit exactly' -x
+complete -c thalia -n '__thalia_of delta' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'store zstd lz4 plane_entropy packed_exponents'
+complete -c thalia -n '__thalia_of delta' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
+complete -c thalia -n '__thalia_of resolve' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of resolve' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'store zstd lz4 plane_entropy packed_exponents'
+complete -c thalia -n '__thalia_of resolve' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
+complete -c thalia -n '__thalia_of quantize' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of quantize' -l bits -d 'Of a code, 1 to 8, default 8' -x
+complete -c thalia -n '__thalia_of quantize' -l group-size -d 'Weights that share a minimum and a scale: a multiple of 8, default 128' -x
+complete -c thalia -n '__thalia_of quantize' -l adaptive -d 'Give each group the bits that take most error away'
+complete -c thalia -n '__thalia_of quantize' -l sensitivity -d 'Weigh errors: a file with a tensor of the same name and size for each' -r -F
+complete -c thalia -n '__thalia_of quantize' -l include -d 'Only tensors that fit, whatever their role' -x
+complete -c thalia -n '__thalia_of quantize' -l exclude -d 'Leave tensors that fit: '\''*'\'' any characters, '\''?'\'' one' -x
+complete -c thalia -n '__thalia_of quantize' -l min-elements -d 'Leave smaller tensors, default 1024' -x
+complete -c thalia -n '__thalia_of quantize' -l max-generations -d 'How often weights may be rounded so, restored and rounded again' -x
+complete -c thalia -n '__thalia_of plot' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of plot' -s o -l output -d 'Write to this file, whole or not at all' -r -F
+complete -c thalia -n '__thalia_of bench' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of bench' -l dir -d 'The folder to try, on the disk in question (default .)' -x -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_of bench' -l size -d 'Bytes to save, as 512MiB or 4GiB (default 1GiB)' -x -a '256MiB 1GiB 4GiB'
+complete -c thalia -n '__thalia_of bench' -l rounds -d 'Runs of each (default 3)' -x
+complete -c thalia -n '__thalia_of version' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of help' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
+complete -c thalia -n '__thalia_of cat convert migrate extract merge compact compress decompress delta resolve quantize plot' -l force -d 'Replace a file that is there already, in one step'
+complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover compress decompress delta resolve quantize bench' -l threads -d 'Threads that do the work' -x
+complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact delta resolve quantize' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
+complete -c thalia -n '__thalia_of grow set rename rm append compact recover' -l wait -d 'Wait for whoever changes the file now'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l checksum -d 'none, sha256, crc32 or block_tree (the default)' -x -a 'none sha256 crc32 block_tree'
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l leaves -d 'Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 against tampering' -x -a 'xxh3_128 sha256'
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l sha256 -d 'Also write OUT.sha256, for sha256sum -c'
+complete -c thalia -n '__thalia_of convert extract merge quantize' -l max-header -d 'Bytes that the header of a safetensors input may have (default 100000000)' -x
+complete -c thalia -n '__thalia_at 1 info' -F
+complete -c thalia -n '__thalia_at 1 ls' -F
+complete -c thalia -n '__thalia_at 2+ ls' -a '(__thalia_names region 1) (__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1 cat' -F
+complete -c thalia -n '__thalia_at 2 cat' -a '(__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1 stats' -F
+complete -c thalia -n '__thalia_at 2+ stats' -a '(__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1+ verify' -F
+complete -c thalia -n '__thalia_at 1 convert' -F
+complete -c thalia -n '__thalia_at 2 convert' -F
+complete -c thalia -n '__thalia_at 1 migrate' -F
+complete -c thalia -n '__thalia_at 2 migrate' -F
+complete -c thalia -n '__thalia_at 1 extract' -F
+complete -c thalia -n '__thalia_at 2 extract' -F
+complete -c thalia -n '__thalia_at 1+ merge' -F
+complete -c thalia -n '__thalia_at 1 diff' -F
+complete -c thalia -n '__thalia_at 2 diff' -F
+complete -c thalia -n '__thalia_at 3+ diff' -a '(__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1 log' -F
+complete -c thalia -n '__thalia_at 1 grow' -F
+complete -c thalia -n '__thalia_at 2 grow' -a '(__thalia_names region 1)'
+complete -c thalia -n '__thalia_at 1 set' -F
+complete -c thalia -n '__thalia_at 1 rename' -F
+complete -c thalia -n '__thalia_at 2 rename' -a '(__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1 rm' -F
+complete -c thalia -n '__thalia_at 2+ rm' -a '(__thalia_names tensor 1)'
+complete -c thalia -n '__thalia_at 1 append' -F
+complete -c thalia -n '__thalia_at 2 append' -F
+complete -c thalia -n '__thalia_at 1 compact' -F
+complete -c thalia -n '__thalia_at 2 compact' -F
+complete -c thalia -n '__thalia_at 1 recover' -F
+complete -c thalia -n '__thalia_at 1 compress' -F
+complete -c thalia -n '__thalia_at 2 compress' -F
+complete -c thalia -n '__thalia_at 1 decompress' -F
+complete -c thalia -n '__thalia_at 2 decompress' -F
+complete -c thalia -n '__thalia_at 1 delta' -F
+complete -c thalia -n '__thalia_at 2 delta' -F
+complete -c thalia -n '__thalia_at 3 delta' -F
+complete -c thalia -n '__thalia_at 1 resolve' -F
+complete -c thalia -n '__thalia_at 2 resolve' -F
+complete -c thalia -n '__thalia_at 1 quantize' -F
+complete -c thalia -n '__thalia_at 2 quantize' -F
+complete -c thalia -n '__thalia_at 1 plot' -a 'growth'
+complete -c thalia -n '__thalia_at 2 plot' -F
+complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help'
+# } made by tools/documents.py
