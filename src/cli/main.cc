@@ -64,7 +64,7 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
     refuse_input_as_output(*declared.app);
     return declared.run({.out = out, .stop = stop, .common = *declared.common});
   } catch (const CLI::CallForHelp&) {
-    out.write(declared.app->help());
+    print_help(out, declared.app->help());
     return kDone;
   } catch (const CLI::ParseError& error) {
     throw UsageError(ErrorCode::bad_argument,
@@ -73,7 +73,21 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   }
 }
 
+// --color stands behind the command or in front of it.
+void put_behind_command(std::vector<std::string>& arguments) {
+  const auto is_global = [](const std::string& word) {
+    return word == "--color" || word.starts_with("--color=");
+  };
+  auto command = arguments.begin();
+  while (command != arguments.end() && is_global(*command)) {
+    if (*command == "--color" && command + 1 != arguments.end()) ++command;
+    ++command;
+  }
+  if (command != arguments.end()) std::rotate(arguments.begin(), command, command + 1);
+}
+
 int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_token& stop) {
+  put_behind_command(arguments);
   if (arguments.empty()) {
     Output err(STDERR_FILENO, "standard error");
     err.write(overview());

@@ -40,7 +40,7 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --axes --bits --bits-per-element --checksum --codec --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --neurons --output --population --precision --prefer --reason --regions --rounds --scale --search --seed --sensitivity --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
+set -g __thalia_with_value --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --neurons --output --population --precision --prefer --reason --regions --rounds --scale --search --seed --sensitivity --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
 complete -c thalia -n '__thalia_at 0' -a cat -d 'tensors or slices of them, as text, json, npy or raw'
@@ -158,6 +158,7 @@ complete -c thalia -n '__thalia_of cat convert migrate extract merge compact com
 complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover compress decompress delta resolve quantize bench' -l threads -d 'Threads that do the work' -x
 complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact delta resolve quantize' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
 complete -c thalia -n '__thalia_of grow set rename rm append compact recover' -l wait -d 'Wait for whoever changes the file now'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'

@@ -83,7 +83,7 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
                        "the stored arrays of a sparse tensor cannot be sliced, --dense can",
                        {.field = "--slice"});
     }
-    out.write(source.logical_bytes());
+    out.write(as_byte_span(source.logical_bytes()));
     return;
   }
   // A block of a packed dtype would end in padding bits, so such a tensor is read in one block.

@@ -56,6 +56,8 @@ int complete_names(const std::vector<std::string>& words, const Session& session
 
 /// What `thalia help` prints.
 std::string overview();
+/// Prints overview(), or the help of one command: headings are lines that end in a colon.
+void print_help(Output& out, std::string_view text);
 
 Run declare_info(CLI::App& app);
 Run declare_ls(CLI::App& app);

@@ -207,6 +207,17 @@ std::string overview() {
   return text;
 }
 
+void print_help(Output& out, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const bool is_heading = line.ends_with(':') && line.front() != ' ';
+    is_heading ? out.write(Style::heading, line) : out.write(line);
+    if (end < text.size()) out.write("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 Run declare_help(CLI::App& app) {
   app.description(
       "Lists the commands, or shows what one of them does and takes. With --json, for all of them "
@@ -223,7 +234,7 @@ Run declare_help(CLI::App& app) {
     if (session.common.json) {
       print_tree(session.out, shown);
     } else {
-      session.out.write(name->empty() ? overview() : declare(shown.front()).app->help());
+      print_help(session.out, name->empty() ? overview() : declare(shown.front()).app->help());
     }
     return kDone;
   };

@@ -27,7 +27,10 @@ void print_result(const Session& session, const MigrateArguments& arguments,
               result.from.to_string(), result.to.to_string(),
               counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
               human_bytes(result.input_bytes), result.seconds);
-    for (const std::string& warning : result.warnings) out.print("warning: {}\n", escape(warning));
+    for (const std::string& warning : result.warnings) {
+      out.write(Style::warning, "warning:");
+      out.print(" {}\n", escape(warning));
+    }
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
     return;
   }

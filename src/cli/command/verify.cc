@@ -115,8 +115,10 @@ std::string place(const Finding& finding) {
 void print_text(Output& out, const std::string& path, FileFormat format, const VerifyReport& report,
                 bool quick) {
   for (const Finding& finding : report.findings) {
-    out.print("{}: {}: {}: {}\n", escape(path), severity_name(finding.severity), place(finding),
-              escape(finding.message));
+    const bool is_error = finding.severity == Severity::error;
+    out.print("{}: ", escape(path));
+    out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
+    out.print(": {}: {}\n", place(finding), escape(finding.message));
   }
   if (report.suppressed > 0)
     out.print("{}: {}\n", escape(path),

@@ -5,11 +5,14 @@
 #include <string>
 
 #include "cli/terminal/escape.h"
+#include "cli/terminal/style.h"
 
 namespace thalia::cli {
 
 int complain(std::string_view what, int status) {
-  return complain_line("thalia: " + escape(what), status);
+  const bool colored = has_color(STDERR_FILENO);
+  return complain_line(
+      (colored ? in_color(Style::error, "thalia:") : "thalia:") + " " + escape(what), status);
 }
 
 int complain_line(std::string line, int status) {

@@ -24,8 +24,11 @@ constexpr std::size_t kOwnersShown = 40;   // regions, and connections
 constexpr std::size_t kDetailed = 10;      // regions with their tensors
 constexpr std::size_t kValueLength = 60;   // of a JSON text
 
-char mark(Change change) {
-  return change == Change::added ? '+' : change == Change::removed ? '-' : '~';
+// What differs, with its mark, in its colour.
+void write_marked(Output& out, Change change, const std::string& name) {
+  if (change == Change::added) return out.write(Style::added, "+ " + name);
+  if (change == Change::removed) return out.write(Style::removed, "- " + name);
+  out.write(Style::changed, "~ " + name);
 }
 
 std::string counts(std::string_view what, std::size_t added, std::size_t removed,
@@ -92,13 +95,14 @@ class DiffPrinter {
       out_.print("{}and {} more, which --all shows\n", margin, grouped(items.size() - end));
   }
 
-  void print_fields(const std::vector<FieldDiff>& fields, std::string_view prefix,
+  void print_fields(const std::vector<FieldDiff>& fields, const std::string& prefix,
                     std::string_view margin) {
     print_some(fields, kFieldsShown, margin, [&](const FieldDiff& field) {
       const std::string before = value_text(field.field, field.before);
       const std::string after = value_text(field.field, field.after);
-      out_.print("{}{} {}{}  {}{}{}\n", margin, mark(field.change()), prefix,
-                 escape_name(field.field), field.before.empty() ? "" : before,
+      out_.write(margin);
+      write_marked(out_, field.change(), prefix + escape_name(field.field));
+      out_.print("  {}{}{}\n", field.before.empty() ? "" : before,
                  field.change() == Change::changed ? " -> " : "", field.after.empty() ? "" : after);
     });
   }
@@ -111,7 +115,9 @@ class DiffPrinter {
                "\n");
     std::size_t changed = 0;
     print_some(diff.regions, kOwnersShown, "  ", [&](const RegionDiff& region) {
-      out_.print("  {} {}  {}\n", mark(region.change), escape_name(region.name), summary(region));
+      out_.write("  ");
+      write_marked(out_, region.change, escape_name(region.name));
+      out_.print("  {}\n", summary(region));
       if (region.change != Change::changed) return;
       if (++changed > limit(kDetailed)) {
         out_.print("      {} in it, which --all shows\n",
@@ -147,16 +153,20 @@ class DiffPrinter {
                       count(diff.connections, Change::changed), diff.same_connections) +
                "\n");
     print_some(diff.connections, kOwnersShown, "  ", [&](const ConnectionDiff& connection) {
-      out_.print("  {} {} -> {}\n", mark(connection.change), escape_name(connection.source),
-                 escape_name(connection.target));
+      out_.write("  ");
+      write_marked(out_, connection.change,
+                   escape_name(connection.source) + " -> " + escape_name(connection.target));
+      out_.write("\n");
       print_tensors(connection.matrices);
     });
   }
 
   void print_tensors(const std::vector<TensorDiff>& tensors) {
     print_some(tensors, kTensorsShown, "      ", [&](const TensorDiff& tensor) {
-      out_.print("      {} {}  {}{}\n", mark(tensor.change), escape_name(tensor.name),
-                 facts_text(tensor), tensor.values ? values_text(tensor, *tensor.values) : "");
+      out_.write("      ");
+      write_marked(out_, tensor.change, escape_name(tensor.name));
+      out_.print("  {}{}\n", facts_text(tensor),
+                 tensor.values ? values_text(tensor, *tensor.values) : "");
     });
   }
 

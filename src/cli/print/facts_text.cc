@@ -125,7 +125,8 @@ void print_storage(Output& out, const FileFacts& facts) {
                        (facts.base->depth ? fmt::format(", depth {}", *facts.base->depth) : ""));
     }
   }
-  for (const std::string& warning : facts.warnings) out.line("warning", escape(warning));
+  for (const std::string& warning : facts.warnings)
+    out.line(Style::warning, "warning", escape(warning));
 }
 
 void print_growth(Output& out, std::string_view metadata) {
@@ -141,7 +142,8 @@ void print_growth(Output& out, std::string_view metadata) {
 }  // namespace
 
 void print_facts(Output& out, const FileFacts& facts, bool all_metadata) {
-  out.print("{}: {}\n", escape(facts.path), what_it_is(facts));
+  out.write(Style::heading, escape(facts.path) + ":");
+  out.print(" {}\n", what_it_is(facts));
   if (facts.totals) {
     out.line("parameters", human_count(facts.totals->parameters()));
     out.line("dtypes", facts.totals->dtypes_text());

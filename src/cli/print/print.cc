@@ -95,7 +95,7 @@ void Table::print(Output& out, std::string_view margin) const {
     for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
     widths.push_back(width);
   }
-  const auto line = [&](const auto& cell_of) {
+  const auto line = [&](const auto& cell_of) -> std::string {
     std::string text(margin);
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string& cell = cell_of(c);
@@ -104,12 +104,14 @@ void Table::print(Output& out, std::string_view margin) const {
       text += columns_[c].align == Align::right ? padding + cell : cell + padding;
     }
     text.erase(text.find_last_not_of(' ') + 1);
-    out.write(text + "\n");
+    return text;
   };
-  line([&](std::size_t c) -> const std::string& { return columns_[c].heading; });
+  out.write(Style::heading,
+            line([&](std::size_t c) -> const std::string& { return columns_[c].heading; }));
+  out.write("\n");
   for (const auto& row : rows_) {
     if (out.closed()) return;
-    line([&](std::size_t c) -> const std::string& { return row[c]; });
+    out.write(line([&](std::size_t c) -> const std::string& { return row[c]; }) + "\n");
   }
 }
 

@@ -15,12 +15,31 @@
 namespace thalia::cli {
 namespace {
 
-// The unsafe characters that a JSON string may hold verbatim; it escapes those below 0x20 itself.
-// All of them begin with one of a few bytes, so most text is passed over with one search.
-bool is_unsafe_in_json(char32_t c) {
-  return c >= 0x7F && is_unsafe(c);
+// White space that text and JSON are laid out with. What else a JSON string must not hold verbatim,
+// JSON has escaped already.
+bool is_layout(char c) {
+  return c == '\n' || c == '\t' || c == '\r';
 }
-constexpr std::string_view kFirstBytesOfUnsafe = "\x7F\xC2\xD8\xE2\xEF";
+
+// Most text is passed over with one search.
+std::size_t find_suspect(std::string_view text) {
+  const auto is_suspect = [](char c) { return (c < ' ' || c > '~') && !is_layout(c); };
+  return static_cast<std::size_t>(std::ranges::find_if(text, is_suspect) - text.begin());
+}
+
+// Of the character that the text begins with: its bytes, and whether they must not be shown.
+struct Suspect {
+  std::string_view bytes;
+  char32_t code;
+  bool is_valid;
+  bool is_harmful;
+};
+
+Suspect suspect_of(std::string_view text) {
+  const auto [code, length] = first_character(text);
+  const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
+  return {bytes, code, length > 0, length == 0 || (is_unsafe(code) && !is_layout(text[0]))};
+}
 
 void append_utf8(std::string& out, unsigned c) {
   const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
@@ -69,28 +88,27 @@ std::string escape_name(std::string_view name) {
 }
 
 bool has_unsafe(std::string_view text) noexcept {
-  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
-    text.remove_prefix(at);
-    const auto [character, length] = first_character(text);
-    if (is_unsafe_in_json(character)) return true;
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+  for (std::size_t at; (at = find_suspect(text)) != text.size();) {
+    const Suspect suspect = suspect_of(text.substr(at));
+    if (suspect.is_harmful) return true;
+    text.remove_prefix(at + suspect.bytes.size());
   }
   return false;
 }
 
 std::string escape_unsafe(std::string_view text) {
   std::string out;
-  for (std::size_t at; (at = text.find_first_of(kFirstBytesOfUnsafe)) != std::string_view::npos;) {
+  for (std::size_t at; (at = find_suspect(text)) != text.size();) {
     out += text.substr(0, at);
-    text.remove_prefix(at);
-    const auto [character, length] = first_character(text);
-    const std::size_t taken = std::max<std::size_t>(length, 1);
-    if (is_unsafe_in_json(character)) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(character));
+    const Suspect suspect = suspect_of(text.substr(at));
+    if (!suspect.is_harmful) {
+      out += suspect.bytes;
+    } else if (suspect.is_valid && suspect.code >= 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(suspect.code));
     } else {
-      out += text.substr(0, taken);
+      out += escape(suspect.bytes);
     }
-    text.remove_prefix(taken);
+    text.remove_prefix(at + suspect.bytes.size());
   }
   return out.append(text);
 }

@@ -14,8 +14,9 @@ std::string escape_name(std::string_view name);
 /// Undoes escape_name(). Text that is not an escape stays as it is.
 std::string unescape_name(std::string_view text);
 
-/// Writes the characters that escape() writes as \u202e and the like in the same way, and changes
-/// nothing else: of a JSON text the result is another spelling of the same strings.
+/// Writes what escape() would, but for line ends, tabs and carriage returns, as \x1b, \u202e and
+/// the like, and changes nothing else: of a JSON text, which holds none of the first kind, the
+/// result is another spelling of the same strings.
 std::string escape_unsafe(std::string_view text);
 /// True where escape_unsafe(text) is another text.
 bool has_unsafe(std::string_view text) noexcept;

@@ -31,6 +31,11 @@ void Output::write(std::string_view text) {
   put(text);
 }
 
+void Output::write(Style style, std::string_view text) {
+  if (!has_color_) has_color_ = !sink_ && has_color(descriptor_);
+  *has_color_ ? put(in_color(style, escape_unsafe(text))) : write(text);
+}
+
 void Output::write(ByteSpan bytes) {
   put(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }

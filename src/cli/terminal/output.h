@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "cli/terminal/style.h"
 #include "thalia/bytes.h"
 
 namespace thalia::cli {
@@ -32,6 +34,8 @@ class Output {
   /// @throws IoError naming the output where it cannot take the bytes (a full disk); what the sink
   /// throws.
   void write(std::string_view text);
+  /// The same in a colour, where the terminal has some. Text of one line.
+  void write(Style style, std::string_view text);
   /// Bytes as they are.
   void write(ByteSpan bytes);
   template <typename... Args>
@@ -40,6 +44,10 @@ class Output {
   }
   /// One fact of a description.
   void line(std::string_view label, std::string_view text) { print("{:<15}{}\n", label, text); }
+  void line(Style style, std::string_view label, std::string_view text) {
+    write(style, label);
+    print("{:{}}{}\n", "", 15 - label.size(), text);
+  }
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
 
@@ -55,6 +63,7 @@ class Output {
   std::string name_;
   std::string buffer_;
   bool closed_ = false;
+  std::optional<bool> has_color_;  ///< asked when it is first needed, as options come late
 };
 
 }  // namespace thalia::cli

@@ -4,12 +4,22 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "cli/terminal/option.h"
+#include "cli/terminal/style.h"
 #include "thalia/options.h"
 
 namespace thalia::cli {
+
+namespace {
+
+constexpr std::array kColors{Choice<ColorMode>{"auto", ColorMode::automatic},
+                             Choice<ColorMode>{"always", ColorMode::always},
+                             Choice<ColorMode>{"never", ColorMode::never}};
+
+}  // namespace
 
 void CommonArguments::declare(CLI::App& app, unsigned takes) {
   app.option_defaults()->group("Common");
@@ -31,6 +41,10 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
         "--json", json,
         "Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are");
   }
+  app.option_defaults()->group("Terminal");
+  // A setting of the whole process, too.
+  add_choice(app, "--color WHEN", color_mode(), kColors,
+             "auto, always or never; auto: on a terminal, unless TERM is dumb or NO_COLOR is set");
   app.option_defaults()->group("Reading");
   if ((takes & kFiles) != 0) {
     app.add_flag("--safe", safe,

@@ -63,4 +63,14 @@ BOOST_AUTO_TEST_CASE(text_and_json_move_no_cursor_and_bytes_stay_as_they_are) {
   ::close(ends[1]);
 }
 
+BOOST_AUTO_TEST_CASE(text_has_no_control_characters_but_what_it_is_laid_out_with) {
+  std::string shown;
+  Output out([&](std::string_view text) { shown += text; });
+  out.write("a\x1b[31m\x07\x9b\xff\tb\n");
+  out.write(std::string_view("\0", 1));
+  out.write(Style::added, "c\x1b");
+  out.flush();
+  BOOST_TEST(shown == "a\\x1b[31m\\x07\\x9b\\xff\tb\n\\x00c\\x1b");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
