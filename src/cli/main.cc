@@ -61,9 +61,11 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   std::reverse(arguments.begin(), arguments.end());
   try {
     declared.app->parse(arguments);
+    if ((command.takes & kPages) != 0 && !declared.common->no_pager) out.page();
     refuse_input_as_output(*declared.app);
     return declared.run({.out = out, .stop = stop, .common = *declared.common});
   } catch (const CLI::CallForHelp&) {
+    if (!declared.common->no_pager) out.page();
     print_help(out, declared.app->help());
     return kDone;
   } catch (const CLI::ParseError& error) {
@@ -73,10 +75,10 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   }
 }
 
-// --color stands behind the command or in front of it.
+// --color and --no-pager stand behind the command or in front of it.
 void put_behind_command(std::vector<std::string>& arguments) {
   const auto is_global = [](const std::string& word) {
-    return word == "--color" || word.starts_with("--color=");
+    return word == "--color" || word.starts_with("--color=") || word == "--no-pager";
   };
   auto command = arguments.begin();
   while (command != arguments.end() && is_global(*command)) {
@@ -102,6 +104,12 @@ int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_to
   return run_command(require_command(name), std::move(arguments), out, stop);
 }
 
+// Before an error is told, and before the process ends by a signal.
+struct LeavePager {
+  Output& out;
+  ~LeavePager() { out.leave_pager(); }
+};
+
 int run(std::vector<std::string> arguments) {
   occupy_standard_descriptors();
   // A reader that goes away shows as EPIPE instead, which Output understands.
@@ -113,6 +121,7 @@ int run(std::vector<std::string> arguments) {
   try {
     // For every command. Its destructor ends the process by the signal that came, if one came.
     const StopOnSignal signals;
+    const LeavePager last{out};
     const int status = dispatch(std::move(arguments), out, signals.token());
     out.flush();
     return status;

@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"info", "FILE", "what it is: parameters, dtypes, steps, sizes, metadata",
-            kFiles | kJson, declare_info},
+            kFiles | kJson | kPages, declare_info},
     Command{"ls", "FILE [PATTERN...]", "regions, all tensors, or those that patterns fit",
-            kFiles | kJson, declare_ls},
+            kFiles | kJson | kPages, declare_ls},
     Command{"cat", "FILE TENSOR", "tensors or slices of them, as text, json, npy or raw",
-            kChains | kOutput, declare_cat},
+            kChains | kOutput | kPages, declare_cat},
     Command{"stats", "FILE [PATTERN...]", "range, moments, zeros and NaN of each tensor",
-            kChains | kThreads | kJson, declare_stats},
+            kChains | kThreads | kJson | kPages, declare_stats},
     Command{"verify", "FILE...", "everything that can be wrong, every finding named",
             kChains | kThreads | kJson, declare_verify},
     Command{"convert", "IN OUT", "from one format to another",
@@ -39,9 +39,9 @@ constexpr std::array kCommands{
     Command{"merge", "A B... -o OUT", "several checkpoints in one, conflicts named",
             kFiles | kThreads | kJson | kOutput | kStamp, declare_merge},
     Command{"diff", "A B [PATTERN...]", "what changed; with --values by how much",
-            kChains | kThreads | kJson, declare_diff},
+            kChains | kThreads | kJson | kPages, declare_diff},
     Command{"log", "FILE", "a delta and all that it is based on: steps, times, sizes",
-            kChains | kJson, declare_log},
+            kChains | kJson | kPages, declare_log},
     Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",
             kFiles | kWait | kThreads | kJson | kStamp, declare_grow},
     Command{"set", "FILE KEY=VALUE...", "members of the metadata, in place",
@@ -71,7 +71,8 @@ constexpr std::array kCommands{
     Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
             kThreads | kJson, declare_bench},
     Command{"version", "", "versions of library and format, codecs", kJson, declare_version},
-    Command{"help", "[COMMAND]", "this list, or one command at length", kJson, declare_help},
+    Command{"help", "[COMMAND]", "this list, or one command at length", kJson | kPages,
+            declare_help},
 };
 
 constexpr std::size_t kHelpWidth = 80, kOptionWidth = 28, kUsageWidth = 35;

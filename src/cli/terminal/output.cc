@@ -42,7 +42,11 @@ void Output::write(ByteSpan bytes) {
 
 void Output::put(std::string_view text) {
   if (closed_) return;
-  if (buffer_.size() + text.size() > kBufferBytes) flush();
+  if (buffer_.size() + text.size() > kBufferBytes) {
+    // No screen has room for that.
+    if (std::exchange(may_page_, false)) pager_.start();
+    flush();
+  }
   // What fills the buffer by itself is not copied into it.
   if (text.size() >= kBufferBytes) {
     send(text.data(), text.size());
@@ -52,6 +56,8 @@ void Output::put(std::string_view text) {
 }
 
 void Output::flush() {
+  if (std::exchange(may_page_, false) && is_taller_than_screen(buffer_, descriptor_))
+    pager_.start();
   send(buffer_.data(), buffer_.size());
   buffer_.clear();
 }
@@ -63,7 +69,8 @@ bool Output::is_terminal() const noexcept {
 void Output::send(const char* data, std::size_t length) {
   if (sink_) return sink_({data, length});
   while (length > 0 && !closed_) {
-    const ssize_t written = send_once(descriptor_, data, length);
+    const int reader = pager_.is_running() ? pager_.input() : descriptor_;
+    const ssize_t written = send_once(reader, data, length);
     if (written >= 0) {
       data += written;
       length -= static_cast<std::size_t>(written);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/terminal/pager.h"
 #include "cli/terminal/style.h"
 #include "thalia/bytes.h"
 
@@ -48,8 +49,13 @@ class Output {
     write(style, label);
     print("{:{}}{}\n", "", 15 - label.size(), text);
   }
+  /// From here on, what is longer than the screen of the terminal goes through the user's pager. No
+  /// effect where it is no terminal.
+  void page() noexcept { may_page_ = is_terminal(); }
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
+  /// Waits until the user leaves the pager, where there is one. What is buffered is dropped.
+  void leave_pager() noexcept { pager_.finish(); }
 
   bool closed() const noexcept { return closed_; }
   bool is_terminal() const noexcept;
@@ -63,6 +69,8 @@ class Output {
   std::string name_;
   std::string buffer_;
   bool closed_ = false;
+  bool may_page_ = false;
+  Pager pager_;
   std::optional<bool> has_color_;  ///< asked when it is first needed, as options come late
 };
 

@@ -45,6 +45,8 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
   // A setting of the whole process, too.
   add_choice(app, "--color WHEN", color_mode(), kColors,
              "auto, always or never; auto: on a terminal, unless TERM is dumb or NO_COLOR is set");
+  app.add_flag("--no-pager", no_pager,
+               "Print what is longer than the screen without $THALIA_PAGER, $PAGER or less");
   app.option_defaults()->group("Reading");
   if ((takes & kFiles) != 0) {
     app.add_flag("--safe", safe,

@@ -26,6 +26,7 @@ enum Takes : unsigned {
   kJson = 16,
   kOutput = 32,  ///< it writes a file that is named on the command line
   kStamp = 64,   ///< what it writes says when, and has an identity
+  kPages = 128,  ///< what it prints may be long, and is to be read
 };
 
 /// Options that many commands share. declare(Command) adds them; Session::options() applies them.
@@ -36,6 +37,7 @@ struct CommonArguments {
   unsigned threads = 0;
   bool wait = false;
   bool json = false;
+  bool no_pager = false;
   bool reproducible = false;
   bool replace = true;  ///< files that are there; false of a command that wants --force for that
 

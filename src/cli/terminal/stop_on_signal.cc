@@ -16,6 +16,7 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 // one of the two sees the other, so that no wait is missed.
 std::atomic<bool> g_stopping = false;
 std::atomic<int> g_waiting = 0;
+std::atomic<bool> g_pager_runs = false;
 
 // Ends the process by the signal itself, so that its parent sees the right cause.
 void end_by(int number) {
@@ -60,6 +61,7 @@ void StopOnSignal::listen() {
   while (!finished_) {
     int number = 0;
     if (::sigwait(&signals_, &number) != 0 || finished_) continue;
+    if (number == SIGINT && g_pager_runs) continue;
     // A second signal ends the process at once: something may hang. SIGHUP is left out, as a
     // terminal that closes may send it twice by itself.
     if (caught_ != 0 && number != SIGHUP) end_by(number);
@@ -68,6 +70,10 @@ void StopOnSignal::listen() {
     stop_.request_stop();
     if (g_waiting > 0) end_by(number);
   }
+}
+
+void leave_interrupts_to_pager(bool runs) noexcept {
+  g_pager_runs = runs;
 }
 
 LetSignalsEnd::LetSignalsEnd() {

@@ -35,6 +35,9 @@ class StopOnSignal {
   std::optional<std::thread> listener_;  ///< none where all of them are ignored
 };
 
+/// While a pager runs, SIGINT is for it, and for nobody else.
+void leave_interrupts_to_pager(bool runs) noexcept;
+
 /// Surrounds a call that may wait for ever (a pipe that nobody reads) while there is nothing to
 /// tidy up: a signal that comes meanwhile ends the process at once.
 class LetSignalsEnd {
