@@ -21,7 +21,7 @@ OWN_GROUP = "Options"  # of one command; the other groups have several
 
 def command_tree(thalia):
     printed = subprocess.run([thalia, "help", "--json"], check=True, capture_output=True, text=True)
-    return json.loads(printed.stdout)
+    return json.loads(printed.stdout)["commands"]
 
 
 def own_options(command):

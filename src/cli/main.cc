@@ -54,9 +54,20 @@ std::string option_hint(const CLI::App& app) {
   return {};
 }
 
+// Most commands take it: whoever gives it to another one has to know what else there is.
+void refuse_json(const Command& command, const CLI::App& app) {
+  const bool has_format = app.get_option_no_throw("--format") != nullptr;
+  throw UsageError(
+      ErrorCode::bad_argument,
+      fmt::format("{} does not take it: {}", command.name,
+                  has_format ? "--format json prints JSON" : "it has no result to print"),
+      {.field = "--json"});
+}
+
 int run_command(const Command& command, std::vector<std::string> arguments, Output& out,
                 const std::stop_token& stop) {
   const Declared declared = declare(command);
+  if ((command.takes & kJson) == 0 && wants_json(arguments)) refuse_json(command, *declared.app);
   // CLI11 expects the arguments in reverse order.
   std::reverse(arguments.begin(), arguments.end());
   try {

@@ -39,6 +39,18 @@ class Documents(unittest.TestCase):
                     shown = re.search(rf"(?m)^ +{', '.join(option['names'])}\b", page)
                     self.assertTrue(shown, option["names"])
 
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_manual_page_fits_into_80_columns(self):
+        groff = ["groff", "-man", "-Tutf8", "-rLL=80n", "-P-c", ROOT / "docs/thalia.1"]
+        rendered = subprocess.run(groff, check=True, capture_output=True, text=True).stdout
+        lines = re.sub(".\b", "", rendered).split("\n")
+        self.assertEqual([line for line in lines if len(line) > 80], [])
+
+    def test_help_of_every_command_fits_into_80_columns(self):
+        for words in ["help"], *(["help", command["name"]] for command in TREE):
+            printed = subprocess.run([THALIA, *words], check=True, capture_output=True, text=True).stdout
+            self.assertEqual([line for line in printed.split("\n") if len(line) > 80], [], words)
+
     def test_manual_page_speaks_of_no_other_option(self):
         page = (ROOT / "docs/thalia.1").read_text(encoding="utf-8").replace("\\-", "-")
         known = {name for command in TREE for option in command["options"] for name in option["names"]}

@@ -7,9 +7,11 @@ has to be printed of some file.
 """
 
 import json
+import math
 import pathlib
 import re
 import shutil
+import struct
 import sys
 import tempfile
 import unittest
@@ -207,6 +209,79 @@ class Json(unittest.TestCase):
         self.assertTrue(self.check("diff basic.thalia basic.thalia --json", "diff")["same"])
         for tensor in "w_in", "w_rec", "phase", "cortex->hippocampus/delays":
             self.check(f"cat basic.thalia {tensor} --format json", "cat")
+
+    def test_3b_what_files_are_made_of_and_changed_by(self):
+        for command, name in (
+            ("convert basic.thalia made1.thalia --precision fp16", "converted"),
+            ("convert model.safetensors made1.mckp", "converted"),
+            ("extract basic.thalia made2.thalia --regions cortex", "converted"),
+            ("merge basic.thalia other.thalia -o made3.thalia", "converted"),
+            ("migrate old.thalia made4.thalia --to 1.0", "migrate"),
+            ("compress basic.thalia made5.thalia.zst", "compress"),
+            ("decompress made5.thalia.zst made5.thalia", "compress"),
+            ("delta grown.thalia later.thalia made6.delta.thalia", "delta"),
+            ("resolve made6.delta.thalia made6.thalia", "resolve"),
+            ("delta low.thalia changed.thalia made7.delta.thalia --low-rank --bits-per-element 4", "delta"),
+            ("quantize large.thalia made8.thalia --bits 4", "quantize"),
+            ("compact basic.thalia made9.thalia", "compact"),
+            ("compact made9.thalia", "compact"),
+            ("set made9.thalia a=1", "edit"),
+            ("rename made9.thalia w_in w_other", "edit"),
+            ("rm made9.thalia phase", "edit"),
+            ("append made9.thalia made6.thalia --regions pfc", "append"),
+            ("grow made9.thalia cortex --neurons 1 --axes weights.w_other=source:eye,neurons", "grow"),
+            ("recover made9.thalia", "recover"),
+            ("bench --dir . --size 1MiB --rounds 1", "bench"),
+            ("version", "version"),
+            ("help", "help"),
+            ("help ls", "help"),
+        ):
+            if "low.thalia" in command:
+                self.write_low_rank_pair()
+            value = self.check(command + " --json", name)
+            words = command.split()
+            self.assertEqual(value["schema"], f"thalia.{words[0]}.1")
+            if "output" in value:
+                self.assertIn(value["output"], words)
+                self.assertEqual(value["output_bytes"], (self.folder / value["output"]).stat().st_size, command)
+            if "input_bytes" in value and words[0] != "resolve" and "inputs" not in value:
+                if value["input"] != value["output"]:
+                    self.assertEqual(value["input_bytes"], (self.folder / value["input"]).stat().st_size, command)
+            if "path" in value:
+                self.assertEqual(value["file_bytes"], (self.folder / value["path"]).stat().st_size, command)
+        torn = bytearray((self.folder / "made9.thalia").read_bytes())
+        torn[:8] = bytes(8)
+        (self.folder / "torn.thalia").write_bytes(torn)
+        self.assertTrue(self.check("recover torn.thalia --json", "recover")["restored"])
+        for made in self.folder.glob("made*"):
+            made.unlink()
+
+    def write_low_rank_pair(self):
+        """Two files of a matrix whose change is a product of two vectors."""
+        rows = 64
+        before = [math.sin(i) for i in range(rows * rows)]
+        after = [one + (1 + i // rows) * (1 + i % rows) / 4096 for i, one in enumerate(before)]
+        header = {"w.weight": {"dtype": "F32", "shape": [rows, rows], "data_offsets": [0, 4 * rows * rows]}}
+        text = json.dumps(header).encode()
+        for name, values in ("low", before), ("changed", after):
+            data = struct.pack(f"<{len(values)}f", *values)
+            (self.folder / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+            result = program.run(self.folder, f"convert {name}.safetensors {name}.thalia")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_every_command_prints_json_or_says_why_not(self):
+        tree = self.printed("help --json")["commands"]
+        titles = re.findall(r"^## (.*)$", DOCUMENT, flags=re.MULTILINE)
+        described = {name for title in titles for name in title.split(", ")}
+        for command in tree:
+            if any("--json" in option["names"] for option in command["options"]):
+                self.assertIn(command["name"], described)
+                continue
+            result = program.run(self.folder, f"{command['name']} --json x y")
+            self.assertEqual((result.returncode, result.stdout), (2, b""), command["name"])
+            message = parsed(result.stderr.decode())["error"]["message"]
+            why = "--format json prints JSON" if command["name"] == "cat" else "it has no result to print"
+            self.assertEqual(message, f"--json: {command['name']} does not take it: {why}")
 
     def test_4_errors(self):
         (self.folder / "short.thalia").write_bytes((self.folder / "basic.thalia").read_bytes()[:300])

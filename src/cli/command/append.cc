@@ -40,9 +40,9 @@ int run_append(const AppendArguments& arguments, const Session& session) {
                       result.generation, result.seconds);
     return kDone;
   }
-  print_object(session.out, [&](JsonWriter& json) {
-    json.member("path", as_utf8(arguments.file)).member("regions", result.regions);
-    json.member("tensors", result.tensors);
+  print_object(session.out, "thalia.append.1", [&](JsonWriter& json) {
+    json.member("path", as_utf8(arguments.file)).member("region_count", result.regions);
+    json.member("tensor_count", result.tensors);
     add_append(json, result);
   });
   return kDone;

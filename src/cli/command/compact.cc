@@ -30,9 +30,9 @@ int run_compact(const CompactArguments& arguments, const Session& session) {
                       result.seconds);
     return kDone;
   }
-  print_object(session.out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(output)).member("regions", result.regions);
-    json.member("tensors", result.tensors);
+  print_object(session.out, "thalia.compact.1", [&](JsonWriter& json) {
+    add_files(json, arguments.file, output);
+    json.member("region_count", result.regions).member("tensor_count", result.tensors);
     add_sizes_and_time(json, result);
   });
   return kDone;

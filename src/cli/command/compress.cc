@@ -24,8 +24,8 @@ struct CompressArguments {
   CompressionArguments compression;
 };
 
-void print_result(const Session& session, const CompressArguments& arguments,
-                  const WrapResult& result) {
+void print_result(const Session& session, std::string_view schema,
+                  const CompressArguments& arguments, const WrapResult& result) {
   Output& out = session.out;
   const std::string_view codec = codec_name(result.codec);
   if (!session.common.json) {
@@ -34,9 +34,9 @@ void print_result(const Session& session, const CompressArguments& arguments,
               counted(result.frames, "frame", "frames"), codec, result.seconds);
     return;
   }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(arguments.output)).member("codec", codec);
-    json.member("frames", result.frames);
+  print_object(out, schema, [&](JsonWriter& json) {
+    add_files(json, arguments.input, arguments.output);
+    json.member("codec", codec).member("frames", result.frames);
     add_sizes_and_time(json, result);
   });
 }
@@ -48,7 +48,7 @@ int run_compress(const CompressArguments& arguments, const Session& session) {
   options.work.progress = bar.callback();
   const WrapResult result = compress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session, arguments, result);
+  print_result(session, "thalia.compress.1", arguments, result);
   return kDone;
 }
 
@@ -58,7 +58,7 @@ int run_decompress(const CompressArguments& arguments, const Session& session) {
   options.work.progress = bar.callback();
   const WrapResult result = decompress_checkpoint(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session, arguments, result);
+  print_result(session, "thalia.decompress.1", arguments, result);
   return kDone;
 }
 

@@ -71,7 +71,7 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
   options.save.work.progress = bar.callback();
   const ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
-  print_result(session, result, arguments.output);
+  print_result(session, "thalia.convert.1", {&arguments.input, 1}, arguments.output, result);
   return kDone;
 }
 

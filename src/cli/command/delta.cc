@@ -49,7 +49,9 @@ void print_low_rank(Output& out, const std::vector<LowRankReport>& reports) {
 void add_low_rank(JsonWriter& json, const std::vector<LowRankReport>& reports) {
   json.key("low_rank").begin_array();
   for (const LowRankReport& one : reports) {
-    json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
+    json.begin_object();
+    add_region(json, one.region);
+    json.member("name", as_utf8(one.name));
     json.member("dtype", dtype_name(one.dtype)).member("rows", one.rows);
     json.member("columns", one.columns).member("rank", one.rank).member("bits", one.bits);
     json.member("stored_bytes", one.stored_bytes).member("max_error", one.max_error);
@@ -86,14 +88,16 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
     }
     return;
   }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(arguments.output)).member("depth", result.depth);
-    json.member("regions", result.regions).member("tensors", result.tensors);
+  print_object(out, "thalia.delta.1", [&](JsonWriter& json) {
+    json.member("base", as_utf8(arguments.base));
+    add_files(json, arguments.input, arguments.output);
+    json.member("depth", result.depth).member("region_count", result.regions);
+    json.member("tensor_count", result.tensors);
     json.member("unchanged", result.same).member("differences", result.differences);
     json.member("lists", result.lists).member("listed_elements", result.listed_elements);
     json.member("whole", result.whole).member("unlike", result.unlike);
     json.member("converted", result.converted);
-    if (arguments.low_rank) add_low_rank(json, result.low_rank);
+    add_low_rank(json, result.low_rank);
     add_list(json, "changed_regions", result.changed_regions);
     add_list(json, "removed_regions", result.removed_regions);
     json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
@@ -138,9 +142,10 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
                       counted(result.depth + 1, "file", "files"), result.seconds);
     return kDone;
   }
-  print_object(session.out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(arguments.output)).member("depth", result.depth);
-    json.member("regions", result.regions).member("tensors", result.tensors);
+  print_object(session.out, "thalia.resolve.1", [&](JsonWriter& json) {
+    add_files(json, arguments.input, arguments.output);
+    json.member("depth", result.depth).member("region_count", result.regions);
+    json.member("tensor_count", result.tensors);
     add_sizes_and_time(json, result);
   });
   return kDone;

@@ -6,11 +6,11 @@
 
 namespace thalia::cli {
 
-void print_edit(const Session& session, const std::string& file, std::string_view what,
-                const EditFileResult& result) {
+void print_edit(const Session& session, std::string_view schema, const std::string& file,
+                std::string_view what, const EditFileResult& result) {
   const AppendResult& append = result.append;
   if (session.common.json) {
-    print_object(session.out, [&](JsonWriter& json) {
+    print_object(session.out, schema, [&](JsonWriter& json) {
       json.member("path", as_utf8(file));
       add_list(json, what, result.changed);
       add_append(json, append);

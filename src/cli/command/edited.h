@@ -10,7 +10,7 @@
 namespace thalia::cli {
 
 /// "run.thalia: 2 tensors removed; ...", or JSON. @param what was done, as "removed".
-void print_edit(const Session& session, const std::string& file, std::string_view what,
-                const EditFileResult& result);
+void print_edit(const Session& session, std::string_view schema, const std::string& file,
+                std::string_view what, const EditFileResult& result);
 
 }  // namespace thalia::cli

@@ -26,7 +26,7 @@ int run_extract(const ExtractArguments& arguments, const Session& session) {
       extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
               arguments.output, options);
   bar.finish();
-  print_result(session, result, arguments.output);
+  print_result(session, "thalia.extract.1", {&arguments.input, 1}, arguments.output, result);
   return kDone;
 }
 

@@ -82,15 +82,16 @@ std::string grown_name(const GrownTensor& tensor) {
 
 void print_json(Output& out, const GrowArguments& arguments, const GrowFileResult& result) {
   const GrowthResult& growth = result.growth;
-  print_object(out, [&](JsonWriter& json) {
+  print_object(out, "thalia.grow.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.file));
     json.member("region", as_utf8(arguments.region));
     json.member("neurons_added", growth.neurons_added).member("inputs_added", growth.inputs_added);
     json.member("neurons", growth.n_neurons).member("synapses_added", growth.synapses_added);
     json.key("tensors").begin_array();
     for (const GrownTensor& tensor : growth.tensors) {
-      json.begin_object().member("region", as_utf8(tensor.region));
-      json.member("tensor", as_utf8(tensor.name.empty() ? tensor.path : tensor.name));
+      json.begin_object();
+      add_region(json, tensor.region);
+      json.member("name", as_utf8(tensor.name.empty() ? tensor.path : tensor.name));
       print_shape(json, "old_shape", tensor.old_shape);
       print_shape(json, "new_shape", tensor.new_shape);
       json.end_object();

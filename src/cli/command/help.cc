@@ -133,7 +133,7 @@ void add_option_json(JsonWriter& json, const CLI::Option& option) {
 void print_tree(Output& out, std::span<const Command> shown) {
   std::string text;
   JsonWriter json(text);
-  json.begin_array();
+  json.begin_object().member("schema", "thalia.help.1").key("commands").begin_array();
   for (const Command& command : shown) {
     const Declared declared = declare(command);
     const CLI::App& app = *declared.app;
@@ -149,7 +149,7 @@ void print_tree(Output& out, std::span<const Command> shown) {
     }
     json.end_object();
   }
-  json.end_array();
+  json.end_array().end_object();
   out.write(text + "\n");
 }
 

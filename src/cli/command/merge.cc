@@ -49,7 +49,7 @@ int run_merge(const MergeArguments& arguments, const Session& session) {
   options.save.work.progress = bar.callback();
   const ConvertResult result = merge({inputs.begin(), inputs.end()}, output, preference, options);
   bar.finish();
-  print_result(session, result, output);
+  print_result(session, "thalia.merge.1", inputs, output, result);
   return kDone;
 }
 

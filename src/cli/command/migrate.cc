@@ -34,10 +34,10 @@ void print_result(const Session& session, const MigrateArguments& arguments,
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
     return;
   }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(arguments.output));
+  print_object(out, "thalia.migrate.1", [&](JsonWriter& json) {
+    add_files(json, arguments.input, arguments.output);
     json.member("from", result.from.to_string()).member("to", result.to.to_string());
-    json.member("tensors", result.tensors);
+    json.member("tensor_count", result.tensors);
     add_sizes_and_time(json, result);
     add_list(json, "warnings", result.warnings);
     add_list(json, "losses", result.losses);

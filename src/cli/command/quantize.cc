@@ -92,11 +92,14 @@ void print_text(Output& out, const QuantizeArguments& arguments, const QuantizeF
 }
 
 void print_json(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
-  print_object(out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(arguments.output)).member("tensors", result.tensors);
+  print_object(out, "thalia.quantize.1", [&](JsonWriter& json) {
+    add_files(json, arguments.input, arguments.output);
+    json.member("tensor_count", result.tensors);
     json.key("quantized").begin_array();
     for (const QuantizedTensorReport& one : result.quantized) {
-      json.begin_object().member("region", as_utf8(one.region)).member("name", as_utf8(one.name));
+      json.begin_object();
+      add_region(json, one.region);
+      json.member("name", as_utf8(one.name));
       json.member("dtype", dtype_name(one.dtype)).member("elements", one.elements);
       json.member("bits", one.bits).member("dense_bytes", one.dense_bytes);
       json.member("quantized_bytes", one.quantized_bytes).member("max_error", one.max_error);

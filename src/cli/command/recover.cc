@@ -35,10 +35,13 @@ void print_text(Output& out, const std::string& file, const RecoverResult& resul
 }
 
 void print_json(Output& out, const std::string& file, const RecoverResult& result) {
-  print_object(out, [&](JsonWriter& json) {
+  print_object(out, "thalia.recover.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(file)).member("restored", result.restored);
-    json.member("fault", as_utf8(result.fault)).member("generation", result.generation);
-    json.member("file_bytes", result.file_bytes).member("record_offset", result.record_offset);
+    json.key("fault");
+    result.restored ? json.value(as_utf8(result.fault)) : json.null();
+    json.member("generation", result.generation).member("file_bytes", result.file_bytes);
+    json.key("record_offset");
+    result.restored ? json.value(result.record_offset) : json.null();
     json.member("records", result.records).member("damaged_blocks", result.damaged_blocks);
     json.member("debris_bytes", result.debris_bytes);
   });

@@ -16,7 +16,7 @@ struct RenameArguments {
 };
 
 int run_rename(const RenameArguments& arguments, const Session& session) {
-  print_edit(session, arguments.file, "renamed",
+  print_edit(session, "thalia.rename.1", arguments.file, "renamed",
              rename_in_file(arguments.file, arguments.from, arguments.to,
                             session.options<AppendOptions>()));
   return kDone;

@@ -17,7 +17,7 @@ struct RmArguments {
 
 int run_rm(const RmArguments& arguments, const Session& session) {
   print_edit(
-      session, arguments.file, "removed",
+      session, "thalia.rm.1", arguments.file, "removed",
       remove_from_file(arguments.file, arguments.patterns, session.options<AppendOptions>()));
   return kDone;
 }

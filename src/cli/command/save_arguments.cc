@@ -93,7 +93,9 @@ ConvertOptions SaveArguments::options(const Session& session) const {
   return options;
 }
 
-void print_result(const Session& session, const ConvertResult& result, const std::string& output) {
+void print_result(const Session& session, std::string_view schema,
+                  std::span<const std::string> inputs, const std::string& output,
+                  const ConvertResult& result) {
   Output& out = session.out;
   if (!session.common.json) {
     out.print("{}: {}, {} from {} in {:.2f} s\n", escape(output),
@@ -103,8 +105,14 @@ void print_result(const Session& session, const ConvertResult& result, const std
     print_precision(out, result);
     return;
   }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("output", as_utf8(output)).member("tensors", result.tensors);
+  print_object(out, schema, [&](JsonWriter& json) {
+    if (inputs.size() == 1) {
+      add_files(json, inputs[0], output);
+    } else {
+      add_list(json, "inputs", inputs);
+      json.member("output", as_utf8(output));
+    }
+    json.member("tensor_count", result.tensors);
     add_sizes_and_time(json, result);
     add_list(json, "losses", result.losses);
     json.key("precision").begin_object();

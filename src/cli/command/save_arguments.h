@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/command/command.h"
 #include "cli/command/compression_arguments.h"
@@ -23,7 +25,9 @@ struct SaveArguments {
   ConvertOptions options(const Session& session) const;
 };
 
-/// Prints what was done: a line for the file and one for each loss, or JSON.
-void print_result(const Session& session, const ConvertResult& result, const std::string& output);
+/// Prints what was done: a line for the file and one for each loss, or JSON of that schema.
+void print_result(const Session& session, std::string_view schema,
+                  std::span<const std::string> inputs, const std::string& output,
+                  const ConvertResult& result);
 
 }  // namespace thalia::cli

@@ -47,7 +47,7 @@ int run_set(const SetArguments& arguments, const Session& session) {
                      {.field = "KEY=VALUE", .bound = "a key and a value, --unset, or --step"});
   }
   print_edit(
-      session, arguments.file, "set",
+      session, "thalia.set.1", arguments.file, "set",
       set_in_file(arguments.file, members, arguments.step, session.options<AppendOptions>()));
   return kDone;
 }

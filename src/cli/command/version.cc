@@ -24,8 +24,8 @@ void print_version(Output& out, bool as_json) {
               fmt::join(formats, ", "), fmt::join(codecs, ", "));
     return;
   }
-  print_object(out, [&](JsonWriter& json) {
-    json.member("library", library_version()).member("format", format);
+  print_object(out, "thalia.version.1", [&](JsonWriter& json) {
+    json.member("library", library_version()).member("format_version", format);
     add_list(json, "formats", formats);
     add_list(json, "codecs", codecs);
   });

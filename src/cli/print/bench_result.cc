@@ -81,7 +81,8 @@ void print_text(Output& out, const BenchReport& report) {
 std::string as_json(const BenchReport& report) {
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("folder", as_utf8(report.folder)).member("bytes", report.bytes);
+  json.begin_object().member("schema", "thalia.bench.1");
+  json.member("folder", as_utf8(report.folder)).member("bytes", report.bytes);
   json.member("rounds", report.rounds).member("threads", report.threads);
   json.key("results").begin_array();
   for (const BenchRow& row : report.rows) {

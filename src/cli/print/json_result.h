@@ -11,24 +11,16 @@
 
 namespace thalia::cli {
 
-/// Prints an object in a line of its own, with the members that fill(json) adds.
+/// Prints an object in a line of its own, with the members that fill(json) adds, behind the one
+/// that says which object it is, and in which version: "thalia.ls.1".
 template <typename Fill>
-void print_object(Output& out, Fill fill) {
+void print_object(Output& out, std::string_view schema, Fill fill) {
   std::string text;
   JsonWriter json(text);
-  json.begin_object();
+  json.begin_object().member("schema", schema);
   fill(json);
   json.end_object();
   out.write(text + "\n");
-}
-
-/// The same, with what says which object it is, and in which version, in front: "thalia.ls.1".
-template <typename Fill>
-void print_object(Output& out, std::string_view schema, Fill fill) {
-  print_object(out, [&](JsonWriter& json) {
-    json.member("schema", schema);
-    fill(json);
-  });
 }
 
 /// A member that is null where nothing is known of it.
@@ -52,7 +44,16 @@ void add_list(JsonWriter& json, std::string_view key, const auto& texts) {
   json.end_array();
 }
 
+/// The region that something is in; null where it is in none.
+inline void add_region(JsonWriter& json, std::string_view region) {
+  json.key("region");
+  region.empty() ? json.null() : json.value(as_utf8(region));
+}
+
 /// For a file that was made from another.
+inline void add_files(JsonWriter& json, std::string_view input, std::string_view output) {
+  json.member("input", as_utf8(input)).member("output", as_utf8(output));
+}
 void add_sizes_and_time(JsonWriter& json, const auto& result) {
   json.member("input_bytes", result.input_bytes).member("output_bytes", result.output_bytes);
   json.member("seconds", result.seconds);
