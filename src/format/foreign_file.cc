@@ -22,12 +22,16 @@ constexpr std::string_view kPyTorch =
 constexpr std::string_view kPickle =
     "a Python pickle, as old versions of torch.save wrote, " WITH_TORCH;
 #undef WITH_TORCH
+constexpr std::string_view kOnnx =
+    "an ONNX model; read its weights with onnx.numpy_helper.to_array() and save them with "
+    "safetensors.numpy.save_file()";
 constexpr std::string_view kWebPage = "a web page; the download of the file failed";
 
 // The first that fits wins. A zip archive names its first member in its first bytes.
 constexpr Foreign kForeign[] = {
     {"GGUF"sv, {}, "a GGUF file, as llama.cpp reads; take the model's .safetensors files instead"},
-    {"PK\3\4"sv, ".npy"sv, "a NumPy .npz archive; save its arrays with safetensors.numpy instead"},
+    {"PK\3\4"sv, ".npy"sv,
+     "a NumPy .npz archive; save its arrays with safetensors.numpy.save_file()"},
     {"PK\3\4"sv, "/data.pkl"sv, kPyTorch},
     {"PK\3\4"sv, "/data/"sv, kPyTorch},  // as torch.jit.save orders its members
     {"PK\3\4"sv, {}, "a zip archive; unpack it first"},
@@ -35,10 +39,12 @@ constexpr Foreign kForeign[] = {
     {"\x80\3"sv, {}, kPickle},
     {"\x80\4"sv, {}, kPickle},
     {"\x80\5"sv, {}, kPickle},
-    {"\x93NUMPY"sv, {}, "a NumPy .npy file; save its array with safetensors.numpy instead"},
+    {"(dp0\n"sv, {}, kPickle},  // the oldest kind, of text
+    {"\x93NUMPY"sv, {}, "a NumPy .npy file; save its array with safetensors.numpy.save_file()"},
     {"\x89HDF\r\n\x1a\n"sv,
      {},
-     "an HDF5 file, as Keras writes; save its arrays with safetensors.numpy instead"},
+     "an HDF5 file, as Keras writes; read its arrays with h5py and save them with "
+     "safetensors.numpy.save_file()"},
     {"\x1f\x8b"sv, {}, "a gzip file; unpack it with gunzip first"},
     {"\xfd"
      "7zXZ\0"sv,
@@ -48,9 +54,19 @@ constexpr Foreign kForeign[] = {
     {"version https://git-lfs"sv,
      {},
      "a Git LFS pointer, which stands for the file; fetch that with git lfs pull"},
+    {"{"sv, "\"weight_map\""sv,
+     "a list of the .safetensors files that a model is in; name one of these files"},
     {"<!DOCTYPE"sv, {}, kWebPage},
     {"<html"sv, {}, kWebPage},
 };
+
+// It has no magic. As a protocol buffer it begins with the version of its language, and then has
+// the name of its maker, the graph itself or the operators that it uses.
+bool is_onnx(std::string_view text) {
+  constexpr char kNewestVersion = 32;
+  return text.size() > 2 && text[0] == '\x08' && text[1] > 2 && text[1] <= kNewestVersion &&
+         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+}
 
 }  // namespace
 
@@ -60,7 +76,8 @@ std::string_view foreign_file(ByteSpan start) noexcept {
       std::find_if(std::begin(kForeign), std::end(kForeign), [&](const Foreign& one) {
         return text.starts_with(one.magic) && text.find(one.inside) != std::string_view::npos;
       });
-  return found == std::end(kForeign) ? std::string_view() : found->what;
+  if (found != std::end(kForeign)) return found->what;
+  return is_onnx(text) ? kOnnx : std::string_view();
 }
 
 }  // namespace thalia::format

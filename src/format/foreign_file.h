@@ -11,6 +11,10 @@ namespace thalia::format {
 /// Bytes of a file's start that foreign_file() looks at.
 inline constexpr std::size_t kForeignStart = 256;
 
+/// What is said of a file without a byte, of whatever format it should be.
+inline constexpr const char* kEmptyFile =
+    "the file is empty, as a copy or download that failed leaves it";
+
 /// What a file that begins like this is, and what to do with it: "a gzip file, unpack it with
 /// gunzip first". Empty where that is not known. Static storage.
 std::string_view foreign_file(ByteSpan start) noexcept;

@@ -22,6 +22,7 @@
 #include "container/file/delta_prefix.h"
 #include "container/file/open_bytes.h"
 #include "format/constants.h"
+#include "format/foreign_file.h"
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
@@ -123,7 +124,8 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
       format::validate_identity(start);
     }
     fail_field(ErrorCode::truncated, "header", "", 0, fmt::format("a file of {} bytes", all.size()),
-               fmt::format("{} bytes of header", sizeof(format::Header)));
+               fmt::format("{} bytes of header", sizeof(format::Header)),
+               all.empty() ? format::kEmptyFile : "");
   }
   header_ = checked_header(*mapping_, options_);
   bytes_ = all.first(header_.file_length);

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "codec/frame/frame.h"
 #include "codec/frame/zstd_frame.h"
+#include "format/foreign_file.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/format.h"
 #include "io/allocation_limit.h"
@@ -34,7 +35,8 @@ std::uint64_t content_end(ByteSpan file) {
 MckpPrelude checked_prelude(ByteSpan file) {
   constexpr std::uint64_t kLeast = sizeof(MckpPrelude) + sizeof(MckpFooter);
   if (file.size() < kLeast) {
-    throw FormatError(ErrorCode::truncated, "no room for prelude and footer",
+    throw FormatError(ErrorCode::truncated,
+                      file.empty() ? format::kEmptyFile : "no room for prelude and footer",
                       {.section = "prelude",
                        .offset = 0,
                        .value = fmt::format("{} bytes", file.size()),

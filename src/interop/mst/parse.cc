@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "format/foreign_file.h"
 #include "format/little_endian.h"
 #include "interop/shared/json_fields.h"
 #include "io/allocation_limit.h"
@@ -183,7 +184,8 @@ unsigned mst_plane_width(DType dtype) noexcept {
 ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
   io::check_file_bytes("prelude", file.size(), limits);
   if (file.size() < sizeof(MstPrelude)) {
-    throw FormatError(ErrorCode::truncated, "no room for the prelude",
+    throw FormatError(ErrorCode::truncated,
+                      file.empty() ? format::kEmptyFile : "no room for the prelude",
                       {.section = "prelude",
                        .offset = 0,
                        .value = fmt::format("{} bytes", file.size()),

@@ -15,6 +15,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/foreign_file.h"
 #include "format/little_endian.h"
 #include "interop/shared/dtype_names.h"
 #include "io/allocation_limit.h"
@@ -206,7 +207,8 @@ void check_extent(const HeaderTensor& tensor, std::uint64_t expected) {
 
 std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes) {
   if (file.size() < kSafetensorsPrefix) {
-    throw FormatError(ErrorCode::truncated, "no room for the header's length",
+    throw FormatError(ErrorCode::truncated,
+                      file.empty() ? format::kEmptyFile : "no room for the header's length",
                       {.section = "header",
                        .offset = 0,
                        .value = fmt::format("{} bytes", file.size()),

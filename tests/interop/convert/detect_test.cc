@@ -58,6 +58,11 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
       {"\x80\2\x8a\nl\xfc", "a Python pickle"},
       {"\x80\4\x95\n", "a Python pickle"},
       {"\x93NUMPY\1", "a NumPy .npy file"},
+      {"(dp0\nS'a'\np1\n", "a Python pickle"},
+      {"\x08\x08\x12\x07pytorch", "an ONNX model"},
+      {"\x08\x0a:\x90\x01", "an ONNX model"},
+      {"{\"metadata\": {\"total_size\": 8}, \"weight_map\": {\"w\": \"a.safetensors\"}}",
+       "a list of the .safetensors files that a model is in; name one of these files"},
       {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
       {"\x1f\x8b\x8", "a gzip file; unpack it with gunzip first"},
       {std::string("\xfd"
