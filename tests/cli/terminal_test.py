@@ -129,8 +129,13 @@ class Terminal(unittest.TestCase):
         (folder / "odd.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
         convert = [THALIA, "convert", "odd.safetensors", "odd.thalia"]
         subprocess.run(convert, cwd=folder, capture_output=True, check=True)
+        laid_out = (folder / "none.thalia").read_bytes()
+        self.assertEqual(laid_out.count(b'{"description": "'), 1)
+        (folder / "odd_space.thalia").write_bytes(laid_out.replace(b'{"description": "', b'{"description":\r"'))
+        _, shown = on_terminal("info", "odd_space.thalia", "--json", cwd=folder)
+        self.assertIn('{"description": "', shown)
         piece = re.compile(r"\x1b\[(?:0|1|31|32|33)m|\r\n|[^\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\ufeff]")
-        for file in "names.thalia", "odd.safetensors", "odd.thalia":
+        for file in "names.thalia", "odd.safetensors", "odd.thalia", "odd_space.thalia":
             for words in (
                 ["info", file], ["info", file, "--metadata"], ["info", file, "--json"], ["ls", file],
                 ["ls", file, "-r"],

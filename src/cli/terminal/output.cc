@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "cli/terminal/escape.h"
@@ -27,6 +28,12 @@ Output::Output(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
 
 void Output::write(std::string_view text) {
+  // White space of a file's own JSON text, which would let a line write over itself.
+  if (text.find('\r') != std::string_view::npos && is_terminal()) {
+    std::string spaced(text);
+    std::ranges::replace(spaced, '\r', ' ');
+    return write(std::string_view(spaced));
+  }
   if (has_unsafe(text)) return put(escape_unsafe(text));
   put(text);
 }
