@@ -4,6 +4,7 @@
 // A wrong guess costs space, never data: encode_chunk() compares the real sizes afterwards.
 #include "codec/chunk/choice.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -25,9 +26,13 @@ using format::Filter;
 constexpr std::size_t kPieces = 4;
 constexpr std::size_t kPieceBytes = 8 << 10;
 constexpr std::size_t kSample = kPieces * kPieceBytes;
-// A shorter look, of four stretches of 1 KiB: what LZ4 makes at least two times smaller repeats.
-constexpr std::size_t kGlance = 1 << 10;
+// A shorter look, of four stretches of 4 KiB: what LZ4 makes at least two times smaller repeats. It
+// finds nothing in noise, so that where it saves a 32nd, something repeats.
+constexpr std::size_t kGlance = 4 << 10;
 constexpr std::size_t kRepeats = 2;
+constexpr double kSomeRepeats = 31.0 / 32;
+// How much smaller zstd has to make a chunk than a codec of floats, which is many times as fast.
+constexpr double kWorthZstd = 0.95;
 // Filters rank the same at the fastest level as at higher ones. It is also the level at which zstd
 // stands in for a codec of floats.
 constexpr int kProbeLevel = 1;
@@ -81,32 +86,48 @@ Filter filter_for(Codec codec, ElementLayout layout, ByteSpan raw) {
   return filters.size() == 1 ? filters.front() : smallest_filter(codec, layout, raw).filter;
 }
 
-std::size_t entropy_coded_size(ElementLayout layout, ByteSpan raw) {
-  std::array<std::byte, kSample> bytes;
-  std::vector<std::byte> coded;
-  plane_entropy_encode(layout, sample(raw, kPieceBytes, bytes), coded);
+std::size_t entropy_coded_size(ElementLayout layout, ByteSpan bytes) {
+  thread_local std::vector<std::byte> coded;
+  plane_entropy_encode(layout, bytes, coded);
   return coded.size();
 }
 
-// Codes for single bytes gain nothing from what repeats, such as runs of zeros or equal rows; zstd
-// does. LZ4 at its fastest is the cheapest way to see repetition.
-bool repeats(ByteSpan raw) {
+// The part that LZ4 leaves of a glance. Codes for single bytes gain nothing from what repeats, such
+// as runs of zeros or equal rows; zstd does. LZ4 at its fastest is the cheapest way to see it.
+double left_by_repeats(ByteSpan raw) {
   std::array<std::byte, kPieces * kGlance> bytes;
   const ByteSpan seen = sample(raw, kGlance, bytes);
-  return kRepeats * encoded_size(Codec::lz4, seen) < seen.size();
+  return static_cast<double>(encoded_size(Codec::lz4, seen)) /
+         static_cast<double>(std::max<std::size_t>(seen.size(), 1));
+}
+
+// Both ways over the whole chunk: what repeats may lie farther apart than any sample shows. Few
+// chunks come here.
+bool is_smaller_by_zstd(ElementLayout layout, Filter filter, ByteSpan raw) {
+  thread_local Scratch scratch;
+  const Scratch::Lease memory = scratch.take(raw.size());
+  const MutableByteSpan filtered = memory.bytes().first(raw.size());
+  apply_filter(filter, raw, filtered);
+  return static_cast<double>(encoded_size(Codec::zstd, filtered)) <
+         kWorthZstd * static_cast<double>(entropy_coded_size(layout, raw));
 }
 
 ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw) {
   const bool packable = layout.content == Content::floats && layout.element_bytes > 1;
   const bool codable = layout.content == Content::floats || layout.content == Content::integers;
-  if (!codable || repeats(raw))
-    return {Codec::zstd, filter_for(Codec::zstd, layout, raw), kProbeLevel};
+  const double left = codable ? left_by_repeats(raw) : 0;
+  if (left < kSomeRepeats) {
+    const Filter filter = filter_for(Codec::zstd, layout, raw);
+    if (kRepeats * left < 1 || is_smaller_by_zstd(layout, filter, raw))
+      return {Codec::zstd, filter, kProbeLevel};
+  }
   // Ascending numbers, such as ids and offsets, are little more than their differences, which only
   // the filters of zstd take. The trial is expensive, but such tensors are rarely the bulk of a
   // checkpoint.
   if (layout.content == Content::integers && layout.element_bytes >= 4) {
     const FilterTrial trial = smallest_filter(Codec::zstd, layout, raw);
-    if (trial.size < entropy_coded_size(layout, raw))
+    std::array<std::byte, kSample> bytes;
+    if (trial.size < entropy_coded_size(layout, sample(raw, kPieceBytes, bytes)))
       return {Codec::zstd, trial.filter, kProbeLevel};
   }
   return {wanted == Codec::packed_exponents && packable ? Codec::packed_exponents

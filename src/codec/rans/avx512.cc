@@ -45,13 +45,69 @@ THALIA_AVX512 void count_others(const ByteSet& known, const std::byte* bytes, st
   count_other_bytes(known, bytes + i, count - i, counts);
 }
 
+// What the table has for each of 16 symbols.
+struct Steps {
+  __m512i reciprocal;
+  __m512i step;
+};
+
+THALIA_AVX512 inline Steps gathered(const RansEncodeTable& table,
+                                    const std::byte* symbols) noexcept {
+  const __m512i index = load_bytes(symbols);
+  return {_mm512_i32gather_epi32(index, table.reciprocal, 4),
+          _mm512_i32gather_epi32(index, table.step, 4)};
+}
+
+// The same for 64 symbols at a time of a compact table, which lies in registers: a gather takes as
+// long as 16 loads.
+class CompactTable {
+ public:
+  THALIA_AVX512 explicit CompactTable(const RansEncodeTable& table) noexcept {
+    for (std::size_t k = 0; k < 4; ++k) number_[k] = _mm512_load_si512(table.number + 64 * k);
+    for (std::size_t k = 0; k < 8; ++k) bytes_[k] = _mm512_load_si512(table.compact[k]);
+  }
+
+  THALIA_AVX512 void look_up(const std::byte* symbols, Steps* out) const noexcept {
+    // The unpacking below works within each quarter of a vector; with the symbols' fours
+    // transposed, it ends in their order.
+    const __m512i in = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+        _mm512_loadu_si512(symbols));
+    const __m512i low = _mm512_permutex2var_epi8(number_[0], in, number_[1]);
+    const __m512i high = _mm512_permutex2var_epi8(number_[2], in, number_[3]);
+    const __m512i number = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(in), high);
+    __m512i reciprocals[4], steps[4];
+    words(number, bytes_, reciprocals);
+    words(number, bytes_ + 4, steps);
+    for (std::size_t k = 0; k < 4; ++k) out[k] = {reciprocals[k], steps[k]};
+  }
+
+ private:
+  // Words of four bytes out of one look-up for each of their bytes.
+  THALIA_AVX512 static void words(__m512i number, const __m512i* bytes, __m512i* out) noexcept {
+    const __m512i byte0 = _mm512_permutexvar_epi8(number, bytes[0]);
+    const __m512i byte1 = _mm512_permutexvar_epi8(number, bytes[1]);
+    const __m512i byte2 = _mm512_permutexvar_epi8(number, bytes[2]);
+    const __m512i byte3 = _mm512_permutexvar_epi8(number, bytes[3]);
+    const __m512i low01 = _mm512_unpacklo_epi8(byte0, byte1);
+    const __m512i high01 = _mm512_unpackhi_epi8(byte0, byte1);
+    const __m512i low23 = _mm512_unpacklo_epi8(byte2, byte3);
+    const __m512i high23 = _mm512_unpackhi_epi8(byte2, byte3);
+    out[0] = _mm512_unpacklo_epi16(low01, low23);
+    out[1] = _mm512_unpackhi_epi16(low01, low23);
+    out[2] = _mm512_unpacklo_epi16(high01, high23);
+    out[3] = _mm512_unpackhi_epi16(high01, high23);
+  }
+
+  __m512i number_[4];
+  __m512i bytes_[8];
+};
+
 // Encodes a symbol into each of 16 states. Returns which states give up a word first; `words` are
 // the lowest 16 bits of all states, of which only those are written.
-THALIA_AVX512 inline __mmask16 encode_half(const RansEncodeTable& table, const std::byte* symbols,
-                                           __m512i& state, __m256i& words) noexcept {
-  const __m512i index = load_bytes(symbols);
-  const __m512i reciprocal = _mm512_i32gather_epi32(index, table.reciprocal, 4);
-  const __m512i step = _mm512_i32gather_epi32(index, table.step, 4);
+THALIA_AVX512 inline __mmask16 encode_half(const Steps& steps, __m512i& state,
+                                           __m256i& words) noexcept {
+  const auto [reciprocal, step] = steps;
   const __m512i complement = _mm512_and_si512(step, all(0xfff));
   const __m512i bound = _mm512_slli_epi32(_mm512_sub_epi32(all(kRansScale), complement), 19);
   const __mmask16 is_full = _mm512_cmpge_epu32_mask(state, bound);
@@ -68,16 +124,16 @@ THALIA_AVX512 inline __mmask16 encode_half(const RansEncodeTable& table, const s
   return is_full;
 }
 
-THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* symbols,
-                                std::size_t groups, std::uint32_t* states,
-                                std::byte* words) noexcept {
-  __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
-  const __m512i places = _mm512_loadu_si512(kPlaces.data());
-  while (groups-- > 0) {
-    const std::byte* const from = symbols + groups * kRansStates;
+// The states of a group, and where the words of the next one end.
+struct Encoder {
+  __m512i lower, upper;
+  std::byte* words;
+
+  THALIA_AVX512 void encode(const Steps& lower_steps, const Steps& upper_steps,
+                            __m512i places) noexcept {
     __m256i lower_words, upper_words;
-    const __mmask32 lower_full = encode_half(table, from, lower, lower_words);
-    const __mmask32 upper_full = encode_half(table, from + kHalf, upper, upper_words);
+    const __mmask32 lower_full = encode_half(lower_steps, lower, lower_words);
+    const __mmask32 upper_full = encode_half(upper_steps, upper, upper_words);
     const __mmask32 is_full = lower_full | upper_full << kHalf;
     const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower_words), upper_words, 1);
     const int count = std::popcount(is_full);
@@ -88,9 +144,31 @@ THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* s
     _mm512_storeu_si512(words - 64, _mm512_permutexvar_epi16(order, packed));
     words -= 2 * count;
   }
-  _mm512_storeu_si512(states, lower);
-  _mm512_storeu_si512(states + kHalf, upper);
-  return words;
+};
+
+THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* symbols,
+                                std::size_t groups, std::uint32_t* states,
+                                std::byte* words) noexcept {
+  const __m512i places = _mm512_loadu_si512(kPlaces.data());
+  Encoder encoder{_mm512_loadu_si512(states), _mm512_loadu_si512(states + kHalf), words};
+  // Pairs of groups where the table is compact, from the last one down to the first.
+  const std::size_t single = table.is_compact ? groups % 2 : groups;
+  for (std::size_t i = 0; i < single; ++i) {
+    const std::byte* const from = symbols + --groups * kRansStates;
+    encoder.encode(gathered(table, from), gathered(table, from + kHalf), places);
+  }
+  if (groups != 0) {
+    const CompactTable compact(table);
+    for (; groups != 0; groups -= 2) {
+      Steps steps[4];
+      compact.look_up(symbols + (groups - 2) * kRansStates, steps);
+      encoder.encode(steps[2], steps[3], places);
+      encoder.encode(steps[0], steps[1], places);
+    }
+  }
+  _mm512_storeu_si512(states, encoder.lower);
+  _mm512_storeu_si512(states + kHalf, encoder.upper);
+  return encoder.words;
 }
 
 // Takes a symbol out of each of 16 states, and says which want a word.

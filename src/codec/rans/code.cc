@@ -93,6 +93,19 @@ void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
     }
     start += frequency;
   }
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < frequencies.size() && count <= kRansCompact; ++i) {
+    if (frequencies[i] == 0) continue;
+    if (count < kRansCompact) {
+      table.number[i] = static_cast<std::uint8_t>(count);
+      for (unsigned k = 0; k < 4; ++k) {
+        table.compact[k][count] = static_cast<std::uint8_t>(table.reciprocal[i] >> (8 * k));
+        table.compact[4 + k][count] = static_cast<std::uint8_t>(table.step[i] >> (8 * k));
+      }
+    }
+    ++count;
+  }
+  table.is_compact = count <= kRansCompact;
 }
 
 void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {

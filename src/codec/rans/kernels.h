@@ -17,12 +17,21 @@ inline constexpr std::uint32_t kRansScale = 1u << kRansBits;
 /// A state is at least this, and less than 65,536 times this.
 inline constexpr std::uint32_t kRansLow = 1u << 15;
 
+/// Byte values that one register has entries for. Exponents of trained weights take some 30.
+inline constexpr std::size_t kRansCompact = 64;
+
 /// Two numbers for each symbol. Dividing by its frequency f is a product with ceil(2^(31 + shift) /
 /// f), whose upper half is shifted right by shift - 1: exact for states below 2^31.
 struct RansEncodeTable {
   alignas(64) std::uint32_t reciprocal[256];
   /// From bit 0 on 4096 - f, from bit 12 on what is added to the state, from bit 25 on the shift.
   alignas(64) std::uint32_t step[256];
+  /// The same for look-ups in registers, of planes with at most kRansCompact byte values: the
+  /// number of each of them, and by that number bytes 0 to 3 of its reciprocal and, as 4 to 7, of
+  /// its step.
+  bool is_compact;
+  alignas(64) std::uint8_t number[256];
+  alignas(64) std::uint8_t compact[8][kRansCompact];
 };
 
 /// For each value of a state's lowest 12 bits: from bit 0 on the symbol, from bit 8 on its

@@ -121,6 +121,22 @@ BOOST_AUTO_TEST_CASE(what_repeats_keeps_its_order) {
     BOOST_TEST((choose_coding(codec, 1, kF32, raw).filter == Filter::none));
 }
 
+// Rows of weights, as an embedding or a Fourier basis has them: a codec of single bytes sees none
+// of those that come again.
+BOOST_AUTO_TEST_CASE(rows_that_come_again_are_worth_zstd) {
+  constexpr std::size_t kRow = 256;
+  const std::vector<float> rows = weights(1024 * kRow);
+  std::vector<float> again = rows;
+  for (std::size_t row = 2; row < 1024; row += 4)
+    std::copy_n(&again[(row - 2) * kRow], kRow, &again[row * kRow]);
+  const auto noise = bytes_of_all(rows), repeated = bytes_of_all(again);
+  for (const Codec codec : {Codec::plane_entropy, Codec::packed_exponents}) {
+    BOOST_TEST((choose_coding(codec, 0, kF32, noise).codec == codec));
+    BOOST_TEST((choose_coding(codec, 0, kF32, repeated).codec == Codec::zstd));
+    BOOST_TEST(stored_size(codec, kF32, repeated) < stored_size(codec, kF32, noise) * 85 / 100);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(bytes_and_stored_chunks_have_no_filter) {
   const auto raw = bytes_of_all(weights(10'000));
   BOOST_TEST((choose_coding(Codec::zstd, 3, {}, raw).filter == Filter::none));
