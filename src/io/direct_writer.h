@@ -25,8 +25,8 @@ class DirectWriter {
   /// Waits for what is in flight; errors of it are lost, so call drain() first.
   ~DirectWriter();
 
-  /// A buffer to fill, free until it is given to submit(). Waits for a write to end where none is
-  /// free.
+  /// A buffer to fill: the same one until it is given to submit(), or submit_borrowed() is called.
+  /// Waits for a write to end where none is free.
   /// @throws IoError of a write that ended.
   MutableByteSpan acquire();
   /// Writes a part of the buffer that acquire() gave; offset, length, and where the part lies in

@@ -149,10 +149,10 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
   }
   if (queue) {
     reserve_ahead(begin + extent_bytes_);
-    // A copy, because `bytes` is free again on return while the write is still in flight. It also
-    // brings the bytes into the cache for the hash.
+    // A copy, because `bytes` is free again on return while the write is still in flight; unless
+    // they were gathered in this buffer already.
     const MutableByteSpan buffer = queue->acquire();
-    std::memcpy(buffer.data(), bytes.data(), bytes.size());
+    if (buffer.data() != bytes.data()) std::memcpy(buffer.data(), bytes.data(), bytes.size());
     hash(begin, buffer);
     queue->submit(begin, buffer);
   } else {

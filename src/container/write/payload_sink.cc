@@ -41,11 +41,11 @@ void PayloadSink::append(ByteSpan bytes) {
       gathered_from_ = at_;
       continue;
     }
-    if (!extent_) extent_ = std::make_unique<io::AlignedBuffer>(extent_bytes);
-    std::memcpy(extent_->bytes().data() + into, part.data(), part.size());
+    if (at_ - part.size() == gathered_from_) extent_ = gathering_memory();
+    std::memcpy(extent_.data() + into, part.data(), part.size());
     if (at_ % extent_bytes != 0) continue;
     if (gathered_from_ + extent_bytes == at_) {
-      extents_.put(gathered_from_, extent_->bytes(), queue_);
+      extents_.put(gathered_from_, extent_, queue_);
       gathered_from_ = at_;
     } else {  // the extent began before the payload did, so its other bytes are not here
       finish();
@@ -56,8 +56,15 @@ void PayloadSink::append(ByteSpan bytes) {
 void PayloadSink::finish() {
   if (gathered_from_ == at_) return;
   const std::uint64_t into = gathered_from_ % extents_.extent_bytes();
-  tail_.keep(gathered_from_, extent_->bytes().subspan(into, at_ - gathered_from_));
+  tail_.keep(gathered_from_, extent_.subspan(into, at_ - gathered_from_));
   gathered_from_ = at_;
+}
+
+// A buffer of the queue stays the same until it is submitted, which put() does with a whole extent.
+MutableByteSpan PayloadSink::gathering_memory() {
+  if (alone_ && queue_) return queue_->acquire().first(extents_.extent_bytes());
+  if (!own_) own_ = std::make_unique<io::AlignedBuffer>(extents_.extent_bytes());
+  return own_->bytes();
 }
 
 }  // namespace thalia::container

@@ -31,9 +31,10 @@ class TailBuffer {
 /// For one payload after the other; several may be in use at once. Externally synchronised.
 class PayloadSink {
  public:
-  /// All are borrowed.
-  PayloadSink(ExtentWriter& extents, WriteQueue& queue, TailBuffer& kept)
-      : extents_(extents), queue_(queue), tail_(kept) {}
+  /// All are borrowed. @param alone no other sink uses the queue: extents are gathered in its
+  /// buffers, and bytes that are appended are copied once.
+  PayloadSink(ExtentWriter& extents, WriteQueue& queue, TailBuffer& kept, bool alone)
+      : extents_(extents), queue_(queue), tail_(kept), alone_(alone) {}
 
   /// A payload that lies at `offset` in the file. The one before is finished.
   void begin(std::uint64_t offset) noexcept { at_ = gathered_from_ = offset; }
@@ -43,12 +44,16 @@ class PayloadSink {
   void finish();
 
  private:
+  MutableByteSpan gathering_memory();
+
   ExtentWriter& extents_;
   WriteQueue& queue_;
   TailBuffer& tail_;
-  std::unique_ptr<io::AlignedBuffer> extent_;  ///< made when it is first needed
-  std::uint64_t gathered_from_ = 0;            ///< what the extent holds: from here
-  std::uint64_t at_ = 0;                       ///< to here
+  const bool alone_;
+  std::unique_ptr<io::AlignedBuffer> own_;  ///< made when it is first needed
+  MutableByteSpan extent_;                  ///< where the extent is gathered
+  std::uint64_t gathered_from_ = 0;         ///< what the extent holds: from here
+  std::uint64_t at_ = 0;                    ///< to here
 };
 
 }  // namespace thalia::container

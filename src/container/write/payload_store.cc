@@ -49,7 +49,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       sinks_left_(shares_.gathered / extents_.extent_bytes()) {
   if (compressing()) {
     queue_ = extents_.make_queue();
-    sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_);
+    sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_, true);
     const std::uint64_t sink_bytes = extents_.can_put() ? extents_.extent_bytes() : 0;
     pipeline_ =
         std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_,
@@ -114,7 +114,7 @@ PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
     idle_sinks_.pop_back();
   } else if (sinks_left_ > 0) {
     --sinks_left_;
-    stream.sink = std::make_unique<PayloadSink>(extents_, queue_, tail_);
+    stream.sink = std::make_unique<PayloadSink>(extents_, queue_, tail_, false);
   }
   if (stream.sink) stream.sink->begin(draft_.tensors[id].stored_offset);
   return stream;
