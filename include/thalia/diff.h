@@ -5,17 +5,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/delta.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/shape.h"
+#include "thalia/statistics.h"
 #include "thalia/tensor.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia {
 
@@ -27,6 +32,8 @@ std::string_view change_name(Change change) noexcept;
 /// A number, a text or a member of a JSON object that differs. Both sides as JSON texts, empty
 /// where there is none.
 struct FieldDiff {
+  /// Of a member of a member the keys with dots between them: "training.step". A key that has dots
+  /// or quotation marks of its own, or is empty, is a JSON text: training."lr.max".
   std::string field;
   std::string before;
   std::string after;
@@ -38,22 +45,30 @@ struct FieldDiff {
 /// What the directory says of a tensor.
 struct TensorFacts {
   TensorLayout layout{};
-  Role role = Role::weights;
+  std::optional<Role> role{};  ///< nullopt: the file's format has none
   std::uint64_t logical_bytes = 0;
-  Digest128 content_hash{};
+  std::optional<Digest128> content_hash{};  ///< the same
+  /// Whether the file has codes, of which these are the elements that come out; diff() of two
+  /// Readers compares the codes' hashes instead.
+  bool restored = false;
 };
 
 /// How the elements of two tensors differ. Complex numbers differ by a magnitude, sparse tensors
-/// have zeros where they store nothing, and NaN is NaN whatever its bits; -0 is 0. Integers of 64
+/// have zeros where they store nothing, quantized ones are restored, and -0 is 0. NaN is the same
+/// as a NaN of the same bits, widened to f64 where the types differ, and no other. Integers of 64
 /// bits are compared exactly among themselves, else as f64.
 struct ValueDiff {
   std::string skipped{};         ///< why nothing was compared; empty where it was
   Shape compared{};              ///< the shape, or where shapes differ their common corner
   std::uint64_t elements = 0;    ///< of that
-  std::uint64_t differing = 0;   ///< of which
+  std::uint64_t differing = 0;   ///< of which, by more than the tolerance
   std::uint64_t not_finite = 0;  ///< of these: the difference is no finite f64, as one is NaN
   double max_difference = 0;     ///< of the others, absolute
   double rms_difference = 0;     ///< over all elements but the not finite
+  // Over pairs of finite elements, taken as one vector each.
+  /// The norm of the difference over the norm of the tensor before; nullopt where that is 0.
+  std::optional<double> relative_difference{};
+  std::optional<double> cosine{};  ///< of the angle between them; nullopt where one is all zeros
 };
 
 struct TensorDiff {
@@ -73,6 +88,7 @@ struct TensorDiff {
            before->layout.wide_indices != after->layout.wide_indices;
   }
   /// The logical bytes, by their hashes; those of a tensor with another encoding always differ.
+  /// Where there are no hashes, the elements by the values.
   bool content_changed() const noexcept;
 };
 
@@ -83,7 +99,7 @@ struct RegionDiff {
   std::vector<FieldDiff> facts{};
   std::vector<FieldDiff> config{};    ///< by the keys of the object
   std::vector<FieldDiff> metadata{};  ///< the same
-  std::vector<TensorDiff> tensors{};  ///< of a changed region, by name
+  std::vector<TensorDiff> tensors{};  ///< by name
   std::uint64_t tensor_count = 0;     ///< that one side or both have
   std::uint64_t logical_bytes = 0;    ///< of the side that has it, or the later one
 };
@@ -104,12 +120,16 @@ struct Diff {
   std::vector<FieldDiff> metadata{};  ///< by the keys of the object
   std::vector<RegionDiff> regions{};  ///< in the order of the earlier file, then those added
   std::vector<ConnectionDiff> connections{};
+  /// Of files that are compared by the names of tensors alone; diff() leaves it empty.
+  std::vector<TensorDiff> tensors{};
   std::uint64_t same_regions = 0;
   std::uint64_t same_connections = 0;
+  std::uint64_t same_tensors = 0;  ///< that `tensors` might have had
 
   /// Whether nothing differs but the storage.
   bool same() const noexcept {
-    return header.empty() && metadata.empty() && regions.empty() && connections.empty();
+    return header.empty() && metadata.empty() && regions.empty() && connections.empty() &&
+           tensors.empty();
   }
 };
 
@@ -119,6 +139,12 @@ struct DiffOptions {
   /// compared, and nothing else; counts are of these, and of regions and connections that have
   /// some.
   std::vector<std::string> tensors{};
+  /// Elements that differ by at most absolute_tolerance + relative_tolerance x the size of the one
+  /// before are no difference. Where one is not 0, elements are compared as with `values`, and a
+  /// tensor is changed only by elements that are further apart, by its shape or its role: another
+  /// type or encoding is none.
+  double absolute_tolerance = 0;
+  double relative_tolerance = 0;
   InputOptions input{};  ///< the limits
   Work work{};  ///< all but memory_bytes; progress is of the elements' bytes, of both sides
 };
@@ -129,7 +155,36 @@ struct DiffOptions {
 /// Names of JSON objects are compared as texts, their values by meaning: white space, escapes and
 /// the order of keys are no difference, but 1 and 1.0 are.
 /// @throws FormatError, IntegrityError, IoError; CancelledError; UsageError (not_found) for a
-/// pattern that fits no tensor of either.
+/// pattern that fits no tensor of either; (bad_argument) for a tolerance that is no finite number
+/// from 0 on.
 Diff diff(const Reader& before, const Reader& after, const DiffOptions& options = {});
+/// The same of the states of deltas, or of full files: elements are read through the chains, in
+/// parts where a tensor is dense, else whole, one a thread at most. What a file says of its base is
+/// left out.
+Diff diff(const ChainReader& before, const ChainReader& after, const DiffOptions& options = {});
+
+/// What differs between two JSON objects, as in Diff::metadata; an empty text is one without
+/// members.
+/// @throws FormatError (bad_json, limit_exceeded).
+std::vector<FieldDiff> diff_metadata(std::string_view before, std::string_view after,
+                                     const ReadLimits& limits = {});
+
+/// A tensor of any file, or in memory, whose elements are compared.
+struct ComparedTensor {
+  DType dtype = DType::f32;
+  Shape shape{};
+  SliceReader read{};  ///< as statistics_of() takes it
+  /// In place of read(): all of it, dense or sparse. Called once; let go once compared.
+  std::function<Tensor()> load{};
+  bool sparse = false;           ///< what load() returns
+  std::uint64_t entries = 0;     ///< of it, where that is sparse
+  std::uint64_t read_bytes = 0;  ///< about, for progress
+};
+
+/// Compares the elements of two tensors; of the options tolerances, input and work count.
+/// @throws what reading them throws; UsageError (bad_argument) for a tolerance that is no finite
+/// number from 0 on; CancelledError.
+ValueDiff diff_values(const ComparedTensor& before, const ComparedTensor& after,
+                      const DiffOptions& options = {});
 
 }  // namespace thalia

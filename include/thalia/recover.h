@@ -1,9 +1,17 @@
-// Repair of a file whose header a crash or a defect damaged. docs/writing.md, "Recovery".
+// Repair of a file whose header a crash or a defect damaged, and what can be saved of one that is
+// damaged otherwise, or cut: every tensor that is still the one that was written, in a new file.
+//
+//   const thalia::SalvageResult result = thalia::salvage("torn.thalia", "saved.thalia");
+//   for (const thalia::LostTensor& tensor : result.lost) report(tensor.name);
+//
+// docs/writing.md, "Recovery".
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "thalia/bytes.h"
 #include "thalia/options.h"
@@ -47,5 +55,60 @@ struct RecoverResult {
 /// changed then. UnsupportedError where the header holds and another version wrote it. IoError,
 /// with EWOULDBLOCK where the file is locked.
 RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options = {});
+
+/// Where the names and places of tensors were taken from.
+enum class SalvageSource {
+  header,         ///< the file's own header and tables
+  commit_record,  ///< the copy of a header that a save or an append left: maybe an older state
+  side_file,      ///< NAME.meta beside the file (thalia/metadata_file.h)
+};
+
+/// "header", "commit_record", "side_file". Static storage.
+std::string_view salvage_source_name(SalvageSource source) noexcept;
+
+struct SalvageOptions {
+  SaveOptions save{};  ///< work is for all of it; tensors stored compressed stay as they are
+  InputOptions input{};
+  /// The side file; empty: the file's path with ".meta" behind it, where there is one.
+  std::filesystem::path side_file{};
+};
+
+struct LostTensor {
+  std::string name;         ///< REGION/NAME, SOURCE->TARGET.weights; where names are lost, numbers
+  std::uint64_t bytes = 0;  ///< logical ones; 0: not known
+  std::string reason;
+};
+
+struct SalvageResult {
+  SalvageSource source = SalvageSource::header;
+  /// What was wrong with the file's own header and tables; empty where they hold.
+  std::string fault;
+  /// Names and tables hold by the file's checksums. Else they are well formed, and no more is known
+  /// of names; of a tensor's bytes its digest tells in any case.
+  bool tables_verified = false;
+  std::uint64_t generation = 0;  ///< of the state that was saved
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::uint32_t regions = 0;  ///< of the output, as tensors, which count matrices of connections
+  std::uint32_t tensors = 0;
+  std::vector<LostTensor> lost;         ///< in the order of the tables
+  std::vector<std::string> lost_texts;  ///< "metadata", "config of region 'x': why"
+  double seconds = 0;
+
+  bool whole() const noexcept { return lost.empty() && lost_texts.empty(); }
+};
+
+/// Writes a new file with each tensor whose bytes lie within the input and have the digests that
+/// the tables say, with regions, connections and texts as far as they are there. What is lost goes
+/// from the trees of states too, as remove_from_file() does it. The file's own header and tables
+/// come first, then the side file, then commit records. With a side file, or of a file that was
+/// cut, a copy without a name takes the input's space on the output's file system meanwhile. Reads
+/// each tensor a few times; in memory are tables, texts, one compressed tensor and, of a copied
+/// input, its bytes.
+/// @throws IntegrityError where nothing can be got, saying what was tried, also where a tensor was
+/// named and none is left; UnsupportedError for a delta, a wrapped file or another version's;
+/// UsageError (exists); IoError; CancelledError. The output is as it was then.
+SalvageResult salvage(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const SalvageOptions& options = {});
 
 }  // namespace thalia

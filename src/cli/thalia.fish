@@ -40,7 +40,7 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --neurons --output --population --precision --prefer --reason --regions --rounds --scale --search --seed --sensitivity --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
+set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --most --neurons --output --population --precision --prefer --reason --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
 complete -c thalia -n '__thalia_at 0' -a cat -d 'tensors or slices of them, as text, json, npy or raw'
@@ -59,12 +59,14 @@ complete -c thalia -n '__thalia_at 0' -a rm -d 'regions and tensors left out, in
 complete -c thalia -n '__thalia_at 0' -a append -d 'regions of another file, added or replaced'
 complete -c thalia -n '__thalia_at 0' -a compact -d 'without the bytes that appends left unused'
 complete -c thalia -n '__thalia_at 0' -a recover -d 'a header that a crash damaged, from its copies'
+complete -c thalia -n '__thalia_at 0' -a salvage -d 'what is sound of a damaged file, as a new one'
 complete -c thalia -n '__thalia_at 0' -a compress -d 'a whole file in zstd or lz4 frames, still readable'
 complete -c thalia -n '__thalia_at 0' -a decompress -d 'the exact file out of such frames'
 complete -c thalia -n '__thalia_at 0' -a delta -d 'what changed between two checkpoints, as a file'
 complete -c thalia -n '__thalia_at 0' -a resolve -d 'the full file of a delta and its bases'
 complete -c thalia -n '__thalia_at 0' -a quantize -d 'weights as codes of a few bits, with the error that it makes'
-complete -c thalia -n '__thalia_at 0' -a plot -d 'neurons per region over steps, as a picture'
+complete -c thalia -n '__thalia_at 0' -a plot -d 'pictures: growth, weights, diff, chain; SVG or PNG'
+complete -c thalia -n '__thalia_at 0' -a report -d 'all about a checkpoint as one web page'
 complete -c thalia -n '__thalia_at 0' -a bench -d 'speed of saving and loading beside disk and memory'
 complete -c thalia -n '__thalia_at 0' -a version -d 'versions of library and format, codecs'
 complete -c thalia -n '__thalia_at 0' -a help -d 'this list, or one command at length'
@@ -98,7 +100,10 @@ complete -c thalia -n '__thalia_of merge' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of merge' -s o -l output -d 'Write to this file, whole or not at all' -r -F
 complete -c thalia -n '__thalia_of merge' -l prefer -d 'Where files differ: first or last, of those that have it, or the name of one' -r -a 'first last' -F
 complete -c thalia -n '__thalia_of diff' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of diff' -l values -d 'Also compare the values of changed tensors: how many, how far at most, and the root of the mean square'
+complete -c thalia -n '__thalia_of diff' -l values -d 'Also compare the values of changed tensors: how many differ, how far at most, the root of the mean square, the norm of the difference over that of A (relative), and the cosine between both'
+complete -c thalia -n '__thalia_of diff' -l stat -d 'A line for each tensor that differs, with how many of its numbers do and a bar, and the sums'
+complete -c thalia -n '__thalia_of diff' -l atol -d 'Differences of at most X do not count' -x
+complete -c thalia -n '__thalia_of diff' -l rtol -d 'The same of X times the size of the number in A' -x
 complete -c thalia -n '__thalia_of diff' -l all -d 'Show every difference, not the first of long lists'
 complete -c thalia -n '__thalia_of log' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of grow' -s h -l help -d 'Print this and leave'
@@ -120,6 +125,8 @@ complete -c thalia -n '__thalia_of append' -s h -l help -d 'Print this and leave
 complete -c thalia -n '__thalia_of append' -l regions -d 'Names of regions, or patterns of them, separated by commas' -x -a '(__thalia_names regions 2)'
 complete -c thalia -n '__thalia_of compact' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of recover' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of salvage' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of salvage' -l side-file -d 'What convert wrote to a .thalia.meta of the file' -r -F
 complete -c thalia -n '__thalia_of compress' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of compress' -l codec -d 'zstd, lz4' -x -a 'zstd lz4'
 complete -c thalia -n '__thalia_of compress' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
@@ -146,24 +153,27 @@ complete -c thalia -n '__thalia_of quantize' -l exclude -d 'Leave tensors that f
 complete -c thalia -n '__thalia_of quantize' -l min-elements -d 'Leave smaller tensors, default 1024' -x
 complete -c thalia -n '__thalia_of quantize' -l max-generations -d 'How often weights may be rounded so, restored and rounded again' -x
 complete -c thalia -n '__thalia_of plot' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of plot' -l most -d 'Tensors that are drawn at most: of weights the largest, 24 by itself' -x
 complete -c thalia -n '__thalia_of plot' -s o -l output -d 'Write to this file, whole or not at all' -r -F
+complete -c thalia -n '__thalia_of report' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of report' -s o -l output -d 'Write to this file, whole or not at all' -r -F
 complete -c thalia -n '__thalia_of bench' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of bench' -l dir -d 'The folder to try, on the disk in question (default .)' -x -a '(__fish_complete_directories)'
 complete -c thalia -n '__thalia_of bench' -l size -d 'Bytes to save, as 512MiB or 4GiB (default 1GiB)' -x -a '256MiB 1GiB 4GiB'
 complete -c thalia -n '__thalia_of bench' -l rounds -d 'Runs of each (default 3)' -x
 complete -c thalia -n '__thalia_of version' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of help' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
-complete -c thalia -n '__thalia_of cat convert migrate extract merge compact compress decompress delta resolve quantize plot' -l force -d 'Replace a file that is there already, in one step'
-complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover compress decompress delta resolve quantize bench' -l threads -d 'Threads that do the work' -x
-complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact delta resolve quantize' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
+complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
+complete -c thalia -n '__thalia_of cat convert migrate extract merge compact salvage compress decompress delta resolve quantize plot report' -l force -d 'Replace a file that is there already, in one step'
+complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench' -l threads -d 'Threads that do the work' -x
+complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact salvage delta resolve quantize' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
 complete -c thalia -n '__thalia_of grow set rename rm append compact recover' -l wait -d 'Wait for whoever changes the file now'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
-complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
-complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve plot report' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
 complete -c thalia -n '__thalia_of convert extract merge quantize' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'
 complete -c thalia -n '__thalia_of convert extract merge quantize' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
 complete -c thalia -n '__thalia_of convert extract merge quantize' -l checksum -d 'none, sha256, crc32 or block_tree (the default)' -x -a 'none sha256 crc32 block_tree'
@@ -201,6 +211,8 @@ complete -c thalia -n '__thalia_at 2 append' -F
 complete -c thalia -n '__thalia_at 1 compact' -F
 complete -c thalia -n '__thalia_at 2 compact' -F
 complete -c thalia -n '__thalia_at 1 recover' -F
+complete -c thalia -n '__thalia_at 1 salvage' -F
+complete -c thalia -n '__thalia_at 2 salvage' -F
 complete -c thalia -n '__thalia_at 1 compress' -F
 complete -c thalia -n '__thalia_at 2 compress' -F
 complete -c thalia -n '__thalia_at 1 decompress' -F
@@ -212,7 +224,9 @@ complete -c thalia -n '__thalia_at 1 resolve' -F
 complete -c thalia -n '__thalia_at 2 resolve' -F
 complete -c thalia -n '__thalia_at 1 quantize' -F
 complete -c thalia -n '__thalia_at 2 quantize' -F
-complete -c thalia -n '__thalia_at 1 plot' -a 'growth'
-complete -c thalia -n '__thalia_at 2 plot' -F
-complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help'
+complete -c thalia -n '__thalia_at 1 plot' -a 'growth weights diff chain'
+complete -c thalia -n '__thalia_at 2+ plot' -F
+complete -c thalia -n '__thalia_at 1 report' -F
+complete -c thalia -n '__thalia_at 2 report' -F
+complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help'
 # } made by tools/documents.py

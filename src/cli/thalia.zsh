@@ -21,12 +21,14 @@ _thalia_commands=(
   'append:regions of another file, added or replaced'
   'compact:without the bytes that appends left unused'
   'recover:a header that a crash damaged, from its copies'
+  'salvage:what is sound of a damaged file, as a new one'
   'compress:a whole file in zstd or lz4 frames, still readable'
   'decompress:the exact file out of such frames'
   'delta:what changed between two checkpoints, as a file'
   'resolve:the full file of a delta and its bases'
   'quantize:weights as codes of a few bits, with the error that it makes'
-  'plot:neurons per region over steps, as a picture'
+  'plot:pictures: growth, weights, diff, chain; SVG or PNG'
+  'report:all about a checkpoint as one web page'
   'bench:speed of saving and loading beside disk and memory'
   'version:versions of library and format, codecs'
   'help:this list, or one command at length'
@@ -215,7 +217,10 @@ _thalia_specs() {
       specs=(
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
-        '(--values)--values[Also compare the values of changed tensors\: how many, how far at most, and the root of the mean square]'
+        '(--values)--values[Also compare the values of changed tensors\: how many differ, how far at most, the root of the mean square, the norm of the difference over that of A (relative), and the cosine between both]'
+        '(--stat)--stat[A line for each tensor that differs, with how many of its numbers do and a bar, and the sums]'
+        '(--atol)--atol=[Differences of at most X do not count]:X:{_thalia_offer }'
+        '(--rtol)--rtol=[The same of X times the size of the number in A]:X:{_thalia_offer }'
         '(--all)--all[Show every difference, not the first of long lists]'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
@@ -367,6 +372,23 @@ _thalia_specs() {
         '1:FILE:{_thalia_offer @file}'
       )
       ;;
+    salvage)
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--side-file)--side-file=[What convert wrote to a .thalia.meta of the file]:META:{_thalia_offer @file}'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
+        '1:IN:{_thalia_offer @file}'
+        '2:OUT:{_thalia_offer @file}'
+      )
+      ;;
     compress)
       specs=(
         '(-h --help)-h[Print this and leave]'
@@ -480,15 +502,37 @@ _thalia_specs() {
       specs=(
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
-        '(-o --output)-o+[Write to this file, whole or not at all]:OUT.svg:{_thalia_offer @file}'
-        '(-o --output)--output=[Write to this file, whole or not at all]:OUT.svg:{_thalia_offer @file}'
+        '(--most)--most=[Tensors that are drawn at most\: of weights the largest, 24 by itself]:N:{_thalia_offer }'
+        '(-o --output)-o+[Write to this file, whole or not at all]:OUT:{_thalia_offer @file}'
+        '(-o --output)--output=[Write to this file, whole or not at all]:OUT:{_thalia_offer @file}'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
         '(--force)--force[Replace a file that is there already, in one step]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
         '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
         '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
-        '1:KIND:{_thalia_offer growth}'
-        '2:FILE:{_thalia_offer @file}'
+        '*--search=[Look here for a base that is not where its delta says]:FOLDER:{_thalia_offer @folder}'
+        '(--absolute-bases)--absolute-bases[Open a base whose delta names it by an absolute path]'
+        '1:KIND:{_thalia_offer growth weights diff chain}'
+        '*:FILE:{_thalia_offer @file}'
+      )
+      ;;
+    report)
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(-o --output)-o+[Write to this file, whole or not at all]:OUT.html:{_thalia_offer @file}'
+        '(-o --output)--output=[Write to this file, whole or not at all]:OUT.html:{_thalia_offer @file}'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
+        '*--search=[Look here for a base that is not where its delta says]:FOLDER:{_thalia_offer @folder}'
+        '(--absolute-bases)--absolute-bases[Open a base whose delta names it by an absolute path]'
+        '1:FILE:{_thalia_offer @file}'
+        '2:BASE:{_thalia_offer @file}'
       )
       ;;
     bench)
@@ -520,7 +564,7 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
-        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover compress decompress delta resolve quantize plot bench version help}'
+        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help}'
       )
       ;;
   esac

@@ -206,7 +206,25 @@ class Json(unittest.TestCase):
         self.assertEqual((some["header"], some["same_regions"], len(some["regions"])), ([], 0, 1))
         self.assertEqual({one["name"] for one in some["regions"][0]["tensors"]}, {"w_in", "w_rec"})
         self.check("diff basic.thalia later.delta.thalia --values --json", "diff", (1,))
+        pairs = ("large.thalia large.safetensors", "model.safetensors steps.mckp", "old.thalia basic.thalia",
+                 "small.mst model.safetensors", "old.thalia old.thalia.zst", "steps/step_2 steps/step_1",
+                 "large.safetensors small.delta.thalia")  # fmt: skip
+        program.run(self.folder, "convert large.thalia large.safetensors --dense")
+        for pair in pairs:
+            for way in "", "--stat", "--atol 0.5 --rtol 0.1":
+                self.check(f"diff {pair} {way} --json", "diff", (0, 1))
+        converted = self.check("diff large.thalia large.safetensors --json", "diff")
+        self.assertEqual((converted["same"], converted["same_tensors"]), (True, 4))
+        self.assertFalse(converted["metadata_compared"])
+        small = self.check("diff large.safetensors small.delta.thalia --json", "diff", (1,))
+        self.assertGreater(small["tensors"][0]["values"]["cosine"], 0.99)
         self.assertTrue(self.check("diff basic.thalia basic.thalia --json", "diff")["same"])
+        (self.folder / "hurt.thalia").write_bytes(damaged)
+        saved = self.check("salvage hurt.thalia saved.thalia --json", "salvage", (1,))
+        self.assertEqual([lost["name"] for lost in saved["lost"]], ["cortex/w_in"])
+        self.assertTrue(self.check("salvage basic.thalia whole.thalia --json", "salvage")["whole"])
+        for name in "hurt.thalia", "saved.thalia", "whole.thalia":
+            (self.folder / name).unlink()
         for tensor in "w_in", "w_rec", "phase", "cortex->hippocampus/delays":
             self.check(f"cat basic.thalia {tensor} --format json", "cat")
 
@@ -299,6 +317,7 @@ class Json(unittest.TestCase):
             ("verify --qick basic.thalia", "bad_argument"),
             ("lss basic.thalia", "not_found"),
             ("convert basic.thalia large.thalia", "exists"),
+            ("salvage short.thalia new.thalia", "checksum_mismatch"),
             ("extract basic.thalia --regions nowhere new.thalia", "not_found"),
             ("grow basic.thalia cortex --neurons 0", "bad_argument"),
         ):

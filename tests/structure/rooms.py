@@ -36,7 +36,7 @@ ROOMS = {
         "brain": ("precision", "quantize", "tensor", "value"),
         "growth": ("brain", "tensor", "value"),
         "delta": ("brain", "quantize", "tensor", "value"),
-        "diff": ("brain", "precision", "tensor", "value"),
+        "diff": ("brain", "delta", "precision", "tensor", "value"),
     },
     "interop": {
         "shared": (),
@@ -51,7 +51,9 @@ ROOMS = {
         "terminal": (),
         "print": ("terminal",),
         "tensor": ("print", "terminal"),
-        "command": ("print", "tensor", "terminal"),
+        "draw": ("print", "tensor", "terminal"),
+        "report": ("draw", "print", "tensor", "terminal"),
+        "command": ("draw", "print", "report", "tensor", "terminal"),
     },
 }
 # Files that stand above the rooms of their layer and see them all.

@@ -17,6 +17,7 @@
 #include "cli/tensor/element.h"
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/file_tensors.h"
+#include "cli/tensor/measured_tensor.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {
@@ -33,34 +34,10 @@ struct StatsArguments {
   FailOn fail_on = FailOn::nothing;
 };
 
-struct MeasuredTensor {
-  std::string region;  ///< empty: it is in none
-  std::string name;
-  TensorLayout layout{};
-  TensorStatistics statistics{};
-};
-
-TensorStatistics statistics_of(const TensorSource& source, const Session& session) {
-  const TensorLayout& layout = source.layout;
-  if (!source.entries)
-    return thalia::statistics_of(layout.dtype, layout.shape, source.read,
-                                 session.options<ReadOptions>().work);
-  return thalia::statistics_of(source.entries->tensor());
-}
-
 bool is_bad(const TensorStatistics& of, FailOn fail_on) {
   const bool nan = fail_on == FailOn::nan || fail_on == FailOn::any;
   const bool infinite = fail_on == FailOn::infinite || fail_on == FailOn::any;
   return (nan && of.nan > 0) || (infinite && of.infinite > 0);
-}
-
-std::string number_text(double number) {
-  return fmt::format("{:.4g}", number);
-}
-
-// Nothing where there is none, so that what is there stands out.
-std::string count_text(std::uint64_t count) {
-  return count == 0 ? "-" : grouped(count);
 }
 
 void print_statistics(Output& out, const std::vector<MeasuredTensor>& tensors) {
@@ -81,9 +58,9 @@ void print_statistics(Output& out, const std::vector<MeasuredTensor>& tensors) {
     std::vector<std::string> cells{shown_name(tensor.region, tensor.name),
                                    std::string(dtype_name(tensor.layout.dtype))};
     for (const double number : {of.min, of.max, of.mean, of.deviation, of.norm})
-      cells.push_back(of.finite() == 0 ? "-" : number_text(number));
+      cells.push_back(of.finite() == 0 ? "-" : short_number(number));
     for (const std::uint64_t count : {of.zeros, of.subnormal, of.nan, of.infinite})
-      cells.push_back(count_text(count));
+      cells.push_back(count_or_dash(count));
     table.add_row(std::move(cells));
   }
   table.print(out);
@@ -128,11 +105,7 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   Selection selection("PATTERN", arguments.patterns);
   visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
                 [&](const FileTensor& tensor) {
-                  const TensorSource source = tensor.open();
-                  tensors.push_back({.region = source.region,
-                                     .name = source.name,
-                                     .layout = source.layout,
-                                     .statistics = statistics_of(source, session)});
+                  tensors.push_back(measured(tensor.open(), session.options<ReadOptions>().work));
                 });
   session.common.json ? print_statistics_json(session.out, arguments, tensors)
                       : print_statistics(session.out, tensors);

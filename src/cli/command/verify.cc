@@ -17,13 +17,11 @@
 #include "cli/print/progress.h"
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/packed_file.h"
+#include "cli/tensor/verify_file.h"
 #include "cli/terminal/escape.h"
 #include "json/writer.h"
-#include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
-#include "thalia/safetensors.h"
-#include "thalia/v01.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
@@ -35,90 +33,13 @@ struct VerifyArguments {
   bool resolve = false;
 };
 
-std::string_view severity_name(Severity severity) {
-  return severity == Severity::error ? "error" : "warning";
-}
-
-// A safetensors file carries no checksums: what can be wrong with it, opening finds.
-VerifyReport verify_safetensors(const std::string& path, const ReadOptions& read) {
-  VerifyReport report;
-  try {
-    const SafetensorsFile file = SafetensorsFile::open(path, read);
-    report.tensors = static_cast<std::uint32_t>(file.tensors().size());
-  } catch (const FormatError& error) {
-    if (error.code() == ErrorCode::limit_exceeded) throw;
-    report.findings.push_back(finding_of(error));
-  }
-  return report;
-}
-
-// What can be wrong with a file of version 0.1, reading it finds: all is read, the checksum first.
-VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
-  VerifyReport report;
-  try {
-    const V01File file = read_v01(path, read);
-    report.regions = static_cast<std::uint32_t>(file.document.entries.size());
-    report.bytes_checked = file.file_bytes;
-    for (const V01Entry& entry : file.document.entries)
-      for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
-    for (const std::string& warning : file.warnings) {
-      report.findings.push_back({.severity = Severity::warning,
-                                 .code = ErrorCode::bad_value,
-                                 .section = "file",
-                                 .field = {},
-                                 .region = {},
-                                 .tensor = {},
-                                 .offset = 0,
-                                 .length = 0,
-                                 .message = warning});
-    }
-  } catch (const UnsupportedError&) {
-    // Neither this nor the next two say that the file is wrong.
-    throw;
-  } catch (const IoError&) {
-    throw;
-  } catch (const CancelledError&) {
-    throw;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::limit_exceeded) throw;
-    report.findings.push_back(finding_of(error));
-  }
-  return report;
-}
-
-VerifyReport verified(const std::string& path, FileFormat format, const ChainOptions& chain,
-                      bool resolve, const VerifyOptions& options) {
-  switch (format) {
-    case FileFormat::safetensors:
-      return verify_safetensors(path, chain.read);
-    case FileFormat::thalia_0_1:
-      return verify_original(path, chain.read);
-    case FileFormat::mckp:
-    case FileFormat::mst:
-      return verify_packed(path, format, chain, options.quick);
-    case FileFormat::thalia:
-      break;
-  }
-  return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
-}
-
-std::string place(const Finding& finding) {
-  std::string text = finding.section;
-  if (finding.offset > 0 || finding.length > 0)
-    text += fmt::format(" at offset {}", finding.offset);
-  if (finding.length > 0) text += fmt::format(" ({} bytes)", finding.length);
-  if (!finding.region.empty()) text += fmt::format(", region '{}'", escape_name(finding.region));
-  if (!finding.tensor.empty()) text += fmt::format(", tensor '{}'", escape_name(finding.tensor));
-  return text;
-}
-
 void print_text(Output& out, const std::string& path, FileFormat format, const VerifyReport& report,
                 bool quick) {
   for (const Finding& finding : report.findings) {
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(path));
     out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
-    out.print(": {}: {}\n", place(finding), escape(finding.message));
+    out.print(": {}: {}\n", finding_place(finding), escape(finding.message));
   }
   if (report.suppressed > 0)
     out.print("{}: {}\n", escape(path),
@@ -169,7 +90,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       options.quick = arguments.quick;
       options.work.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
-      const VerifyReport report = verified(path, format, chain, arguments.resolve, options);
+      const VerifyReport report = verify_file(path, format, chain, arguments.resolve, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (session.common.json) {

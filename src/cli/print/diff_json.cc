@@ -3,6 +3,7 @@
 // two calls.
 #include "cli/print/diff_json.h"
 
+#include "cli/print/json_result.h"
 #include "cli/terminal/escape.h"
 #include "json/writer.h"
 
@@ -13,10 +14,12 @@ class DiffJson {
  public:
   explicit DiffJson(Output& out) : out_(out), json_(text_) {}
 
-  void write(const std::string& before, const std::string& after, const Diff& diff) {
+  void write(const DiffedFiles& files, const Diff& diff) {
     json_.begin_object().member("schema", "thalia.diff.1");
-    json_.member("before", as_utf8(before)).member("after", as_utf8(after));
-    json_.member("same", diff.same());
+    json_.member("before", as_utf8(files.before)).member("after", as_utf8(files.after));
+    json_.member("before_format", file_format_name(files.before_format));
+    json_.member("after_format", file_format_name(files.after_format));
+    json_.member("same", diff.same()).member("metadata_compared", files.metadata_compared);
     add_fields("header", diff.header);
     add_fields("storage", diff.storage);
     add_fields("metadata", diff.metadata);
@@ -25,7 +28,10 @@ class DiffJson {
     json_.end_array().member("same_connections", diff.same_connections);
     json_.key("connections").begin_array();
     for (const ConnectionDiff& connection : diff.connections) add_connection(connection);
-    json_.end_array().end_object();
+    json_.end_array().member("ambiguous_names", files.ambiguous_names);
+    json_.member("same_tensors", diff.same_tensors);
+    add_tensors("tensors", diff.tensors);
+    json_.end_object();
     text_ += "\n";
     hand_on();
   }
@@ -102,11 +108,14 @@ class DiffJson {
     const auto& [dtype, shape, encoding, nnz, wide_indices] = facts.layout;
     json_.key(key).begin_object().member("dtype", dtype_name(dtype));
     add_shape("shape", shape);
-    json_.member("role", role_name(facts.role)).member("encoding", encoding_name(encoding));
+    json_.key("role");
+    facts.role ? json_.value(role_name(*facts.role)) : json_.null();
+    json_.member("encoding", encoding_name(encoding));
     json_.key("nnz");
     is_sparse(encoding) ? json_.value(nnz) : json_.null();
     json_.member("wide_indices", wide_indices);
-    json_.member("logical_bytes", facts.logical_bytes).end_object();
+    json_.member("logical_bytes", facts.logical_bytes);
+    json_.member("restored", facts.restored).end_object();
   }
 
   void add_shape(std::string_view key, const Shape& shape) {
@@ -125,7 +134,10 @@ class DiffJson {
     json_.member("elements", values.elements).member("differing", values.differing);
     json_.member("not_finite", values.not_finite);
     json_.member("max_difference", values.max_difference);
-    json_.member("rms_difference", values.rms_difference).end_object();
+    json_.member("rms_difference", values.rms_difference);
+    add_known(json_, "relative_difference", values.relative_difference);
+    add_known(json_, "cosine", values.cosine);
+    json_.end_object();
   }
 
   Output& out_;
@@ -135,9 +147,8 @@ class DiffJson {
 
 }  // namespace
 
-void print_diff_json(Output& out, const std::string& before, const std::string& after,
-                     const Diff& diff) {
-  DiffJson(out).write(before, after, diff);
+void print_diff_json(Output& out, const DiffedFiles& files, const Diff& diff) {
+  DiffJson(out).write(files, diff);
 }
 
 }  // namespace thalia::cli

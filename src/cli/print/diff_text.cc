@@ -62,12 +62,24 @@ std::string value_text(std::string_view field, const std::string& json) {
   }
 }
 
+std::string encoding_text(const TensorLayout& layout) {
+  return std::string(encoding_name(layout.encoding)) + (layout.wide_indices ? " wide" : "");
+}
+
+std::string role_text(const TensorFacts& facts) {
+  return facts.role ? std::string(role_name(*facts.role)) : "none";
+}
+
 class DiffPrinter {
  public:
   DiffPrinter(Output& out, bool all) : out_(out), all_(all) {}
 
   void print(const Diff& diff) {
     if (diff.same()) {
+      if (diff.same_tensors > 0) {
+        out_.print("the same: {}\n", counted(diff.same_tensors, "tensor", "tensors"));
+        return;
+      }
       out_.print("the same: {}, {}\n", counted(diff.same_regions, "region", "regions"),
                  counted(diff.same_connections, "connection", "connections"));
       return;
@@ -78,6 +90,12 @@ class DiffPrinter {
     print_fields(diff.metadata, "", "  ");
     print_regions(diff);
     print_connections(diff);
+    if (diff.tensors.empty()) return;
+    out_.write(counts("tensors", count(diff.tensors, Change::added),
+                      count(diff.tensors, Change::removed), count(diff.tensors, Change::changed),
+                      diff.same_tensors) +
+               "\n");
+    print_tensors(diff.tensors, kOwnersShown, "  ");
   }
 
  private:
@@ -101,7 +119,7 @@ class DiffPrinter {
       const std::string before = value_text(field.field, field.before);
       const std::string after = value_text(field.field, field.after);
       out_.write(margin);
-      write_marked(out_, field.change(), prefix + escape_name(field.field));
+      write_marked(out_, field.change(), prefix + escape(field.field));
       out_.print("  {}{}{}\n", field.before.empty() ? "" : before,
                  field.change() == Change::changed ? " -> " : "", field.after.empty() ? "" : after);
     });
@@ -127,7 +145,7 @@ class DiffPrinter {
       print_fields(region.facts, "", "      ");
       print_fields(region.config, "config ", "      ");
       print_fields(region.metadata, "metadata ", "      ");
-      print_tensors(region.tensors);
+      print_tensors(region.tensors, kTensorsShown, "      ");
     });
   }
 
@@ -157,55 +175,33 @@ class DiffPrinter {
       write_marked(out_, connection.change,
                    escape_name(connection.source) + " -> " + escape_name(connection.target));
       out_.write("\n");
-      print_tensors(connection.matrices);
+      if (connection.change == Change::changed)
+        print_tensors(connection.matrices, kTensorsShown, "      ");
     });
   }
 
-  void print_tensors(const std::vector<TensorDiff>& tensors) {
-    print_some(tensors, kTensorsShown, "      ", [&](const TensorDiff& tensor) {
-      out_.write("      ");
+  void print_tensors(const std::vector<TensorDiff>& tensors, std::size_t shown,
+                     std::string_view margin) {
+    print_some(tensors, shown, margin, [&](const TensorDiff& tensor) {
+      out_.write(margin);
       write_marked(out_, tensor.change, escape_name(tensor.name));
-      out_.print("  {}{}\n", facts_text(tensor),
+      out_.print("  {}{}\n", tensor_change_text(tensor),
                  tensor.values ? values_text(tensor, *tensor.values) : "");
     });
   }
 
-  static std::string encoding_text(const TensorLayout& layout) {
-    return std::string(encoding_name(layout.encoding)) + (layout.wide_indices ? " wide" : "");
-  }
-
-  static std::string facts_text(const TensorDiff& tensor) {
-    if (tensor.change != Change::changed) {
-      const TensorFacts& facts = tensor.before ? *tensor.before : *tensor.after;
-      return fmt::format("{} {} {} {}", dtype_name(facts.layout.dtype),
-                         facts.layout.shape.to_string(), role_name(facts.role),
-                         encoding_text(facts.layout));
-    }
-    const TensorFacts& before = *tensor.before;
-    const TensorFacts& after = *tensor.after;
-    std::vector<std::string> parts;
-    if (tensor.dtype_changed())
-      parts.push_back(
-          fmt::format("{} -> {}", dtype_name(before.layout.dtype), dtype_name(after.layout.dtype)));
-    if (tensor.shape_changed())
-      parts.push_back(
-          fmt::format("{} -> {}", before.layout.shape.to_string(), after.layout.shape.to_string()));
-    if (tensor.role_changed())
-      parts.push_back(fmt::format("{} -> {}", role_name(before.role), role_name(after.role)));
-    if (tensor.encoding_changed())
-      parts.push_back(
-          fmt::format("{} -> {}", encoding_text(before.layout), encoding_text(after.layout)));
-    if (tensor.content_changed()) parts.push_back("content");
-    return fmt::format("{}", fmt::join(parts, ", "));
-  }
-
   static std::string values_text(const TensorDiff& tensor, const ValueDiff& values) {
     if (!values.skipped.empty()) return fmt::format("; not compared: {}", values.skipped);
-    std::string text = fmt::format("; {} of {} differ", grouped(values.differing),
-                                   counted(values.elements, "value", "values"));
+    const bool restored = tensor.before->restored || tensor.after->restored;
+    std::string text =
+        fmt::format("; {}{} of {} differ", restored ? "restored, " : "", grouped(values.differing),
+                    counted(values.elements, "value", "values"));
     if (tensor.shape_changed()) text += " in " + values.compared.to_string();
     if (values.differing > 0) {
       text += fmt::format(", max {:.6g}, rms {:.6g}", values.max_difference, values.rms_difference);
+      if (values.relative_difference)
+        text += fmt::format(", relative {:.6g}", *values.relative_difference);
+      if (values.cosine) text += fmt::format(", cosine {:.6g}", *values.cosine);
     }
     if (values.not_finite > 0) text += fmt::format(", {} not finite", grouped(values.not_finite));
     return text;
@@ -216,6 +212,30 @@ class DiffPrinter {
 };
 
 }  // namespace
+
+std::string tensor_change_text(const TensorDiff& tensor) {
+  if (tensor.change != Change::changed) {
+    const TensorFacts& facts = tensor.before ? *tensor.before : *tensor.after;
+    return fmt::format("{} {} {}{}", dtype_name(facts.layout.dtype), facts.layout.shape.to_string(),
+                       facts.role ? role_text(facts) + " " : "", encoding_text(facts.layout));
+  }
+  const TensorFacts& before = *tensor.before;
+  const TensorFacts& after = *tensor.after;
+  std::vector<std::string> parts;
+  if (tensor.dtype_changed())
+    parts.push_back(
+        fmt::format("{} -> {}", dtype_name(before.layout.dtype), dtype_name(after.layout.dtype)));
+  if (tensor.shape_changed())
+    parts.push_back(
+        fmt::format("{} -> {}", before.layout.shape.to_string(), after.layout.shape.to_string()));
+  if (tensor.role_changed())
+    parts.push_back(fmt::format("{} -> {}", role_text(before), role_text(after)));
+  if (tensor.encoding_changed())
+    parts.push_back(
+        fmt::format("{} -> {}", encoding_text(before.layout), encoding_text(after.layout)));
+  if (tensor.content_changed()) parts.push_back("content");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 void print_diff(Output& out, const Diff& diff, bool all) {
   DiffPrinter(out, all).print(diff);

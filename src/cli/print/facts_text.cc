@@ -4,6 +4,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/print/file_facts.h"
 #include "cli/print/growth_text.h"
@@ -34,17 +36,18 @@ std::string kind_in_words(const FileFacts& facts) {
   return "a file";
 }
 
-// "a checkpoint, 12 tensors in 2 regions, 1 connection"
-std::string what_it_is(const FileFacts& facts) {
-  std::string text = kind_in_words(facts);
-  if (facts.totals) text += ", " + counted(facts.totals->tensors(), "tensor", "tensors");
-  if (facts.regions) text += " in " + counted(*facts.regions, "region", "regions");
-  if (facts.connections.value_or(0) != 0)
-    text += ", " + counted(*facts.connections, "connection", "connections");
-  return text;
-}
+// What the lines are gathered in.
+struct FactLines {
+  std::vector<FactLine> lines;
+  void line(std::string_view label, std::string text) {
+    lines.push_back({std::string(label), std::move(text)});
+  }
+  void line(Style style, std::string_view label, std::string text) {
+    lines.push_back({std::string(label), std::move(text), style});
+  }
+};
 
-void print_training(Output& out, const TrainingProgress& progress) {
+void add_training(FactLines& out, const TrainingProgress& progress) {
   // 0 is what a header says where nobody has counted.
   if (progress.steps.value_or(0) != 0) {
     const std::string& member = progress.steps_member;
@@ -66,7 +69,7 @@ std::string wrapper_text(const WrapperFacts& wrapper) {
                      codec);
 }
 
-void print_sizes(Output& out, const FileFacts& facts) {
+void add_sizes(FactLines& out, const FileFacts& facts) {
   out.line("on disk", exact_bytes(facts.disk_bytes));
   if (facts.debris_bytes > 0) {
     out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
@@ -97,7 +100,7 @@ std::string checksum_text(const ChecksumFacts& checksum) {
   return text;
 }
 
-void print_storage(Output& out, const FileFacts& facts) {
+void add_storage(FactLines& out, const FileFacts& facts) {
   if (facts.timestamp) out.line("saved", utc_time(*facts.timestamp));
   std::string format(file_format_name(facts.format));
   // thalia-0.1 has it in its name.
@@ -141,18 +144,34 @@ void print_growth(Output& out, std::string_view metadata) {
 
 }  // namespace
 
-void print_facts(Output& out, const FileFacts& facts, bool all_metadata) {
-  out.write(Style::heading, escape(facts.path) + ":");
-  out.print(" {}\n", what_it_is(facts));
+std::string what_it_is(const FileFacts& facts) {
+  std::string text = kind_in_words(facts);
+  if (facts.totals) text += ", " + counted(facts.totals->tensors(), "tensor", "tensors");
+  if (facts.regions) text += " in " + counted(*facts.regions, "region", "regions");
+  if (facts.connections.value_or(0) != 0)
+    text += ", " + counted(*facts.connections, "connection", "connections");
+  return text;
+}
+
+std::vector<FactLine> fact_lines(const FileFacts& facts) {
+  FactLines out;
   if (facts.totals) {
     out.line("parameters", human_count(facts.totals->parameters()));
     out.line("dtypes", facts.totals->dtypes_text());
   }
-  print_training(out, facts.progress);
-  print_sizes(out, facts);
+  add_training(out, facts.progress);
+  add_sizes(out, facts);
   if (facts.neurons.value_or(0) != 0) out.line("neurons", grouped(*facts.neurons));
   if (facts.neurons.value_or(0) != 0) out.line("synapses", grouped(facts.synapses.value_or(0)));
-  print_storage(out, facts);
+  add_storage(out, facts);
+  return std::move(out.lines);
+}
+
+void print_facts(Output& out, const FileFacts& facts, bool all_metadata) {
+  out.write(Style::heading, escape(facts.path) + ":");
+  out.print(" {}\n", what_it_is(facts));
+  for (const FactLine& line : fact_lines(facts))
+    line.style ? out.line(*line.style, line.label, line.text) : out.line(line.label, line.text);
   print_growth(out, facts.metadata);
   if (all_metadata) {
     print_metadata(out, facts.metadata);

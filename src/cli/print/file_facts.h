@@ -9,6 +9,7 @@
 
 #include "cli/print/tensor_totals.h"
 #include "cli/print/training_progress.h"
+#include "cli/terminal/style.h"
 #include "thalia/bytes.h"
 #include "thalia/convert.h"
 #include "thalia/growth_history.h"
@@ -75,6 +76,18 @@ ChecksumFacts checksum_facts(const Reader& reader);
 
 /// nullopt where the metadata have another kind of growth_history: it is then shown as it stands.
 std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata);
+
+/// A line of a description; one that goes on with what stands above it has no label.
+struct FactLine {
+  std::string label;
+  std::string text;
+  std::optional<Style> style{};  ///< of the label, where it has one
+};
+
+/// "a checkpoint, 12 tensors in 2 regions, 1 connection".
+std::string what_it_is(const FileFacts& facts);
+/// Parameters, dtypes, training, sizes, how it is stored: in the order in which people ask.
+std::vector<FactLine> fact_lines(const FileFacts& facts);
 
 /// For people: what it is, how large, how far trained; then how it is stored. `all_metadata`: every
 /// byte of them, else a few lines.

@@ -35,6 +35,14 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string short_number(double number) {
+  return fmt::format("{:.4g}", number);
+}
+
+std::string count_or_dash(std::uint64_t count) {
+  return count == 0 ? "-" : grouped(count);
+}
+
 std::string human_count(std::uint64_t number) {
   if (number < 1'000'000) return grouped(number);
   constexpr const char* kWords[] = {"million", "billion", "trillion", "quadrillion", "quintillion"};

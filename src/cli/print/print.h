@@ -17,6 +17,10 @@ std::string human_bytes(std::uint64_t bytes);
 std::string exact_bytes(std::uint64_t bytes);
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
+/// Four digits: "0.01234", "1.235e+05".
+std::string short_number(double number);
+/// grouped(); "-" where there is none, so that what is there stands out.
+std::string count_or_dash(std::uint64_t count);
 /// 7241732096 as "7.24 billion (7,241,732,096)"; below a million only grouped().
 std::string human_count(std::uint64_t number);
 /// Safe to show; of a text of more than `most` bytes the beginning and the end, and how long it is:

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/tensor/file_format.h"
 #include "cli/tensor/packed_file.h"
@@ -23,12 +25,13 @@ namespace {
 // A file and, where it is a delta that somebody reads, its chain.
 struct OpenThalia {
   Reader reader;
-  const ChainOptions& options;
+  ReadLimits limits;
+  std::function<ChainReader(const Reader& reader)> open_chain;
   std::optional<ChainReader> chain{};
 
   TensorSource open(const TensorView& view) {
-    if (!reader.delta_base()) return source_of(view, options.read.input.limits);
-    if (!chain) chain = ChainReader::open(reader, options);
+    if (!reader.delta_base()) return source_of(view, limits);
+    if (!chain) chain = open_chain(reader);
     return source_of(*chain, view);
   }
 };
@@ -62,26 +65,34 @@ struct MatrixNames {
 
 class ThaliaTensor : public FileTensor {
  public:
-  ThaliaTensor(OpenThalia& file, const TensorView& view, const model::TensorNames& names)
-      : FileTensor(names), file_(file), view_(view) {}
+  ThaliaTensor(std::shared_ptr<OpenThalia> file, TensorView view, const model::TensorNames& names)
+      : FileTensor(names), file_(std::move(file)), view_(std::move(view)) {}
 
   ListedTensor list() const override { return listed_view(view_, names()); }
   TensorSource open() const override {
-    TensorSource source = file_.open(view_);
+    TensorSource source = file_->open(view_);
     source.region = names().region;
     source.name = names().name;
     return source;
   }
+  std::shared_ptr<const FileTensor> keep() const override {
+    return std::make_shared<ThaliaTensor>(*this);
+  }
 
  private:
-  OpenThalia& file_;
-  const TensorView& view_;
+  std::shared_ptr<OpenThalia> file_;
+  TensorView view_;
 };
 
 void visit_thalia(const std::filesystem::path& path, Selection& selection,
                   const ChainOptions& options, const VisitTensor& visit) {
-  OpenThalia file{.reader = Reader::open(path, options.read), .options = options};
-  const Reader& reader = file.reader;
+  const auto file =
+      std::make_shared<OpenThalia>(OpenThalia{.reader = Reader::open(path, options.read),
+                                              .limits = options.read.input.limits,
+                                              .open_chain = [options](const Reader& reader) {
+                                                return ChainReader::open(reader, options);
+                                              }});
+  const Reader& reader = file->reader;
   selection.know_regions(reader);
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
@@ -120,10 +131,13 @@ class SafetensorsFileTensor : public FileTensor {
             .codecs = {Codec::store}};
   }
   TensorSource open() const override { return source_of(file_, tensor_); }
+  std::shared_ptr<const FileTensor> keep() const override {
+    return std::make_shared<SafetensorsFileTensor>(*this);
+  }
 
  private:
-  const SafetensorsFile& file_;
-  const SafetensorsTensor& tensor_;
+  SafetensorsFile file_;
+  SafetensorsTensor tensor_;
 };
 
 void visit_safetensors(const std::filesystem::path& path, const ReadOptions& read,
@@ -156,9 +170,12 @@ class OriginalTensor : public FileTensor {
   TensorSource open() const override {
     return source_of(tensor_, std::string(names().region), std::string(names().name));
   }
+  std::shared_ptr<const FileTensor> keep() const override {
+    return std::make_shared<OriginalTensor>(*this);
+  }
 
  private:
-  const Tensor& tensor_;
+  Tensor tensor_;
 };
 
 void visit_original(const std::filesystem::path& path, Selection& selection,
@@ -182,21 +199,25 @@ ListedTensor listed_matrix(const ConnectionView& connection, const TensorView& v
   return listed_view(view, names.names());
 }
 
-void visit_tensors(const std::filesystem::path& path, Selection& selection,
-                   const ChainOptions& options, const VisitTensor& visit) {
-  const VisitTensor visit_taken = [&](const FileTensor& tensor) {
-    if (selection.takes(tensor.names())) visit(tensor);
-  };
+void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
+                        const ChainOptions& options, const VisitTensor& visit) {
   const FileFormat format = format_of(path);
   if (is_packed(format)) {
-    visit_packed(path, format, options, visit_taken);
+    visit_packed(path, format, options, visit);
   } else if (format == FileFormat::safetensors) {
-    visit_safetensors(path, options.read, visit_taken);
+    visit_safetensors(path, options.read, visit);
   } else if (format == FileFormat::thalia_0_1) {
-    visit_original(path, selection, options.read, visit_taken);
+    visit_original(path, selection, options.read, visit);
   } else {
-    visit_thalia(path, selection, options, visit_taken);
+    visit_thalia(path, selection, options, visit);
   }
+}
+
+void visit_tensors(const std::filesystem::path& path, Selection& selection,
+                   const ChainOptions& options, const VisitTensor& visit) {
+  visit_every_tensor(path, selection, options, [&](const FileTensor& tensor) {
+    if (selection.takes(tensor.names())) visit(tensor);
+  });
   try {
     selection.check();
   } catch (UsageError& error) {

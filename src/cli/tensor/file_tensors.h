@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "cli/print/listed_tensor.h"
 #include "cli/tensor/selection.h"
@@ -17,21 +19,29 @@ namespace thalia::cli {
 /// A tensor that is visited: valid during the call.
 class FileTensor {
  public:
-  /// Borrows the names.
-  explicit FileTensor(const model::TensorNames& names) : names_(names) {}
+  explicit FileTensor(const model::TensorNames& names)
+      : path_(names.path), region_(names.region), name_(names.name) {}
   virtual ~FileTensor() = default;
-  FileTensor(const FileTensor&) = delete;
   FileTensor& operator=(const FileTensor&) = delete;
 
   /// That it goes by in patterns. Of a connection's matrix the region is empty.
-  const model::TensorNames& names() const noexcept { return names_; }
+  model::TensorNames names() const noexcept {
+    return {.path = path_, .region = region_, .name = name_};
+  }
   /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
   virtual ListedTensor list() const = 0;
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
   virtual TensorSource open() const = 0;
+  /// The same for as long as somebody holds it, with its file.
+  virtual std::shared_ptr<const FileTensor> keep() const = 0;
+
+ protected:
+  FileTensor(const FileTensor&) = default;
 
  private:
-  model::TensorNames names_;
+  std::string path_;
+  std::string region_;
+  std::string name_;
 };
 
 /// A matrix of a connection, "weights" or "delays": its name is SOURCE->TARGET.MATRIX.
@@ -45,5 +55,8 @@ using VisitTensor = std::function<void(const FileTensor& tensor)>;
 /// what opening the file throws.
 void visit_tensors(const std::filesystem::path& path, Selection& selection,
                    const ChainOptions& options, const VisitTensor& visit);
+/// Each tensor, whether the selection takes it or not: it is told of the regions alone.
+void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
+                        const ChainOptions& options, const VisitTensor& visit);
 
 }  // namespace thalia::cli

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/suggestion.h"
@@ -23,13 +25,25 @@ bool has_byte_planes(const MstFile& file, DType dtype) {
          (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
 }
 
+// A file and, where somebody reads a tensor, those that it was taken against.
+struct OpenMckp {
+  MckpFile file;
+  std::function<MckpChain()> open_chain;
+  std::optional<MckpChain> chain{};
+
+  Tensor read(const std::string& name) {
+    if (!chain) chain = open_chain();
+    return chain->read(name);
+  }
+};
+
 class MckpFileTensor : public FileTensor {
  public:
-  /// `open` restores the tensor.
-  MckpFileTensor(const MckpTensor& tensor, const std::function<Tensor(const MckpTensor&)>& open)
+  /// `tensor` is one of the file's.
+  MckpFileTensor(std::shared_ptr<OpenMckp> file, const MckpTensor& tensor)
       : FileTensor({.path = tensor.name, .region = {}, .name = tensor.name}),
-        tensor_(tensor),
-        open_(open) {}
+        file_(std::move(file)),
+        tensor_(tensor) {}
 
   ListedTensor list() const override {
     const MckpMethod& method = tensor_.method;
@@ -50,11 +64,16 @@ class MckpFileTensor : public FileTensor {
     }
     return listed;
   }
-  TensorSource open() const override { return source_of(open_(tensor_), {}, tensor_.name); }
+  TensorSource open() const override {
+    return source_of(file_->read(tensor_.name), {}, tensor_.name);
+  }
+  std::shared_ptr<const FileTensor> keep() const override {
+    return std::make_shared<MckpFileTensor>(*this);
+  }
 
  private:
+  std::shared_ptr<OpenMckp> file_;
   const MckpTensor& tensor_;
-  const std::function<Tensor(const MckpTensor&)>& open_;
 };
 
 class MstFileTensor : public FileTensor {
@@ -77,10 +96,13 @@ class MstFileTensor : public FileTensor {
   TensorSource open() const override {
     return source_of(file_.read(tensor_.name), {}, tensor_.name);
   }
+  std::shared_ptr<const FileTensor> keep() const override {
+    return std::make_shared<MstFileTensor>(*this);
+  }
 
  private:
-  const MstFile& file_;
-  const MstTensor& tensor_;
+  MstFile file_;
+  const MstTensor& tensor_;  ///< of the file
 };
 
 // The one of that name, as it is or as ls escapes it.
@@ -159,13 +181,11 @@ void visit_packed(const std::filesystem::path& path, FileFormat format, const Ch
     for (const MstTensor& tensor : file.tensors()) visit(MstFileTensor(file, tensor));
     return;
   }
-  const MckpFile file = MckpFile::open(path, mckp_options(chain));
-  std::optional<MckpChain> files;
-  const std::function<Tensor(const MckpTensor&)> open = [&](const MckpTensor& tensor) {
-    if (!files) files = MckpChain::open(path, mckp_options(chain));
-    return files->read(tensor.name);
-  };
-  for (const MckpTensor& tensor : file.tensors()) visit(MckpFileTensor(tensor, open));
+  const MckpReadOptions options = mckp_options(chain);
+  const auto file = std::make_shared<OpenMckp>(
+      OpenMckp{.file = MckpFile::open(path, options),
+               .open_chain = [path, options] { return MckpChain::open(path, options); }});
+  for (const MckpTensor& tensor : file->file.tensors()) visit(MckpFileTensor(file, tensor));
 }
 
 }  // namespace thalia::cli

@@ -36,6 +36,31 @@ namespace {
 // one is in memory; others one a thread.
 constexpr std::uint64_t kLargeTensor = 8 << 20;
 
+// Restores the elements and compares their digests with those of the encoder: only this shows
+// that this machine decodes what that one meant.
+void check_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
+                     ByteSpan logical) {
+  const format::QuantizedTensor& side = file.quantized_tensor(entry);
+  const QuantizedArrays arrays(entry, side, logical);
+  arrays.check_unused_bits();
+  integrity::ContentHasher hasher;
+  const std::uint64_t width = dtype_bits(entry.dtype) / 8;
+  std::vector<std::byte> piece;
+  for (std::uint64_t i = 0; i < arrays.pieces(); ++i) {
+    piece.resize(arrays.piece_elements(i) * width);
+    arrays.restore(i, piece);
+    hasher.update(piece);
+  }
+  const Digest128 hash = hasher.content_hash();
+  const auto fail = [&](const char* field) {
+    throw IntegrityError(
+        ErrorCode::checksum_mismatch, "other elements come out than when the tensor was quantized",
+        {.section = "payload", .field = field, .offset = std::uint64_t{entry.stored_offset}});
+  };
+  if (hasher.crc32() != side.crc32) fail("crc32");
+  if (hash != side.content_hash) fail("content_hash");
+}
+
 class PayloadCheck {
  public:
   PayloadCheck(const detail::OpenFile& file, const Structure& structure, const PayloadScan& scan,
@@ -118,7 +143,7 @@ class PayloadCheck {
                     io::allocation_limit(options_.input.limits, entry.stored_length));
       return;
     }
-    if (quantized) return check_quantized(entry, logical);
+    if (quantized) return check_quantized(file_, entry, logical);
     if (delta) {
       // Made of two tensors whose unused bits are zero, so its own are zero too.
       if (encoding == Encoding::xor_base) check_last_byte(entry, logical);
@@ -145,31 +170,6 @@ class PayloadCheck {
     std::vector<std::byte> last;
     check_unused_bits(entry,
                       file_.verified_once(entry.stored_offset + entry.stored_length - 1, 1, last));
-  }
-
-  // Restores the elements and compares their digests with those of the encoder: only this shows
-  // that this machine decodes what that one meant.
-  void check_quantized(const format::TensorEntry& entry, ByteSpan logical) const {
-    const format::QuantizedTensor& side = file_.quantized_tensor(entry);
-    const QuantizedArrays arrays(entry, side, logical);
-    arrays.check_unused_bits();
-    integrity::ContentHasher hasher;
-    const std::uint64_t width = dtype_bits(entry.dtype) / 8;
-    std::vector<std::byte> piece;
-    for (std::uint64_t i = 0; i < arrays.pieces(); ++i) {
-      piece.resize(arrays.piece_elements(i) * width);
-      arrays.restore(i, piece);
-      hasher.update(piece);
-    }
-    const Digest128 hash = hasher.content_hash();
-    const auto fail = [&](const char* field) {
-      throw IntegrityError(
-          ErrorCode::checksum_mismatch,
-          "other elements come out than when the tensor was quantized",
-          {.section = "payload", .field = field, .offset = std::uint64_t{entry.stored_offset}});
-    };
-    if (hasher.crc32() != side.crc32) fail("crc32");
-    if (hash != side.content_hash) fail("content_hash");
   }
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
@@ -267,6 +267,34 @@ void check_closing_checksum(const detail::OpenFile& file, Findings& findings) {
 }
 
 }  // namespace
+
+void check_sound_payload(const detail::OpenFile& file, const TensorView& view,
+                         const format::TensorEntry& entry, unsigned threads) {
+  std::vector<std::uint64_t> memory;
+  ByteSpan logical;
+  if (entry.chunk_count == 0) {
+    logical = file.unverified(entry.stored_offset, entry.stored_length);
+  } else {
+    io::check_allocation("payload", entry.logical_length, file.options().input.limits,
+                         entry.stored_length);
+    memory.resize(entry.logical_length / 8 + 1);
+    const MutableByteSpan buffer =
+        std::as_writable_bytes(std::span(memory)).first(entry.logical_length);
+    ChunkReader(file, entry).decode_all(buffer);
+    logical = buffer;
+  }
+  const integrity::ContentDigest digest = integrity::content_digest(logical, threads);
+  if (digest.crc32 != entry.crc32 || digest.hash != entry.content_hash) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the payload is not the one that was written",
+                         {.section = "payload", .offset = std::uint64_t{entry.stored_offset}});
+  }
+  if (entry.encoding == Encoding::quantized) return check_quantized(file, entry, logical);
+  if (entry.encoding != Encoding::dense)
+    return check_elements(entry, check_sparse_payload(view, logical));
+  check_elements(entry, logical);
+  if (!logical.empty()) check_unused_bits(entry, logical);
+}
 
 void verify_payloads(const detail::OpenFile& file, const Structure& structure,
                      const VerifyOptions& options, Findings& findings) {

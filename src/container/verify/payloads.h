@@ -18,4 +18,10 @@ namespace thalia::container {
 void verify_payloads(const detail::OpenFile& file, const Structure& structure,
                      const VerifyOptions& options, Findings& findings);
 
+/// Checks all that verify asks of the payload of one tensor that needs no base: digests, indices,
+/// elements, unused bits. A compressed one is in memory as a whole meanwhile. @throws FormatError,
+/// IntegrityError.
+void check_sound_payload(const detail::OpenFile& file, const TensorView& view,
+                         const format::TensorEntry& entry, unsigned threads);
+
 }  // namespace thalia::container

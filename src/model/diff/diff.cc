@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,8 +18,12 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "format/little_endian.h"
+#include "model/diff/diffed_file.h"
 #include "model/diff/structure.h"
 #include "model/diff/value_comparison.h"
+#include "thalia/delta.h"
+#include "thalia/tensor_layout.h"
+#include "thalia/tensor_value.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -37,7 +42,22 @@ std::string hex_string(std::span<const std::uint8_t> bytes) {
   return json_string(hex(bytes));
 }
 
-void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
+// @throws UsageError (bad_argument).
+model::Tolerance tolerance_of(const DiffOptions& options) {
+  for (const auto& [name, value] : {std::pair("absolute_tolerance", options.absolute_tolerance),
+                                    std::pair("relative_tolerance", options.relative_tolerance)}) {
+    if (!(value >= 0 && value <= std::numeric_limits<double>::max()))
+      fail_argument(ErrorCode::bad_argument, name, fmt::format("{}", value),
+                    "a finite number, 0 or more");
+  }
+  return {.absolute = options.absolute_tolerance, .relative = options.relative_tolerance};
+}
+
+bool tolerates(const DiffOptions& options) {
+  return options.absolute_tolerance > 0 || options.relative_tolerance > 0;
+}
+
+void diff_headers(const FileHeader& a, const FileHeader& b, bool of_states, Diff& diff) {
   const auto number = [](std::vector<FieldDiff>& fields, std::string_view name, std::uint64_t x,
                          std::uint64_t y) {
     add_field(fields, name, std::to_string(x), std::to_string(y));
@@ -47,9 +67,11 @@ void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
   number(diff.header, "training_steps", a.training_steps, b.training_steps);
   number(diff.header, "total_neurons", a.total_neurons, b.total_neurons);
   number(diff.header, "total_synapses", a.total_synapses, b.total_synapses);
-  add_field(diff.header, "base_checksum", hex_string(a.base_checksum.bytes),
-            hex_string(b.base_checksum.bytes));
-  number(diff.header, "base_step", a.base_step, b.base_step);
+  if (!of_states) {
+    add_field(diff.header, "base_checksum", hex_string(a.base_checksum.bytes),
+              hex_string(b.base_checksum.bytes));
+    number(diff.header, "base_step", a.base_step, b.base_step);
+  }
   // What every save changes, whatever it saves.
   number(diff.storage, "timestamp", a.timestamp, b.timestamp);
   number(diff.storage, "generation", a.generation, b.generation);
@@ -58,7 +80,7 @@ void diff_headers(const FileHeader& a, const FileHeader& b, Diff& diff) {
 }
 
 void diff_all_regions(const Reader& before, const Reader& after, const DiffOptions& options,
-                      model::TensorFilter& filter, Diff& diff) {
+                      model::TensorFilter& filter, const model::Facts& facts, Diff& diff) {
   // With a filter, regions without a tensor that it takes are not spoken of.
   const auto counts = [&](const RegionDiff& region) {
     return filter.takes_everything() || region.tensor_count != 0;
@@ -67,8 +89,9 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
     stop_if_cancelled(options.work.cancel);
     const RegionView old = before.region(i);
     const auto fresh = after.find_region(old.name());
-    RegionDiff region = fresh ? model::diff_regions(old, *fresh, filter, options.input.limits)
-                              : model::region_on_one_side(old, thalia::Change::removed, filter);
+    RegionDiff region =
+        fresh ? model::diff_regions(old, *fresh, filter, options.input.limits, facts)
+              : model::region_on_one_side(old, thalia::Change::removed, filter, facts);
     if (!counts(region)) continue;
     if (fresh && !model::differs(region)) {
       ++diff.same_regions;
@@ -79,7 +102,7 @@ void diff_all_regions(const Reader& before, const Reader& after, const DiffOptio
   for (std::uint32_t i = 0; i < after.region_count(); ++i) {
     const RegionView fresh = after.region(i);
     if (before.find_region(fresh.name())) continue;
-    RegionDiff region = model::region_on_one_side(fresh, thalia::Change::added, filter);
+    RegionDiff region = model::region_on_one_side(fresh, thalia::Change::added, filter, facts);
     if (counts(region)) diff.regions.push_back(std::move(region));
   }
 }
@@ -109,7 +132,8 @@ struct ChangedConnection {
 };
 
 std::vector<ChangedConnection> diff_all_connections(const Reader& before, const Reader& after,
-                                                    model::TensorFilter& filter, Diff& diff) {
+                                                    model::TensorFilter& filter,
+                                                    const model::Facts& facts, Diff& diff) {
   // For the comparison of values, which reads connections by their numbers.
   std::vector<ChangedConnection> both;
   const auto old = connection_numbers(before);
@@ -120,9 +144,9 @@ std::vector<ChangedConnection> diff_all_connections(const Reader& before, const 
     if (!takes_any(filter, connection)) continue;
     if (found == fresh.end()) {
       diff.connections.push_back(
-          {.source = names.first, .target = names.second, .change = thalia::Change::removed});
-    } else if (auto changed =
-                   model::diff_connections(connection, after.connection(found->second), filter)) {
+          model::connection_on_one_side(connection, thalia::Change::removed, filter, facts));
+    } else if (auto changed = model::diff_connections(connection, after.connection(found->second),
+                                                      filter, facts)) {
       both.push_back({diff.connections.size(), number, found->second});
       diff.connections.push_back(*std::move(changed));
     } else {
@@ -130,9 +154,10 @@ std::vector<ChangedConnection> diff_all_connections(const Reader& before, const 
     }
   }
   for (const auto& [names, number] : fresh) {
-    if (!old.contains(names) && takes_any(filter, after.connection(number)))
+    const ConnectionView connection = after.connection(number);
+    if (!old.contains(names) && takes_any(filter, connection))
       diff.connections.push_back(
-          {.source = names.first, .target = names.second, .change = thalia::Change::added});
+          model::connection_on_one_side(connection, thalia::Change::added, filter, facts));
   }
   return both;
 }
@@ -148,13 +173,14 @@ const TensorView& matrix_of(const ConnectionView& connection, std::string_view n
 // that many small tensors keep the threads as busy as a few large ones.
 class ValueComparisons {
  public:
-  ValueComparisons(const Reader& before, const Reader& after, const DiffOptions& options)
-      : before_(before), after_(after), options_(options) {}
+  ValueComparisons(const model::DiffedFile& before, const model::DiffedFile& after,
+                   const DiffOptions& options)
+      : before_(before), after_(after), options_(options), tolerance_(tolerance_of(options)) {}
 
   void add(RegionDiff& region) {
     if (region.change != thalia::Change::changed) return;
-    const RegionView old = before_.region(region.name);
-    const RegionView fresh = after_.region(region.name);
+    const RegionView old = before_.reader.region(region.name);
+    const RegionView fresh = after_.reader.region(region.name);
     for (TensorDiff& tensor : region.tensors) {
       if (tensor.change == thalia::Change::changed)
         add(tensor, old.at(tensor.name), fresh.at(tensor.name));
@@ -162,8 +188,8 @@ class ValueComparisons {
   }
 
   void add(ConnectionDiff& connection, const ChangedConnection& numbers) {
-    const ConnectionView old = before_.connection(numbers.before);
-    const ConnectionView fresh = after_.connection(numbers.after);
+    const ConnectionView old = before_.reader.connection(numbers.before);
+    const ConnectionView fresh = after_.reader.connection(numbers.after);
     for (TensorDiff& matrix : connection.matrices) {
       if (matrix.change == thalia::Change::changed)
         add(matrix, matrix_of(old, matrix.name), matrix_of(fresh, matrix.name));
@@ -197,7 +223,16 @@ class ValueComparisons {
       diff.values = ValueDiff{.compared = old.shape(), .elements = old.element_count()};
       return;
     }
-    auto comparison = std::make_unique<model::ValueComparison>(old, fresh, options_.input.limits);
+    for (const TensorFacts* side : {&*diff.before, &*diff.after}) {
+      if (side->layout.encoding <= Encoding::quantized) continue;
+      diff.values = ValueDiff{.skipped = std::string(encoding_name(side->layout.encoding)) +
+                                         " values need more than the file"};
+      return;
+    }
+    const ReadLimits& limits = options_.input.limits;
+    auto comparison = std::make_unique<model::ValueComparison>(
+        model::compared_tensor(before_, old, *diff.before, limits),
+        model::compared_tensor(after_, fresh, *diff.after, limits), tolerance_);
     const std::uint64_t pieces = comparison->pieces();
     if (pieces == 0) {
       diff.values = comparison->result();
@@ -217,9 +252,10 @@ class ValueComparisons {
     options_.work.progress(done_, total_);
   }
 
-  const Reader& before_;
-  const Reader& after_;
+  const model::DiffedFile& before_;
+  const model::DiffedFile& after_;
   const DiffOptions& options_;
+  model::Tolerance tolerance_;
   std::vector<Pair> pairs_;
   std::size_t pieces_ = 0;
   std::uint64_t total_ = 0;
@@ -242,27 +278,104 @@ std::string_view change_name(thalia::Change change) noexcept {
 }
 
 bool TensorDiff::content_changed() const noexcept {
+  if (!before->content_hash || !after->content_hash) return values && values->differing > 0;
   return encoding_changed() || before->content_hash != after->content_hash;
 }
 
-Diff diff(const Reader& before, const Reader& after, const DiffOptions& options) {
+namespace {
+
+// With a tolerance, what is within it is no difference.
+bool is_within(const TensorDiff& tensor) {
+  return tensor.change == thalia::Change::changed && !tensor.shape_changed() &&
+         !tensor.role_changed() && tensor.values && tensor.values->skipped.empty() &&
+         tensor.values->differing == 0;
+}
+
+void drop_what_is_within(Diff& diff) {
+  std::erase_if(diff.regions, [&](RegionDiff& region) {
+    if (region.change != thalia::Change::changed) return false;
+    std::erase_if(region.tensors, is_within);
+    if (model::differs(region)) return false;
+    ++diff.same_regions;
+    return true;
+  });
+  std::erase_if(diff.connections, [&](ConnectionDiff& connection) {
+    if (connection.change != thalia::Change::changed) return false;
+    std::erase_if(connection.matrices, is_within);
+    if (!connection.matrices.empty()) return false;
+    ++diff.same_connections;
+    return true;
+  });
+}
+
+// For suggestions.
+std::vector<std::string> some_regions(const Reader& before, const Reader& after) {
+  constexpr std::uint32_t kMost = 1'000;
+  std::vector<std::string> names;
+  for (const Reader* reader : {&before, &after}) {
+    for (std::uint32_t i = 0; i < std::min(reader->region_count(), kMost); ++i)
+      names.emplace_back(reader->region(i).name());
+  }
+  return names;
+}
+
+Diff diff_of(const model::DiffedFile& old, const model::DiffedFile& fresh,
+             const DiffOptions& options) {
   Diff result;
+  tolerance_of(options);
+  const Reader& before = old.reader;
+  const Reader& after = fresh.reader;
+  const model::Facts facts{.before = old.facts(), .after = fresh.facts()};
   model::TensorFilter filter(options.tensors);
   if (filter.takes_everything()) {
-    diff_headers(before.header(), after.header(), result);
+    diff_headers(before.header(), after.header(), old.chain != nullptr, result);
     result.metadata =
         model::diff_objects(before.metadata_json(), after.metadata_json(), options.input.limits);
   }
-  diff_all_regions(before, after, options, filter, result);
-  const auto both = diff_all_connections(before, after, filter, result);
-  filter.check();
-  if (options.values) {
-    ValueComparisons comparisons(before, after, options);
+  diff_all_regions(before, after, options, filter, facts, result);
+  const auto both = diff_all_connections(before, after, filter, facts, result);
+  if (!filter.takes_everything()) filter.check(some_regions(before, after));
+  if (options.values || tolerates(options)) {
+    ValueComparisons comparisons(old, fresh, options);
     for (RegionDiff& region : result.regions) comparisons.add(region);
     for (const ChangedConnection& one : both) comparisons.add(result.connections[one.place], one);
     comparisons.run();
   }
+  if (tolerates(options)) drop_what_is_within(result);
   return result;
+}
+
+}  // namespace
+
+Diff diff(const Reader& before, const Reader& after, const DiffOptions& options) {
+  return diff_of({before}, {after}, options);
+}
+
+Diff diff(const ChainReader& before, const ChainReader& after, const DiffOptions& options) {
+  const Reader old = before.reader();
+  const Reader fresh = after.reader();
+  return diff_of({old, &before}, {fresh, &after}, options);
+}
+
+std::vector<FieldDiff> diff_metadata(std::string_view before, std::string_view after,
+                                     const ReadLimits& limits) {
+  return model::diff_objects(before, after, limits);
+}
+
+ValueDiff diff_values(const ComparedTensor& before, const ComparedTensor& after,
+                      const DiffOptions& options) {
+  model::ValueComparison comparison(before, after, tolerance_of(options));
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  parallel_for(comparison.pieces(), options.work.threads, [&](std::size_t piece) {
+    stop_if_cancelled(options.work.cancel);
+    comparison.compare(piece);
+    if (!options.work.progress) return;
+    const std::lock_guard lock(mutex);
+    done += comparison.piece_bytes();
+    options.work.progress(done, comparison.pieces() * comparison.piece_bytes());
+  });
+  return comparison.result();
 }
 
 }  // namespace thalia

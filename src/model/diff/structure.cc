@@ -52,10 +52,49 @@ bool same_facts(const TensorFacts& a, const TensorFacts& b) {
   return a.layout == b.layout && a.role == b.role && a.content_hash == b.content_hash;
 }
 
-TensorDiff on_one_side(const TensorView& tensor, thalia::Change change) {
+TensorDiff on_one_side(const TensorView& tensor, thalia::Change change, const Facts& facts) {
   TensorDiff diff{.name = std::string(tensor.name()), .change = change};
-  (change == thalia::Change::added ? diff.after : diff.before) = tensor_facts(tensor);
+  if (change == thalia::Change::added) {
+    diff.after = facts.after(tensor);
+  } else {
+    diff.before = facts.before(tensor);
+  }
   return diff;
+}
+
+// A key as it stands in FieldDiff::field.
+std::string field_key(const std::string& key) {
+  return key.empty() || key.find_first_of(".\"") != std::string::npos ? json_text(key) : key;
+}
+
+bool is_object(const std::string& json) {
+  return json.starts_with('{');
+}
+
+void add_differences(std::vector<FieldDiff>& diffs, const std::string& prefix,
+                     std::string_view before, std::string_view after, unsigned depth) {
+  const json::Members old = json::members_of(before, depth);
+  std::map<std::string, std::string, std::less<>> fresh;
+  json::Members members = json::members_of(after, depth);
+  for (const auto& [key, value] : members) fresh.emplace(key, value);
+  for (const auto& [key, value] : old) {
+    const std::string field = prefix + field_key(key);
+    const auto found = fresh.find(key);
+    if (found == fresh.end()) {
+      diffs.push_back({field, value, ""});
+      continue;
+    }
+    if (is_object(value) && is_object(found->second)) {
+      if (value != found->second) add_differences(diffs, field + ".", value, found->second, depth);
+    } else if (!mean_the_same(value, found->second, depth)) {
+      diffs.push_back({field, value, found->second});
+    }
+    fresh.erase(found);
+  }
+  // What is left of `fresh` was added. Through `members`, for their order in the text.
+  for (auto& [key, value] : members) {
+    if (fresh.contains(key)) diffs.push_back({prefix + field_key(key), "", std::move(value)});
+  }
 }
 
 }  // namespace
@@ -92,30 +131,15 @@ std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view af
                                     const ReadLimits& limits) {
   std::vector<FieldDiff> diffs;
   if (before == after) return diffs;
-  const unsigned depth = limits.max_json_depth;
-  const json::Members old = json::members_of(before.empty() ? "{}" : before, depth);
-  std::map<std::string, std::string, std::less<>> fresh;
-  json::Members members = json::members_of(after.empty() ? "{}" : after, depth);
-  for (const auto& [key, value] : members) fresh.emplace(key, value);
-  for (const auto& [key, value] : old) {
-    const auto found = fresh.find(key);
-    if (found == fresh.end()) {
-      diffs.push_back({key, value, ""});
-      continue;
-    }
-    if (!mean_the_same(value, found->second, depth)) diffs.push_back({key, value, found->second});
-    fresh.erase(found);
-  }
-  // What is left of `fresh` was added. Through `members`, for their order in the text.
-  for (auto& [key, value] : members) {
-    if (fresh.contains(key)) diffs.push_back({key, "", std::move(value)});
-  }
+  add_differences(diffs, "", before.empty() ? "{}" : before, after.empty() ? "{}" : after,
+                  limits.max_json_depth);
   return diffs;
 }
 
-std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after) {
-  const TensorFacts old = tensor_facts(before);
-  const TensorFacts fresh = tensor_facts(after);
+std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after,
+                                       const Facts& facts) {
+  const TensorFacts old = facts.before(before);
+  const TensorFacts fresh = facts.after(after);
   if (same_facts(old, fresh)) return std::nullopt;
   return TensorDiff{.name = std::string(before.name()),
                     .change = thalia::Change::changed,
@@ -124,7 +148,7 @@ std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorVie
 }
 
 RegionDiff diff_regions(const RegionView& before, const RegionView& after, TensorFilter& filter,
-                        const ReadLimits& limits) {
+                        const ReadLimits& limits, const Facts& facts) {
   RegionDiff diff{.name = std::string(before.name())};
   if (filter.takes_everything()) {
     diff.logical_bytes = after.logical_bytes();
@@ -157,10 +181,11 @@ RegionDiff diff_regions(const RegionView& before, const RegionView& after, Tenso
     ++diff.tensor_count;
     if (!filter.takes_everything() && order >= 0) diff.logical_bytes += fresh->logical_bytes();
     if (order == 0) {
-      if (auto changed = diff_tensors(*old, *fresh)) diff.tensors.push_back(*std::move(changed));
+      if (auto changed = diff_tensors(*old, *fresh, facts))
+        diff.tensors.push_back(*std::move(changed));
     } else {
-      diff.tensors.push_back(order < 0 ? on_one_side(*old, thalia::Change::removed)
-                                       : on_one_side(*fresh, thalia::Change::added));
+      diff.tensors.push_back(order < 0 ? on_one_side(*old, thalia::Change::removed, facts)
+                                       : on_one_side(*fresh, thalia::Change::added, facts));
     }
   }
   return diff;
@@ -171,17 +196,13 @@ bool differs(const RegionDiff& region) noexcept {
          !region.tensors.empty();
 }
 
-RegionDiff region_on_one_side(const RegionView& region, thalia::Change change,
-                              TensorFilter& filter) {
+RegionDiff region_on_one_side(const RegionView& region, thalia::Change change, TensorFilter& filter,
+                              const Facts& facts) {
   RegionDiff diff{.name = std::string(region.name()), .change = change};
-  if (filter.takes_everything()) {
-    diff.tensor_count = region.tensor_count();
-    diff.logical_bytes = region.logical_bytes();
-    return diff;
-  }
   for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
     const TensorView tensor = region.tensor(i);
     if (!filter.takes(region.name(), tensor)) continue;
+    diff.tensors.push_back(on_one_side(tensor, change, facts));
     ++diff.tensor_count;
     diff.logical_bytes += tensor.logical_bytes();
   }
@@ -189,22 +210,36 @@ RegionDiff region_on_one_side(const RegionView& region, thalia::Change change,
 }
 
 std::optional<ConnectionDiff> diff_connections(const ConnectionView& before,
-                                               const ConnectionView& after, TensorFilter& filter) {
+                                               const ConnectionView& after, TensorFilter& filter,
+                                               const Facts& facts) {
   ConnectionDiff diff{.source = before.source, .target = before.target};
   const auto add = [&](std::string_view name, std::optional<TensorDiff> matrix) {
     if (!filter.takes(before, name) || !matrix) return;
     matrix->name = name;
     diff.matrices.push_back(*std::move(matrix));
   };
-  add("weights", diff_tensors(before.weights, after.weights));
+  add("weights", diff_tensors(before.weights, after.weights, facts));
   if (before.delays && after.delays) {
-    add("delays", diff_tensors(*before.delays, *after.delays));
+    add("delays", diff_tensors(*before.delays, *after.delays, facts));
   } else if (before.delays) {
-    add("delays", on_one_side(*before.delays, thalia::Change::removed));
+    add("delays", on_one_side(*before.delays, thalia::Change::removed, facts));
   } else if (after.delays) {
-    add("delays", on_one_side(*after.delays, thalia::Change::added));
+    add("delays", on_one_side(*after.delays, thalia::Change::added, facts));
   }
   if (diff.matrices.empty()) return std::nullopt;
+  return diff;
+}
+
+ConnectionDiff connection_on_one_side(const ConnectionView& connection, thalia::Change change,
+                                      TensorFilter& filter, const Facts& facts) {
+  ConnectionDiff diff{.source = connection.source, .target = connection.target, .change = change};
+  const auto add = [&](std::string_view name, const TensorView& matrix) {
+    if (!filter.takes(connection, name)) return;
+    diff.matrices.push_back(on_one_side(matrix, change, facts));
+    diff.matrices.back().name = name;
+  };
+  add("weights", connection.weights);
+  if (connection.delays) add("delays", *connection.delays);
   return diff;
 }
 

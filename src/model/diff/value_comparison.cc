@@ -1,16 +1,18 @@
 // Compares two tensors element by element, in pieces of about 256 KiB that any thread may take.
-// Dense sides are read slice by slice, so that memory stays small however large the tensors are;
-// sparse sides are loaded whole by the first piece and freed by the last. A csr and a dense tensor
-// are compared as what they mean: elements that are not stored are 0. Only f64 and integers of 64
-// bits are compared in full; smaller types become f64 without loss.
+// Sides that can be are read slice by slice, so that memory stays small however large the tensors
+// are; the others are loaded whole by the first piece and freed by the last. A csr and a dense
+// tensor are compared as what they mean: elements that are not stored are 0. Only f64 and integers
+// of 64 bits are compared in full; smaller types become f64 without loss.
 
 #include "model/diff/value_comparison.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <complex>
-#include <cstring>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "model/tensor/dense_pieces.h"
 #include "model/tensor/element_decoder.h"
@@ -23,11 +25,6 @@ constexpr std::uint64_t kPieceBytes = 256 << 10;  // of the wider side; both fit
 // Entries of a piece where both sides are sparse.
 constexpr std::uint64_t kPieceEntries = 16 << 10;
 constexpr std::size_t kBlock = 1024;  // elements decoded at once
-
-// Encodings of deltas need the base, which the file does not have.
-bool can_be_resolved(Encoding encoding) {
-  return encoding <= Encoding::coo;
-}
 
 // The part that both have; nullopt where they have different ranks.
 std::optional<Shape> common_corner(const Shape& a, const Shape& b) {
@@ -73,18 +70,32 @@ class EntryCursor {
 
 }  // namespace
 
-struct ValueComparison::Sparse {
-  std::optional<SparseEntries> before;
-  std::optional<SparseEntries> after;
+struct ValueComparison::Loaded {
+  struct One {
+    std::optional<Tensor> dense{};
+    std::optional<SparseEntries> sparse{};
+
+    void load(const ComparedTensor& tensor) {
+      if (!tensor.load) return;
+      Tensor whole = tensor.load();
+      if (tensor.sparse) {
+        sparse.emplace(std::move(whole));
+      } else {
+        dense = std::move(whole);
+      }
+    }
+  };
+  One before;
+  One after;
 
   const SparseEntries& longer() const {
-    return before->count() < after->count() ? *after : *before;
+    return before.sparse->count() < after.sparse->count() ? *after.sparse : *before.sparse;
   }
 };
 
-ValueComparison::ValueComparison(const TensorView& before, const TensorView& after,
-                                 const ReadLimits& limits)
-    : before_(before), after_(after), limits_(limits) {
+ValueComparison::ValueComparison(ComparedTensor before, ComparedTensor after,
+                                 const Tolerance& tolerance)
+    : before_(std::move(before)), after_(std::move(after)), tolerance_(tolerance) {
   plan();
   tallies_.resize(pieces_);
   left_ = pieces_;
@@ -93,52 +104,45 @@ ValueComparison::ValueComparison(const TensorView& before, const TensorView& aft
 ValueComparison::~ValueComparison() = default;
 
 void ValueComparison::plan() {
-  for (const TensorView* side : {&before_, &after_}) {
-    if (!can_be_resolved(side->encoding())) {
-      skipped_ =
-          side->encoding() == Encoding::quantized
-              ? std::string("quantized values are not compared; convert restores them")
-              : std::string(encoding_name(side->encoding())) + " values need more than the file";
+  shape_ = before_.shape;
+  if (before_.shape != after_.shape) {
+    const auto corner = common_corner(before_.shape, after_.shape);
+    if (!corner) {
+      skipped_ = "ranks differ";
       return;
     }
-  }
-  const bool sparse[] = {before_.encoding() != Encoding::dense,
-                         after_.encoding() != Encoding::dense};
-  shape_ = before_.shape();
-  if (before_.shape() != after_.shape()) {
-    const auto corner = common_corner(before_.shape(), after_.shape());
     // Indices of sparse tensors would have to be moved first; grown tensors are dense as a rule.
-    if (!corner || sparse[0] || sparse[1]) {
-      skipped_ = corner ? "shapes of sparse tensors differ" : "ranks differ";
+    if (before_.load || after_.load) {
+      skipped_ = before_.sparse || after_.sparse ? "shapes of sparse tensors differ"
+                                                 : "shapes of restored tensors differ";
       return;
     }
     shape_ = *corner;
   }
   elements_ = *shape_.element_count();
-  const unsigned bits = std::max(dtype_bits(before_.dtype()), dtype_bits(after_.dtype()));
-  if (sparse[0] && sparse[1]) {
-    kind_ = Kind::both_sparse;
+  const unsigned bits = std::max(dtype_bits(before_.dtype), dtype_bits(after_.dtype));
+  both_sparse_ = before_.sparse && after_.sparse;
+  if (both_sparse_) {
     // By entries and not by elements: a sparse shape may have 2^60 elements.
-    const std::uint64_t entries = std::max(before_.nnz(), after_.nnz());
+    const std::uint64_t entries = std::max(before_.entries, after_.entries);
     pieces_ = entries / kPieceEntries + (entries % kPieceEntries != 0);
   } else {
-    kind_ = sparse[0] || sparse[1] ? Kind::one_sparse : Kind::dense;
     pieces_ = DensePieces(shape_, kPieceBytes * 8 / bits).count();
   }
-  if (pieces_ > 0) piece_bytes_ = (before_.logical_bytes() + after_.logical_bytes()) / pieces_;
+  if (pieces_ > 0) piece_bytes_ = (before_.read_bytes + after_.read_bytes) / pieces_;
 }
 
-void ValueComparison::load_sparse() {
-  auto sparse = std::make_unique<Sparse>();
-  if (before_.encoding() != Encoding::dense) sparse->before.emplace(before_, limits_);
-  if (after_.encoding() != Encoding::dense) sparse->after.emplace(after_, limits_);
-  sparse_ = std::move(sparse);
+void ValueComparison::load() {
+  auto loaded = std::make_unique<Loaded>();
+  loaded->before.load(before_);
+  loaded->after.load(after_);
+  loaded_ = std::move(loaded);
 }
 
 void ValueComparison::compare(std::uint64_t piece) {
-  if (kind_ != Kind::dense) loaded_.run([this] { load_sparse(); });
-  const DType a = before_.dtype();
-  const DType b = after_.dtype();
+  if (before_.load || after_.load) loading_.run([this] { load(); });
+  const DType a = before_.dtype;
+  const DType b = after_.dtype;
   // Integers of 64 bits as integers where both are: as doubles those beyond 2^53 would look alike.
   if (dtype_is_complex(a) || dtype_is_complex(b)) {
     tallies_[piece] = compare_as<std::complex<double>>(piece);
@@ -150,12 +154,12 @@ void ValueComparison::compare(std::uint64_t piece) {
     tallies_[piece] = compare_as<double>(piece);
   }
   // The last piece frees the sides: other comparisons are still to come.
-  if (--left_ == 0) sparse_.reset();
+  if (--left_ == 0) loaded_.reset();
 }
 
 template <typename T>
 DifferenceTally ValueComparison::compare_as(std::uint64_t piece) const {
-  return kind_ == Kind::both_sparse ? compare_sparse<T>(piece) : compare_dense<T>(piece);
+  return both_sparse_ ? compare_sparse<T>(piece) : compare_dense<T>(piece);
 }
 
 namespace {
@@ -164,27 +168,27 @@ namespace {
 template <typename T>
 class Side {
  public:
-  Side(const TensorView& tensor, const std::optional<SparseEntries>* entries,
+  /// `dense` and `sparse`: what was loaded of it.
+  Side(const ComparedTensor& tensor, const Tensor* dense, const SparseEntries* sparse,
        const DensePieces::Piece& piece)
-      : dtype_(tensor.dtype()) {
-    if (tensor.encoding() != Encoding::dense) {
-      cursor_.emplace(**entries, piece.first, piece.first + piece.elements);
+      : dtype_(tensor.dtype) {
+    if (sparse) {
+      cursor_.emplace(*sparse, piece.first, piece.first + piece.elements);
       at_ = piece.first;
-      return;
+    } else if (dense) {
+      bytes_ = dense->bytes();
+      first_ = piece.first;
+    } else {
+      const std::span ranges(piece.ranges.data(), tensor.shape.rank());
+      own_.resize((piece.elements * dtype_bits(dtype_) + 7) / 8);
+      tensor.read(ranges, own_);
+      bytes_ = own_;
     }
-    const std::span ranges(piece.ranges.data(), tensor.shape().rank());
-    bytes_.resize(tensor.slice_bytes(ranges));
-    tensor.read_slice(ranges, bytes_);
-  }
-
-  // Where both sides are dense and of one dtype, equal bytes are equal elements.
-  bool equals(const Side& other) const {
-    return !cursor_ && !other.cursor_ && dtype_ == other.dtype_ && bytes_ == other.bytes_;
   }
 
   // `first` has to go on where the last call ended: a cursor only moves forward.
   void decode(std::uint64_t first, std::span<T> out) {
-    if (!cursor_) return decode_elements<T>(dtype_, bytes_, first, out);
+    if (!cursor_) return decode_elements<T>(dtype_, bytes_, first_ + first, out);
     // What is not stored is 0.
     std::fill(out.begin(), out.end(), T{});
     for (; !cursor_->done() && cursor_->position() - at_ < out.size(); cursor_->advance())
@@ -194,21 +198,31 @@ class Side {
 
  private:
   DType dtype_;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> own_;
+  ByteSpan bytes_;
+  std::uint64_t first_ = 0;  ///< element of bytes_ that the piece begins with
   std::optional<EntryCursor<T>> cursor_;
   std::uint64_t at_ = 0;
 };
+
+const Tensor* pointer_to(const std::optional<Tensor>& tensor) {
+  return tensor ? &*tensor : nullptr;
+}
+const SparseEntries* pointer_to(const std::optional<SparseEntries>& entries) {
+  return entries ? &*entries : nullptr;
+}
 
 }  // namespace
 
 template <typename T>
 DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
-  const unsigned bits = std::max(dtype_bits(before_.dtype()), dtype_bits(after_.dtype()));
+  const unsigned bits = std::max(dtype_bits(before_.dtype), dtype_bits(after_.dtype));
   const DensePieces::Piece piece = DensePieces(shape_, kPieceBytes * 8 / bits)[number];
-  Side<T> before(before_, sparse_ ? &sparse_->before : nullptr, piece);
-  Side<T> after(after_, sparse_ ? &sparse_->after : nullptr, piece);
+  static const Loaded kNothing{};
+  const Loaded& loaded = loaded_ ? *loaded_ : kNothing;
+  Side<T> before(before_, pointer_to(loaded.before.dense), pointer_to(loaded.before.sparse), piece);
+  Side<T> after(after_, pointer_to(loaded.after.dense), pointer_to(loaded.after.sparse), piece);
   DifferenceTally tally;
-  if (before.equals(after)) return tally;
   std::array<T, kBlock> a;
   std::array<T, kBlock> b;
   for (std::uint64_t first = 0; first < piece.elements; first += kBlock) {
@@ -216,7 +230,7 @@ DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
         static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, piece.elements - first));
     before.decode(first, std::span(a).first(count));
     after.decode(first, std::span(b).first(count));
-    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count));
+    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count), tolerance_);
   }
   return tally;
 }
@@ -225,12 +239,12 @@ DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
 // then walked in order of position, and a position that only one has is compared with 0.
 template <typename T>
 DifferenceTally ValueComparison::compare_sparse(std::uint64_t piece) const {
-  const SparseEntries& longer = sparse_->longer();
+  const SparseEntries& longer = loaded_->longer();
   const std::uint64_t begin = piece == 0 ? 0 : longer.position(piece * kPieceEntries);
   const std::uint64_t end =
       piece + 1 == pieces_ ? elements_ : longer.position((piece + 1) * kPieceEntries);
-  EntryCursor<T> before(*sparse_->before, begin, end);
-  EntryCursor<T> after(*sparse_->after, begin, end);
+  EntryCursor<T> before(*loaded_->before.sparse, begin, end);
+  EntryCursor<T> after(*loaded_->after.sparse, begin, end);
   DifferenceTally tally;
   std::array<T, kBlock> a;
   std::array<T, kBlock> b;
@@ -250,10 +264,18 @@ DifferenceTally ValueComparison::compare_sparse(std::uint64_t piece) const {
         after.advance();
       }
     }
-    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count));
+    tally.add(std::span<const T>(a).first(count), std::span<const T>(b).first(count), tolerance_);
   }
   return tally;
 }
+
+namespace {
+
+double at_most_f64(long double number) {
+  return static_cast<double>(std::min<long double>(number, std::numeric_limits<double>::max()));
+}
+
+}  // namespace
 
 ValueDiff ValueComparison::result() const {
   if (!skipped_.empty()) return {.skipped = skipped_};
@@ -266,6 +288,16 @@ ValueDiff ValueComparison::result() const {
                  .max_difference = sum.max_difference};
   if (elements_ > sum.not_finite)
     diff.rms_difference = sum.squares.root_mean(elements_ - sum.not_finite);
+  if (sum.before_squares > 0) {
+    const long double squares =
+        std::ldexp(static_cast<long double>(sum.squares.sum), 2 * sum.squares.scale);
+    diff.relative_difference = at_most_f64(std::sqrt(squares / sum.before_squares));
+  }
+  if (sum.before_squares > 0 && sum.after_squares > 0) {
+    const long double cosine =
+        sum.products / (std::sqrt(sum.before_squares) * std::sqrt(sum.after_squares));
+    diff.cosine = static_cast<double>(std::clamp<long double>(cosine, -1, 1));
+  }
   return diff;
 }
 

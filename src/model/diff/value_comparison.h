@@ -16,7 +16,7 @@ namespace thalia::model {
 /// Made for one pair, asked how many pieces it has, and told to compare each once.
 class ValueComparison {
  public:
-  ValueComparison(const TensorView& before, const TensorView& after, const ReadLimits& limits);
+  ValueComparison(ComparedTensor before, ComparedTensor after, const Tolerance& tolerance);
   ~ValueComparison();
 
   std::uint64_t pieces() const noexcept { return pieces_; }
@@ -30,11 +30,10 @@ class ValueComparison {
   ValueDiff result() const;
 
  private:
-  enum class Kind { nothing, dense, one_sparse, both_sparse };
-  struct Sparse;
+  struct Loaded;
 
   void plan();
-  void load_sparse();
+  void load();
   template <typename T>
   DifferenceTally compare_as(std::uint64_t piece) const;
   template <typename T>
@@ -42,18 +41,18 @@ class ValueComparison {
   template <typename T>
   DifferenceTally compare_sparse(std::uint64_t piece) const;
 
-  TensorView before_;
-  TensorView after_;
-  const ReadLimits& limits_;
+  ComparedTensor before_;
+  ComparedTensor after_;
+  Tolerance tolerance_;
   std::string skipped_;
   Shape shape_;
   std::uint64_t elements_ = 0;
-  Kind kind_ = Kind::nothing;
+  bool both_sparse_ = false;
   std::uint64_t pieces_ = 0;
   std::uint64_t piece_bytes_ = 0;
   std::vector<DifferenceTally> tallies_;  ///< one a piece
-  Once loaded_;
-  std::unique_ptr<Sparse> sparse_;
+  Once loading_;
+  std::unique_ptr<Loaded> loaded_;  ///< null where both sides are read in parts
   std::atomic<std::uint64_t> left_ = 0;
 };
 

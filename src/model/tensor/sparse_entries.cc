@@ -1,33 +1,20 @@
-// Entries of a tensor in a file, by number and by position, without a copy where the payload lies
-// uncompressed in the mapping. A compressed payload is read into storage_ once, in full; csr_, coo_
-// and values_ then point into it, so that an object is not to be copied or moved. Indices are
-// checked when the arrays are taken.
+// Entries of a tensor, by number and by position, without a copy: csr_, coo_ and values_ point into
+// the tensor's bytes, which are never written. Indices are checked when the arrays are taken.
 
 #include "model/tensor/sparse_entries.h"
 
 #include <algorithm>
-
-#include "base/fail.h"
-#include "io/allocation_limit.h"
+#include <utility>
 
 namespace thalia::model {
 
-SparseEntries::SparseEntries(const TensorView& tensor, const ReadLimits& limits) : tensor_(tensor) {
-  MutableByteSpan storage;
-  if (!tensor.is_raw()) {
-    const std::uint64_t length = tensor.logical_bytes();
-    io::check_allocation("payload", length, limits, tensor.stored_bytes());
-    // In words of 8 bytes for the alignment that the index arrays need.
-    storage_.resize(length / sizeof(std::uint64_t) + 1);
-    storage = std::as_writable_bytes(std::span(storage_)).first(length);
-  }
-  if (tensor.encoding() == Encoding::csr) {
-    csr_ = tensor.is_raw() ? tensor.csr() : tensor.csr(storage);
-    values_ = std::visit([](const auto& arrays) { return arrays.values; }, csr_);
+SparseEntries::SparseEntries(Tensor tensor) : tensor_(std::move(tensor)) {
+  if (tensor_.encoding() == Encoding::csr) {
+    csr_ = tensor_.csr();
   } else {
-    coo_ = tensor.is_raw() ? tensor.coo() : tensor.coo(storage);
-    values_ = std::visit([](const auto& arrays) { return arrays.values; }, coo_);
+    coo_ = tensor_.coo();
   }
+  values_ = std::as_const(tensor_).values();
 }
 
 // The last row that begins at the entry or before it: empty rows begin at the same entry.

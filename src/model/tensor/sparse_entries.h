@@ -3,19 +3,17 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "thalia/options.h"
 #include "thalia/tensor.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::model {
 
 /// Immutable; any number of threads may use one.
 class SparseEntries {
  public:
-  /// Reads and checks the indices; of a compressed tensor everything, into memory. @throws
-  /// FormatError, also beyond the limit on allocations; IntegrityError.
-  SparseEntries(const TensorView& tensor, const ReadLimits& limits);
+  /// Checks the indices. @throws FormatError.
+  explicit SparseEntries(Tensor tensor);
 
   std::uint64_t count() const noexcept { return tensor_.nnz(); }
   DType dtype() const noexcept { return tensor_.dtype(); }
@@ -30,8 +28,7 @@ class SparseEntries {
  private:
   std::uint64_t row_of(std::uint64_t entry) const;
 
-  TensorView tensor_;
-  std::vector<std::uint64_t> storage_;
+  Tensor tensor_;
   CsrView csr_;
   CooView coo_;
   ByteSpan values_;

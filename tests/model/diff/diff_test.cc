@@ -107,6 +107,19 @@ BOOST_AUTO_TEST_CASE(header_and_metadata_are_compared_field_by_field) {
   BOOST_TEST(diff.regions.empty());
 }
 
+BOOST_AUTO_TEST_CASE(metadata_are_compared_down_to_their_innermost_members) {
+  const auto text = [](std::string_view before, std::string_view after) {
+    return text_of(diff_metadata(before, after));
+  };
+  BOOST_TEST(text(R"({"training":{"step":3,"lr":{"max":1,"min":0}},"same":{"a":[1]}})",
+                  R"({"same":{"a": [1]},"training":{"lr":{"min":0,"max":2},"step":7,"new":{}}})") ==
+             "changed training.step 3 7\nchanged training.lr.max 1 2\nadded training.new  {}\n");
+  BOOST_TEST(text(R"({"a.b":{"":1},"c":{"x":1}})", R"({"a.b":{"":2},"c":[1]})") ==
+             "changed \"a.b\".\"\" 1 2\nchanged c {\"x\":1} [1]\n");
+  BOOST_TEST(text("", "{}") == "");
+  BOOST_CHECK_THROW(diff_metadata("{", "{}"), FormatError);
+}
+
 BOOST_AUTO_TEST_CASE(patterns_narrow_what_is_compared) {
   const Pair pair([](Writer& writer, bool later) {
     const ByteSpan changing = as_byte_span(later ? kTwos : kOnes);
@@ -136,6 +149,7 @@ BOOST_AUTO_TEST_CASE(patterns_narrow_what_is_compared) {
   const Diff added = pair.diff({.tensors = {"t/*"}});
   BOOST_REQUIRE(added.regions.size() == 1u);
   BOOST_TEST((added.regions[0].change == Change::added && added.regions[0].tensor_count == 1u));
+  BOOST_TEST(added.regions[0].tensors.size() == 1u);
   BOOST_CHECK_EXCEPTION(pair.diff({.tensors = {"w", "x*"}}), UsageError, [](const auto& error) {
     return error.code() == ErrorCode::not_found && error.context().field == "tensors";
   });

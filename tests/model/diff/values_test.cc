@@ -10,8 +10,10 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
+#include "thalia/delta.h"
 #include "thalia/diff.h"
 #include "thalia/error.h"
+#include "thalia/quantization.h"
 #include "thalia/writer.h"
 
 using namespace thalia;
@@ -171,16 +173,18 @@ BOOST_AUTO_TEST_CASE(differences_of_any_size_are_measured) {
   check(compare(dense(numbers), dense(zeros)), numbers.size(), numbers.size(), 0, 1e200, rms);
 }
 
-BOOST_AUTO_TEST_CASE(nan_is_nan_and_what_is_not_finite_is_counted_apart) {
+BOOST_AUTO_TEST_CASE(nan_is_the_same_nan_and_what_is_not_finite_is_counted_apart) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   check(compare(dense<float>({nan, nan, 1, inf, inf, -inf, 0, 3}),
                 dense<float>({-nan, 2, nan, inf, -inf, 5, -0.0f, 5})),
-        8, 5, 4, 2, std::sqrt(4.0 / 4));
+        8, 6, 5, 2, std::sqrt(4.0 / 3));
+  // Of another type, with the same bits once it is widened.
+  check(compare(dense<float>({nan, 1}), dense<double>({std::nan(""), 1})), 2, 0, 0, 0, 0);
   // Too far apart for an f64.
   check(compare(dense<double>({1e308, 1}), dense<double>({-1e308, 1})), 2, 1, 1, 0, 0);
   check(compare(dense<std::complex<float>>({{nan, 0}, {nan, 1}}),
-                dense<std::complex<float>>({{0, nan}, {0, 1}})),
+                dense<std::complex<float>>({{0, nan}, {nan, 1}})),
         2, 1, 1, 0, 0);
   check(compare(dense<double>({0.0}), dense<double>({-0.0})), 1, 0, 0, 0, 0);
 }
@@ -316,6 +320,117 @@ BOOST_AUTO_TEST_CASE(large_tensors_are_compared_piece_by_piece_to_one_result) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(relative_difference_and_cosine_are_of_the_whole_tensors) {
+  const ValueDiff diff = compare(dense<float>({3, 0, 4}), dense<float>({3, 4, 0}));
+  BOOST_TEST(diff.relative_difference.value() == std::sqrt(32.0) / 5,
+             boost::test_tools::tolerance(1e-14));
+  BOOST_TEST(diff.cosine.value() == 9.0 / 25, boost::test_tools::tolerance(1e-14));
+  // Squares of these are no numbers of f64.
+  for (const double unit : {0x1p-600, 0x1p600}) {
+    const ValueDiff far = compare(dense<double>({3 * unit, 0}), dense<double>({0, 4 * unit}));
+    BOOST_TEST(far.relative_difference.value() == 5.0 / 3, boost::test_tools::tolerance(1e-14));
+    BOOST_TEST(far.cosine.value() == 0);
+  }
+  const ValueDiff none = compare(dense<float>({0, 0}), dense<float>({0, 1}));
+  BOOST_TEST((!none.relative_difference && !none.cosine));
+  const ValueDiff opposite =
+      compare(dense<std::complex<float>>({{1, 1}}), dense<std::complex<float>>({{-2, -2}}));
+  BOOST_TEST(opposite.cosine.value() == -1, boost::test_tools::tolerance(1e-14));
+}
+
+BOOST_AUTO_TEST_CASE(quantized_tensors_are_compared_restored) {
+  const TemporaryFolder folder;
+  std::vector<float> values(256);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 256;
+  {
+    Writer writer(folder / "a", {.output = {.durability = Durability::none}});
+    writer.add_tensor(writer.add_region({.name = "r"}), {.name = "t", .shape = {4, 64}},
+                      as_byte_span(values));
+    writer.commit();
+  }
+  quantize_file(folder / "a", folder / "b", {.min_elements = 1});
+  const Reader a = Reader::open(folder / "a");
+  const Reader b = Reader::open(folder / "b");
+  BOOST_REQUIRE((b.region("r").at("t").encoding() == Encoding::quantized));
+  const Diff found = thalia::diff(a, b, {.values = true});
+  BOOST_REQUIRE(found.regions.size() == 1u);
+  const ValueDiff& restored = found.regions[0].tensors[0].values.value();
+  BOOST_TEST(restored.elements == 256u);
+  BOOST_TEST(restored.differing > 0u);
+  BOOST_TEST(restored.max_difference < 1.0 / 256);
+  BOOST_TEST(thalia::diff(a, b, {.tensors = {"t"}, .absolute_tolerance = 1.0 / 256}).same());
+}
+
+BOOST_AUTO_TEST_CASE(differences_within_a_tolerance_do_not_count) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, std::vector<float> values, DType dtype) {
+    Writer writer(folder / name, {.output = {.durability = Durability::none}});
+    const RegionId r = writer.add_region({.name = "r"});
+    std::vector<double> wide(values.begin(), values.end());
+    const ByteSpan bytes = dtype == DType::f64 ? as_byte_span(wide) : as_byte_span(values);
+    writer.add_tensor(r, {.name = "t", .dtype = dtype, .shape = {values.size()}}, bytes);
+    writer.commit();
+    return Reader::open(folder / name);
+  };
+  const Reader before = write("a", {1, 100, 0}, DType::f32);
+  const Reader after = write("b", {1.25f, 101, 0.25f}, DType::f64);
+  const auto same = [&](double absolute, double relative) {
+    return thalia::diff(before, after,
+                        {.absolute_tolerance = absolute, .relative_tolerance = relative})
+        .same();
+  };
+  BOOST_TEST(same(1, 0));
+  BOOST_TEST(!same(0.5, 0));
+  BOOST_TEST(same(0.25, 0.0075));
+  BOOST_TEST(!same(0, 0.5));
+  const Diff some = thalia::diff(before, after, {.absolute_tolerance = 0.5});
+  BOOST_TEST(some.regions[0].tensors[0].values->differing == 1u);
+  BOOST_TEST(some.regions[0].tensors[0].values->max_difference == 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  BOOST_TEST(!thalia::diff(before, write("c", {1, 100, nan}, DType::f32), {.absolute_tolerance = 9})
+                  .same());
+  BOOST_TEST(!thalia::diff(write("d", {inf, 1, 1}, DType::f32), write("e", {1, 1, 1}, DType::f32),
+                           {.relative_tolerance = 1})
+                  .same());
+  for (const double bad : {-1.0, static_cast<double>(nan), static_cast<double>(inf)})
+    BOOST_CHECK_EXCEPTION(thalia::diff(before, after, {.relative_tolerance = bad}), UsageError,
+                          has_code(ErrorCode::bad_argument));
+}
+
+BOOST_AUTO_TEST_CASE(of_deltas_the_states_are_compared) {
+  const TemporaryFolder folder;
+  std::vector<float> values(100'000, 1.0f);
+  const auto write = [&](const char* name) {
+    Writer writer(folder / name, {.output = {.durability = Durability::none}});
+    writer.add_tensor(writer.add_region({.name = "r"}), {.name = "t", .shape = {100, 1000}},
+                      as_byte_span(values));
+    writer.commit();
+  };
+  write("base");
+  values[70'000] = 3;
+  write("later");
+  write_delta(state_source(ChainReader::open(folder / "later")), ChainReader::open(folder / "base"),
+              folder / "delta");
+  const ChainReader base = ChainReader::open(folder / "base");
+  const ChainReader later = ChainReader::open(folder / "later");
+  const ChainReader delta = ChainReader::open(folder / "delta");
+  BOOST_TEST(thalia::diff(later, delta, {.values = true}).same());
+  const Diff found = thalia::diff(base, delta, {.values = true});
+  BOOST_REQUIRE(found.regions.size() == 1u);
+  check(found.regions[0].tensors.at(0).values.value(), 100'000, 1, 0, 2, 2 / std::sqrt(100'000.0));
+  // The corner of another shape.
+  values.resize(90'000);
+  {
+    Writer writer(folder / "small", {.output = {.durability = Durability::none}});
+    writer.add_tensor(writer.add_region({.name = "r"}), {.name = "t", .shape = {90, 1000}},
+                      as_byte_span(values));
+    writer.commit();
+  }
+  const Diff corner = thalia::diff(ChainReader::open(folder / "small"), delta, {.values = true});
+  check(corner.regions.at(0).tensors.at(0).values.value(), 90'000, 0, 0, 0, 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_role_alone_changes_no_value) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/draw/svg.h"
 #include "thalia/growth_history.h"
 
 namespace thalia::cli {
@@ -41,7 +42,7 @@ struct GrowthChart {
 GrowthChart growth_chart(std::span<const GrowthEvent> events, std::span<const RegionSize> regions,
                          std::uint64_t training_steps);
 
-/// The chart as an SVG document.
-std::string growth_svg(const GrowthChart& chart, const std::string& heading);
+std::string growth_svg(const GrowthChart& chart, const std::string& heading,
+                       SvgPlace place = SvgPlace::document);
 
 }  // namespace thalia::cli

@@ -1,11 +1,12 @@
 // All text goes through xml_text(), and every number through svg_number(), so that no name from a
 // file can break the document.
-#include "cli/print/svg.h"
+#include "cli/draw/svg.h"
 
 #include <fmt/format.h>
 
 #include <cassert>
 
+#include "cli/draw/theme.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {
@@ -42,17 +43,24 @@ std::string svg_number(double value) {
   return text == "-0" ? "0" : text;
 }
 
-Svg::Svg(double width, double height) {
-  out_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+Svg::Svg(double width, double height, std::string_view heading, SvgPlace place, double top) {
+  const bool is_document = place == SvgPlace::document;
+  if (is_document) out_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  if (is_document) top = 0;
   const std::string w = svg_number(width);
-  const std::string h = svg_number(height);
-  open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
-               {"width", w},
-               {"height", h},
-               {"viewBox", fmt::format("0 0 {} {}", w, h)},
-               {"font-family", "sans-serif"},
-               {"font-size", "12"}});
-  element("rect", {{"width", w}, {"height", h}, {"fill", "#ffffff"}});
+  const std::string h = svg_number(height - top);
+  Attributes attributes{{"width", w},
+                        {"height", h},
+                        {"viewBox", fmt::format("0 {} {} {}", svg_number(top), w, h)},
+                        {"class", "picture"},
+                        {"role", "img"},
+                        {"aria-label", std::string(heading)}};
+  if (is_document) attributes.insert(attributes.begin(), {"xmlns", "http://www.w3.org/2000/svg"});
+  open("svg", attributes);
+  if (!is_document) return;
+  title(heading);
+  out_ += fmt::format("  <style>\n{}  </style>\n", picture_style());
+  rect(0, 0, width, height, {{"class", "surface"}});
 }
 
 void Svg::begin(std::string_view tag, const Attributes& attributes) {
@@ -82,6 +90,22 @@ Svg& Svg::element(std::string_view tag, const Attributes& attributes) {
   begin(tag, attributes);
   out_ += "/>\n";
   return *this;
+}
+
+Svg& Svg::line(double x1, double y1, double x2, double y2, Attributes attributes) {
+  attributes.emplace_back("x1", svg_number(x1));
+  attributes.emplace_back("x2", svg_number(x2));
+  attributes.emplace_back("y1", svg_number(y1));
+  attributes.emplace_back("y2", svg_number(y2));
+  return element("line", attributes);
+}
+
+Svg& Svg::rect(double x, double y, double width, double height, Attributes attributes) {
+  attributes.emplace_back("x", svg_number(x));
+  attributes.emplace_back("y", svg_number(y));
+  attributes.emplace_back("width", svg_number(width));
+  attributes.emplace_back("height", svg_number(height));
+  return element("rect", attributes);
 }
 
 Svg& Svg::text(double x, double y, std::string_view content, Attributes attributes) {

@@ -1,0 +1,104 @@
+// In memory are the facts of each tensor and some histograms, whatever the size of the file.
+#include "cli/report/file_report.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "cli/print/progress.h"
+#include "cli/tensor/describe_file.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/file_tensors.h"
+#include "cli/tensor/largest.h"
+#include "cli/tensor/verify_file.h"
+#include "thalia/error.h"
+
+namespace thalia::cli {
+namespace {
+
+// Calls read(), and returns what is wrong with the file where that shows it.
+template <typename Read>
+std::string damage_of(const Read& read) {
+  try {
+    read();
+    return {};
+  } catch (const FormatError& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
+    return error.what();
+  } catch (const IntegrityError& error) {
+    return error.what();
+  }
+}
+
+// One damaged tensor is no reason not to tell of the others.
+ChainOptions tensor_by_tensor(const Session& session) {
+  auto options = session.options<ChainOptions>();
+  options.read.verification = Verification::by_tensor;
+  return options;
+}
+
+FileFacts facts_of(const std::string& path, const Session& session) {
+  auto options = session.options<ChainOptions>();
+  // Payloads are verified by what follows.
+  options.read.verification = Verification::off;
+  return describe_file(path, options);
+}
+
+VerifyReport verification_of(const std::string& path, const FileFacts& facts,
+                             const Session& session) {
+  ProgressBar bar("verifying " + path);
+  auto options = session.options<VerifyOptions>();
+  options.work.progress = bar.callback();
+  return verify_file(path, facts.format, session.options<ChainOptions>(), facts.is_delta, options);
+}
+
+void measure_all(FileReport& report, const std::string& path, const Session& session) {
+  Selection everything("PATTERN", {});
+  visit_tensors(path, everything, tensor_by_tensor(session), [&](const FileTensor& tensor) {
+    ReportedTensor reported{.listed = tensor.list()};
+    reported.damage = damage_of(
+        [&] { reported.measured = measured(tensor.open(), session.options<ReadOptions>().work); });
+    report.tensors.push_back(std::move(reported));
+  });
+}
+
+void add_histograms(FileReport& report, const std::string& path, const Session& session) {
+  std::vector<std::uint64_t> sizes;
+  for (const ReportedTensor& tensor : report.tensors)
+    sizes.push_back(tensor.measured ? tensor.listed.elements() : 0);
+  const std::vector<bool> taken = among_largest(sizes, kReportedHistograms);
+  std::size_t place = 0;
+  Selection everything("PATTERN", {});
+  visit_tensors(path, everything, tensor_by_tensor(session), [&](const FileTensor& tensor) {
+    const std::size_t at = place++;
+    if (!taken[at] || !report.tensors[at].measured) return;
+    report.histograms.push_back(
+        histogram_of(tensor.open(), *report.tensors[at].measured, session.stop));
+  });
+}
+
+Comparison compared(const std::string& base, const std::string& path, FileFormat format,
+                    const Session& session) {
+  const auto options = session.options<ChainOptions>();
+  Comparison comparison{.base = base, .changes = tensor_changes(base, path, {}, options)};
+  if (format != FileFormat::thalia || format_of(base) != FileFormat::thalia) return comparison;
+  auto tables = session.options<ChainOptions>();
+  tables.read.verification = Verification::off;
+  comparison.diff = diff(ResolvedFile(base, {}, tables).reader(),
+                         ResolvedFile(path, {}, tables).reader(), session.options<DiffOptions>());
+  return comparison;
+}
+
+}  // namespace
+
+FileReport report_of(const std::string& path, const std::string& base, const Session& session) {
+  FileReport report{.facts = facts_of(path, session)};
+  report.verified = verification_of(path, report.facts, session);
+  measure_all(report, path, session);
+  add_histograms(report, path, session);
+  if (!base.empty()) report.comparison = compared(base, path, report.facts.format, session);
+  if (report.facts.is_delta)
+    report.links = chain_links(path, session.options<ChainOptions>(), "report");
+  return report;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,58 @@
+#include "cli/tensor/chain_links.h"
+
+#include <fmt/format.h>
+
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/packed_file.h"
+#include "thalia/error.h"
+#include "thalia/mckp.h"
+#include "thalia/paths.h"
+#include "thalia/reader.h"
+
+namespace thalia::cli {
+namespace {
+
+std::vector<ChainLink> links_of(const std::filesystem::path& path, const ChainOptions& options) {
+  std::vector<ChainLink> links;
+  for (const std::filesystem::path& file : ChainReader::open(path, options).paths()) {
+    const Reader reader = Reader::open(file, options.read);
+    const FileHeader header = reader.header();
+    links.push_back({.name = file.string(),
+                     .is_delta = reader.delta_base().has_value(),
+                     .steps = header.training_steps,
+                     .timestamp = header.timestamp,
+                     .disk_bytes = file_bytes(file)});
+  }
+  return links;
+}
+
+std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
+                                     const ChainOptions& options) {
+  std::vector<ChainLink> links;
+  std::string name = path.string();
+  for (const MckpFile& file : MckpChain::open(path, mckp_options(options)).files()) {
+    const MckpHeader& header = file.header();
+    links.push_back({.name = name,
+                     .is_delta = header.previous.has_value(),
+                     .steps = header.training_step,
+                     .timestamp = std::nullopt,
+                     .disk_bytes = file.file_bytes()});
+    if (header.previous) name = header.previous->key;
+  }
+  return links;
+}
+
+}  // namespace
+
+std::vector<ChainLink> chain_links(const std::filesystem::path& path, const ChainOptions& options,
+                                   std::string_view what) {
+  const FileFormat format = format_of(path);
+  if (format == FileFormat::mckp) return links_of_mckp(path, options);
+  if (format == FileFormat::thalia) return links_of(path, options);
+  throw UsageError(ErrorCode::bad_argument,
+                   fmt::format("{} shows what .thalia and .mckp files are based on, not {}", what,
+                               file_format_name(format)),
+                   {.path = path.string()});
+}
+
+}  // namespace thalia::cli

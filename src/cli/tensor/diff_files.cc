@@ -1,0 +1,210 @@
+// First the tables of both files are listed and paired, then each pair that is asked for is read
+// and let go. Patterns are asked once both files are known: a name that is a region in one of them
+// may be the beginning of names in the other.
+#include "cli/tensor/diff_files.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/tensor/describe_file.h"
+#include "cli/tensor/file_format.h"
+#include "cli/tensor/file_tensors.h"
+
+namespace thalia::cli {
+namespace {
+
+using Kept = std::shared_ptr<const FileTensor>;
+
+// Null on the side that has none.
+struct TensorPair {
+  Kept before{};
+  Kept after{};
+};
+
+std::vector<Kept> tensors_of(const std::filesystem::path& path, Selection& selection,
+                             const ChainOptions& options) {
+  std::vector<Kept> tensors;
+  visit_every_tensor(path, selection, options,
+                     [&](const FileTensor& tensor) { tensors.push_back(tensor.keep()); });
+  return tensors;
+}
+
+using NameOf = std::string (*)(const model::TensorNames& names);
+
+std::string with_dots(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+std::string path_key(const model::TensorNames& names) {
+  return with_dots(std::string(names.path));
+}
+std::string shown_key(const model::TensorNames& names) {
+  return with_dots(names.shown());
+}
+std::string bare_key(const model::TensorNames& names) {
+  return with_dots(std::string(names.name));
+}
+
+// Pairs what has no partner yet and one name in each file. `ambiguous`: tensors that share a name
+// with some of the other file, and are not the only ones there, or here.
+class Pairing {
+ public:
+  Pairing(std::vector<Kept> before, std::vector<Kept> after)
+      : before_(std::move(before)), after_(std::move(after)), partners_(before_.size()) {
+    taken_.resize(after_.size());
+  }
+
+  void pair_by(NameOf name_of) {
+    struct Holders {
+      std::vector<std::size_t> before;
+      std::vector<std::size_t> after;
+    };
+    std::map<std::string, Holders> holders;
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      if (!partners_[i]) holders[name_of(before_[i]->names())].before.push_back(i);
+    for (std::size_t i = 0; i < after_.size(); ++i)
+      if (!taken_[i]) holders[name_of(after_[i]->names())].after.push_back(i);
+    ambiguous_ = 0;
+    for (const auto& [name, of] : holders) {
+      if (of.before.empty() || of.after.empty()) continue;
+      if (of.before.size() > 1 || of.after.size() > 1) {
+        ambiguous_ += of.before.size() + of.after.size();
+        continue;
+      }
+      partners_[of.before[0]] = of.after[0];
+      taken_[of.after[0]] = true;
+    }
+  }
+
+  std::uint64_t ambiguous() const noexcept { return ambiguous_; }
+
+  /// In the order of the earlier file, then what only the later one has.
+  std::vector<TensorPair> pairs() const {
+    std::vector<TensorPair> pairs;
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      pairs.push_back({before_[i], partners_[i] ? after_[*partners_[i]] : nullptr});
+    for (std::size_t i = 0; i < after_.size(); ++i)
+      if (!taken_[i]) pairs.push_back({nullptr, after_[i]});
+    return pairs;
+  }
+
+ private:
+  std::vector<Kept> before_;
+  std::vector<Kept> after_;
+  std::vector<std::optional<std::size_t>> partners_;  ///< of those before
+  std::vector<bool> taken_;                           ///< of those after
+  std::uint64_t ambiguous_ = 0;
+};
+
+TensorFacts facts_of(const ListedTensor& listed) {
+  return {.layout = listed.layout, .role = listed.role, .logical_bytes = listed.logical_bytes};
+}
+
+// Of codes and of what a delta stores, what comes out.
+TensorFacts facts_of(const ListedTensor& listed, const TensorSource& source) {
+  TensorFacts facts = facts_of(listed);
+  facts.layout = source.layout;
+  facts.restored = listed.layout.encoding == Encoding::quantized;
+  return facts;
+}
+
+ComparedTensor compared(const TensorSource& source, std::uint64_t bytes) {
+  ComparedTensor tensor{
+      .dtype = source.layout.dtype, .shape = source.layout.shape, .read_bytes = bytes};
+  if (source.entries) {
+    tensor.load = [entries = source.entries] { return entries->tensor(); };
+    tensor.sparse = true;
+    tensor.entries = source.layout.nnz;
+  } else {
+    tensor.read = source.read;
+  }
+  return tensor;
+}
+
+std::string name_of(const FileTensor& tensor) {
+  const model::TensorNames names = tensor.names();
+  return names.region.empty() ? std::string(names.name) : names.shown();
+}
+
+// nullopt where nothing differs.
+std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& options) {
+  const FileTensor& known = pair.before ? *pair.before : *pair.after;
+  TensorDiff diff{.name = name_of(known)};
+  if (!pair.before || !pair.after) {
+    diff.change = pair.before ? Change::removed : Change::added;
+    (pair.before ? diff.before : diff.after) = facts_of(known.list());
+    return diff;
+  }
+  const ListedTensor old = pair.before->list();
+  const ListedTensor fresh = pair.after->list();
+  const TensorSource from = pair.before->open();
+  const TensorSource to = pair.after->open();
+  diff.before = facts_of(old, from);
+  diff.after = facts_of(fresh, to);
+  diff.values =
+      diff_values(compared(from, old.logical_bytes), compared(to, fresh.logical_bytes), options);
+  // One that has no role is of any.
+  if (!diff.before->role || !diff.after->role) diff.before->role = diff.after->role = std::nullopt;
+  const bool tolerant = options.absolute_tolerance > 0 || options.relative_tolerance > 0;
+  const bool differs = diff.shape_changed() || diff.role_changed() || diff.values->differing > 0 ||
+                       (diff.dtype_changed() && !tolerant);
+  if (!differs) return std::nullopt;
+  return diff;
+}
+
+std::uint64_t bytes_of(const TensorPair& pair) {
+  return (pair.before ? pair.before->list().logical_bytes : 0) +
+         (pair.after ? pair.after->list().logical_bytes : 0);
+}
+
+}  // namespace
+
+FilesDiff diff_files(const std::filesystem::path& before, const std::filesystem::path& after,
+                     const ChainOptions& open, const DiffOptions& options) {
+  FilesDiff result;
+  Selection selection("PATTERN", options.tensors);
+  Pairing pairing(tensors_of(before, selection, open), tensors_of(after, selection, open));
+  pairing.pair_by(path_key);
+  pairing.pair_by(shown_key);
+  pairing.pair_by(bare_key);
+  result.ambiguous = pairing.ambiguous();
+
+  std::vector<TensorPair> pairs = pairing.pairs();
+  std::erase_if(pairs, [&](const TensorPair& pair) {
+    // Both are asked: a pattern is used by either name.
+    const bool takes_before = pair.before && selection.takes(pair.before->names());
+    const bool takes_after = pair.after && selection.takes(pair.after->names());
+    return !takes_before && !takes_after;
+  });
+  selection.check();
+  if (options.tensors.empty() && format_of(before) == format_of(after)) {
+    result.metadata_compared = true;
+    result.diff.metadata = diff_metadata(describe_file(before, open).metadata,
+                                         describe_file(after, open).metadata, options.input.limits);
+  }
+
+  std::uint64_t total = 0;
+  for (const TensorPair& pair : pairs) total += bytes_of(pair);
+  std::uint64_t done = 0;
+  DiffOptions of_pair = options;
+  of_pair.work.progress = nullptr;
+  for (TensorPair& pair : pairs) {
+    const std::uint64_t bytes = bytes_of(pair);
+    if (auto changed = diff_pair(pair, of_pair)) {
+      result.diff.tensors.push_back(*std::move(changed));
+    } else {
+      ++result.diff.same_tensors;
+    }
+    pair = {};
+    done += bytes;
+    if (options.work.progress) options.work.progress(done, total);
+  }
+  return result;
+}
+
+}  // namespace thalia::cli

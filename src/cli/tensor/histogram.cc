@@ -1,0 +1,79 @@
+// The second of two passes: where the bins lie follows from what statistics_of() found. Of a sparse
+// tensor only the stored values are looked at.
+#include "cli/tensor/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "cli/tensor/block_cursor.h"
+#include "cli/tensor/copy_slice.h"
+#include "cli/tensor/element_stream.h"
+#include "cli/tensor/number.h"
+#include "cli/tensor/slice.h"
+#include "thalia/error.h"
+
+namespace thalia::cli {
+namespace {
+
+constexpr double kDeviations = 4;
+
+void place_bins(Histogram& histogram) {
+  const TensorStatistics& of = histogram.tensor.statistics;
+  if (of.finite() == of.zeros) return;
+  histogram.low = std::max(of.min, of.mean - kDeviations * of.deviation);
+  histogram.high = std::min(of.max, of.mean + kDeviations * of.deviation);
+  if (!(histogram.low < histogram.high)) {
+    // All are the same, or nearly: one bin in the middle.
+    const double half = std::max(std::abs(of.max) / 2, 1e-30);
+    histogram.low = of.min - half;
+    histogram.high = of.max + half;
+  }
+  histogram.bins.assign(kHistogramBins, 0);
+}
+
+void count(Histogram& histogram, DType dtype, ByteSpan bytes, std::uint64_t elements) {
+  const double scale = static_cast<double>(kHistogramBins) / (histogram.high - histogram.low);
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    const double number = magnitude_or_number(decode_element(dtype, bytes, i));
+    if (number == 0 || !std::isfinite(number)) continue;
+    if (number < histogram.low || number > histogram.high) {
+      ++histogram.outside;
+      continue;
+    }
+    const double bin = (number - histogram.low) * scale;
+    ++histogram.bins[std::min(static_cast<std::size_t>(bin), kHistogramBins - 1)];
+  }
+}
+
+}  // namespace
+
+std::uint64_t Histogram::inside() const noexcept {
+  return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
+}
+
+Histogram histogram_of(const TensorSource& source, MeasuredTensor tensor,
+                       const std::stop_token& stop) {
+  Histogram histogram{.tensor = std::move(tensor)};
+  place_bins(histogram);
+  if (histogram.bins.empty()) return histogram;
+  const DType dtype = source.layout.dtype;
+  if (source.entries) {
+    const ByteSpan values = source.entries->values();
+    count(histogram, dtype, values, source.entries->tensor().nnz());
+    return histogram;
+  }
+  BlockCursor cursor(whole(source.layout.shape).ranges, dtype, kBlockBytes);
+  std::vector<std::byte> block;
+  while (const auto ranges = cursor.next()) {
+    if (stop.stop_requested()) throw CancelledError(ErrorCode::cancelled, "ended by a signal");
+    const std::uint64_t elements = range_elements(*ranges);
+    block.resize(packed_bytes(dtype, elements));
+    source.read(*ranges, block);
+    count(histogram, dtype, block, elements);
+  }
+  return histogram;
+}
+
+}  // namespace thalia::cli

@@ -1,0 +1,37 @@
+// How far tensors of one file are from those of another, whichever formats the files have.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalia/delta.h"
+#include "thalia/diff.h"
+#include "thalia/tensor_layout.h"
+
+namespace thalia::cli {
+
+struct TensorChange {
+  std::string region;  ///< empty: it is in none
+  std::string name;
+  Change change = Change::changed;
+  TensorLayout layout{};  ///< of the later one, where there is one
+  /// norm(after - before) / norm(before): 0 where nothing changed, infinite where only the later
+  /// one has something. Of elements that are finite in both. nullopt where nothing could be
+  /// compared.
+  std::optional<double> relative{};
+  std::string not_compared{};  ///< why
+};
+
+/// Each tensor of `after` that a pattern fits, in its order; then, without patterns, what only
+/// `before` has. Tensors belong together by region and name; by the name alone where one of the
+/// files has no regions. Elements are read in pieces, sparse tensors one at a time.
+/// @throws what opening and reading the files throws; UsageError (not_found) for a pattern that
+/// fits nothing in `after`; CancelledError.
+std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
+                                         const std::filesystem::path& after,
+                                         std::vector<std::string> patterns,
+                                         const ChainOptions& options);
+
+}  // namespace thalia::cli

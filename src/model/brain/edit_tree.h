@@ -1,0 +1,21 @@
+// The tree in a region's metadata that says where in the state its tensors are: names changed, and
+// tensors taken out. docs/states.md, "States".
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "thalia/value.h"
+
+namespace thalia::model {
+
+/// By the names that a region's tensors had: what the tree of the region calls them now; nullopt
+/// where they go.
+using NewName = std::optional<std::string>;
+using NewNames = std::map<std::string, NewName, std::less<>>;
+
+/// What is gone leaves null in arrays, where an index is a path.
+void edit_tree(Value& tree, const NewNames& names);
+
+}  // namespace thalia::model
