@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034
 
 # made by tools/documents.py {
-_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help'
+_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
 declare -gA _thalia_options=(
   [info]='--help --metadata --json --color --no-pager --safe --max-memory'
   [ls]='--help --recursive --sort --json --color --no-pager --safe --max-memory'
@@ -28,6 +28,7 @@ declare -gA _thalia_options=(
   [delta]='--help --threshold --low-rank --bits-per-element --max-rank --max-loss --exclude --codec --level --threads --force --reproducible --json --color --no-pager --safe --max-memory --search --absolute-bases'
   [resolve]='--help --codec --level --threads --force --reproducible --json --color --no-pager --safe --max-memory --search --absolute-bases'
   [quantize]='--help --bits --group-size --adaptive --sensitivity --include --exclude --min-elements --max-generations --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --color --no-pager --safe --max-memory'
+  [prune]='--help --region --neurons --threshold --min-age --importance-window --importance --protect --min-silent --strong --axes --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --color --no-pager --safe --max-memory --search --absolute-bases'
   [plot]='--help --most --output --threads --force --color --no-pager --safe --max-memory --search --absolute-bases'
   [report]='--help --output --threads --force --color --no-pager --safe --max-memory --search --absolute-bases'
   [bench]='--help --dir --size --rounds --threads --json --color --no-pager'
@@ -138,6 +139,18 @@ declare -gA _thalia_offers=(
   ['quantize --max-generations']=''
   ['quantize 1']='@file'
   ['quantize 2']='@file'
+  ['prune --region']='@region:1'
+  ['prune --neurons']=''
+  ['prune --threshold']=''
+  ['prune --min-age']=''
+  ['prune --importance-window']=''
+  ['prune --importance']=''
+  ['prune --protect']=''
+  ['prune --min-silent']=''
+  ['prune --strong']=''
+  ['prune --axes']=''
+  ['prune 1']='@file'
+  ['prune 2']='@file'
   ['plot --most']=''
   ['plot -o']='@file'
   ['plot --output']='@file'
@@ -150,7 +163,7 @@ declare -gA _thalia_offers=(
   ['bench --dir']='@folder'
   ['bench --size']='256MiB 1GiB 4GiB'
   ['bench --rounds']=''
-  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help'
+  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
 )
 # } made by tools/documents.py
 

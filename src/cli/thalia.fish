@@ -40,7 +40,7 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-elements --most --neurons --output --population --precision --prefer --reason --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --size --slice --sort --source --sparsity --step --threads --threshold --to --unset -o
+set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --importance --importance-window --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-age --min-elements --min-silent --most --neurons --output --population --precision --prefer --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset -o
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
 complete -c thalia -n '__thalia_at 0' -a cat -d 'tensors or slices of them, as text, json, npy or raw'
@@ -65,6 +65,7 @@ complete -c thalia -n '__thalia_at 0' -a decompress -d 'the exact file out of su
 complete -c thalia -n '__thalia_at 0' -a delta -d 'what changed between two checkpoints, as a file'
 complete -c thalia -n '__thalia_at 0' -a resolve -d 'the full file of a delta and its bases'
 complete -c thalia -n '__thalia_at 0' -a quantize -d 'weights as codes of a few bits, with the error that it makes'
+complete -c thalia -n '__thalia_at 0' -a prune -d 'without dead synapses, or silent neurons'
 complete -c thalia -n '__thalia_at 0' -a plot -d 'pictures: growth, weights, diff, chain; SVG or PNG'
 complete -c thalia -n '__thalia_at 0' -a report -d 'all about a checkpoint as one web page'
 complete -c thalia -n '__thalia_at 0' -a bench -d 'speed of saving and loading beside disk and memory'
@@ -152,6 +153,17 @@ complete -c thalia -n '__thalia_of quantize' -l include -d 'Only tensors that fi
 complete -c thalia -n '__thalia_of quantize' -l exclude -d 'Leave tensors that fit: '\''*'\'' any characters, '\''?'\'' one' -x
 complete -c thalia -n '__thalia_of quantize' -l min-elements -d 'Leave smaller tensors, default 1024' -x
 complete -c thalia -n '__thalia_of quantize' -l max-generations -d 'How often weights may be rounded so, restored and rounded again' -x
+complete -c thalia -n '__thalia_of prune' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of prune' -l region -d 'Prune this region, by default all' -x -a '(__thalia_names region 1)'
+complete -c thalia -n '__thalia_of prune' -l neurons -d 'Remove up to N silent neurons of the one region instead, the longest silent first' -x
+complete -c thalia -n '__thalia_of prune' -l threshold -d 'Absolute values of weights below it are weak' -x
+complete -c thalia -n '__thalia_of prune' -l min-age -d 'Leave synapses that are younger' -x
+complete -c thalia -n '__thalia_of prune' -l importance-window -d 'Steps over which importance must have been tracked, and since the task changed' -x
+complete -c thalia -n '__thalia_of prune' -l importance -d 'Importance below it is none' -x
+complete -c thalia -n '__thalia_of prune' -l protect -d 'Leave this region, or this matrix, REGION/weights.NAME' -x
+complete -c thalia -n '__thalia_of prune' -l min-silent -d 'With --neurons: those are silent that have not fired for more' -x
+complete -c thalia -n '__thalia_of prune' -l strong -d 'With --neurons: leave those with a weight of this size or more' -x
+complete -c thalia -n '__thalia_of prune' -l axes -d 'What a tensor'\''s axes count, where the region does not say: neurons, neurons/K, neurons:POPULATION, source:NAME, or any other word' -x
 complete -c thalia -n '__thalia_of plot' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of plot' -l most -d 'Tensors that are drawn at most: of weights the largest, 24 by itself' -x
 complete -c thalia -n '__thalia_of plot' -s o -l output -d 'Write to this file, whole or not at all' -r -F
@@ -163,23 +175,23 @@ complete -c thalia -n '__thalia_of bench' -l size -d 'Bytes to save, as 512MiB o
 complete -c thalia -n '__thalia_of bench' -l rounds -d 'Runs of each (default 3)' -x
 complete -c thalia -n '__thalia_of version' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of help' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
-complete -c thalia -n '__thalia_of cat convert migrate extract merge compact salvage compress decompress delta resolve quantize plot report' -l force -d 'Replace a file that is there already, in one step'
-complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench' -l threads -d 'Threads that do the work' -x
-complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact salvage delta resolve quantize' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
+complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
+complete -c thalia -n '__thalia_of cat convert migrate extract merge compact salvage compress decompress delta resolve quantize prune plot report' -l force -d 'Replace a file that is there already, in one step'
+complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench' -l threads -d 'Threads that do the work' -x
+complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact salvage delta resolve quantize prune' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
 complete -c thalia -n '__thalia_of grow set rename rm append compact recover' -l wait -d 'Wait for whoever changes the file now'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
-complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
-complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve plot report' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l checksum -d 'none, sha256, crc32 or block_tree (the default)' -x -a 'none sha256 crc32 block_tree'
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l leaves -d 'Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 against tampering' -x -a 'xxh3_128 sha256'
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l sha256 -d 'Also write OUT.sha256, for sha256sum -c'
-complete -c thalia -n '__thalia_of convert extract merge quantize' -l max-header -d 'Bytes that the header of a safetensors input may have (default 100000000)' -x
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l checksum -d 'none, sha256, crc32 or block_tree (the default)' -x -a 'none sha256 crc32 block_tree'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l leaves -d 'Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 against tampering' -x -a 'xxh3_128 sha256'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l sha256 -d 'Also write OUT.sha256, for sha256sum -c'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l max-header -d 'Bytes that the header of a safetensors input may have (default 100000000)' -x
 complete -c thalia -n '__thalia_at 1 info' -F
 complete -c thalia -n '__thalia_at 1 ls' -F
 complete -c thalia -n '__thalia_at 2+ ls' -a '(__thalia_names region 1) (__thalia_names tensor 1)'
@@ -224,9 +236,11 @@ complete -c thalia -n '__thalia_at 1 resolve' -F
 complete -c thalia -n '__thalia_at 2 resolve' -F
 complete -c thalia -n '__thalia_at 1 quantize' -F
 complete -c thalia -n '__thalia_at 2 quantize' -F
+complete -c thalia -n '__thalia_at 1 prune' -F
+complete -c thalia -n '__thalia_at 2 prune' -F
 complete -c thalia -n '__thalia_at 1 plot' -a 'growth weights diff chain'
 complete -c thalia -n '__thalia_at 2+ plot' -F
 complete -c thalia -n '__thalia_at 1 report' -F
 complete -c thalia -n '__thalia_at 2 report' -F
-complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help'
+complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
 # } made by tools/documents.py

@@ -27,6 +27,7 @@ _thalia_commands=(
   'delta:what changed between two checkpoints, as a file'
   'resolve:the full file of a delta and its bases'
   'quantize:weights as codes of a few bits, with the error that it makes'
+  'prune:without dead synapses, or silent neurons'
   'plot:pictures: growth, weights, diff, chain; SVG or PNG'
   'report:all about a checkpoint as one web page'
   'bench:speed of saving and loading beside disk and memory'
@@ -498,6 +499,40 @@ _thalia_specs() {
         '2:OUT:{_thalia_offer @file}'
       )
       ;;
+    prune)
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '*--region=[Prune this region, by default all]:R:{_thalia_offer @region\:1}'
+        '(--neurons)--neurons=[Remove up to N silent neurons of the one region instead, the longest silent first]:N:{_thalia_offer }'
+        '(--threshold)--threshold=[Absolute values of weights below it are weak]:X:{_thalia_offer }'
+        '(--min-age)--min-age=[Leave synapses that are younger]:STEPS:{_thalia_offer }'
+        '(--importance-window)--importance-window=[Steps over which importance must have been tracked, and since the task changed]:STEPS:{_thalia_offer }'
+        '(--importance)--importance=[Importance below it is none]:X:{_thalia_offer }'
+        '*--protect=[Leave this region, or this matrix, REGION/weights.NAME]:NAME:{_thalia_offer }'
+        '(--min-silent)--min-silent=[With --neurons\: those are silent that have not fired for more]:STEPS:{_thalia_offer }'
+        '(--strong)--strong=[With --neurons\: leave those with a weight of this size or more]:X:{_thalia_offer }'
+        '*--axes=[What a tensor'\''s axes count, where the region does not say\: neurons, neurons/K, neurons\:POPULATION, source\:NAME, or any other word]:TENSOR=AXIS,...:{_thalia_offer }'
+        '(--codec)--codec=[store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto\: what makes the save faster]:CODEC:{_thalia_offer store zstd lz4 plane_entropy packed_exponents auto}'
+        '(--level)--level=[1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)]:N:{_thalia_offer }'
+        '(--checksum)--checksum=[none, sha256, crc32 or block_tree (the default)]:TYPE:{_thalia_offer none sha256 crc32 block_tree}'
+        '(--leaves)--leaves=[Digests of the block tree, and of MCKP\: xxh3_128 (the default), or sha256 against tampering]:KIND:{_thalia_offer xxh3_128 sha256}'
+        '(--sha256)--sha256[Also write OUT.sha256, for sha256sum -c]'
+        '(--max-header)--max-header=[Bytes that the header of a safetensors input may have (default 100000000)]:BYTES:{_thalia_offer }'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
+        '*--search=[Look here for a base that is not where its delta says]:FOLDER:{_thalia_offer @folder}'
+        '(--absolute-bases)--absolute-bases[Open a base whose delta names it by an absolute path]'
+        '1:IN:{_thalia_offer @file}'
+        '2:OUT:{_thalia_offer @file}'
+      )
+      ;;
     plot)
       specs=(
         '(-h --help)-h[Print this and leave]'
@@ -564,7 +599,7 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
-        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize plot report bench version help}'
+        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help}'
       )
       ;;
   esac

@@ -241,6 +241,8 @@ class Json(unittest.TestCase):
             ("resolve made6.delta.thalia made6.thalia", "resolve"),
             ("delta low.thalia changed.thalia made7.delta.thalia --low-rank --bits-per-element 4", "delta"),
             ("quantize large.thalia made8.thalia --bits 4", "quantize"),
+            ("prune prunable.thalia made10.thalia", "prune"),
+            ("prune prunable.thalia made11.thalia --region cortex --neurons 1", "prune"),
             ("compact basic.thalia made9.thalia", "compact"),
             ("compact made9.thalia", "compact"),
             ("set made9.thalia a=1", "edit"),
@@ -267,6 +269,9 @@ class Json(unittest.TestCase):
                     self.assertEqual(value["input_bytes"], (self.folder / value["input"]).stat().st_size, command)
             if "path" in value:
                 self.assertEqual(value["file_bytes"], (self.folder / value["path"]).stat().st_size, command)
+        spared = self.check("prune basic.thalia made12.thalia --json", "prune", (1,))
+        self.assertEqual((spared["written"], spared["tracked"], spared["output_bytes"]), (False, False, 0))
+        self.assertFalse((self.folder / "made12.thalia").exists())
         torn = bytearray((self.folder / "made9.thalia").read_bytes())
         torn[:8] = bytes(8)
         (self.folder / "torn.thalia").write_bytes(torn)
@@ -319,6 +324,7 @@ class Json(unittest.TestCase):
             ("convert basic.thalia large.thalia", "exists"),
             ("salvage short.thalia new.thalia", "checksum_mismatch"),
             ("extract basic.thalia --regions nowhere new.thalia", "not_found"),
+            ("prune prunable.thalia new.thalia --region cortx", "not_found"),
             ("grow basic.thalia cortex --neurons 0", "bad_argument"),
         ):
             as_text = program.run(self.folder, command)

@@ -95,12 +95,41 @@ void write_other(const fs::path& path, const SaveOptions& options) {
   writer.commit();
 }
 
+Tensor floats(const Shape& shape, const std::vector<float>& values) {
+  return Tensor::copy_of<float>(shape, values);
+}
+
+// A brain that says what of it is unused. Of cortex/w_in two synapses are dead, one weak one is
+// young and one important; nobody knows the ages of w_rec. Neurons 2 and 3 are silent, and 0 too,
+// but with a strong weight.
+void write_prunable(const fs::path& path, const SaveOptions& options) {
+  BrainState brain;
+  brain.training_steps = 500'000;
+  brain.state["task_change"]["active"] = false;
+  brain.state["task_change"]["step"] = 100'000;
+  BrainRegion& cortex = brain.regions.add("cortex", {.n_neurons = 4, .n_inputs = 3});
+  cortex.weights()["w_in"] =
+      floats({4, 3}, {0.5f, 0.005f, 0, 0.009f, 0.7f, -0.009f, 0, 0.02f, 0, -0.008f, 0, 0.05f});
+  cortex.weights()["w_rec"] = floats({4, 4}, std::vector<float>(16, 0.001f));
+  ComponentRef learning = cortex.learning_state();
+  learning["synapse_age"]["w_in"] =
+      floats({4, 3}, {9e5f, 9e5f, 0, 9e3f, 9e5f, 9e5f, 0, 9e5f, 0, 9e5f, 0, 9e5f});
+  learning["synapse_importance"]["w_in"] = floats({4, 3}, {0, 0, 0, 0, 0, 0.5f, 0, 0, 0, 0, 0, 0});
+  learning["importance_window_steps"] = 60'000;
+  learning["silent_steps"] = floats({4}, {300'000, 10, 200'000, 150'000});
+  BrainRegion& striatum = brain.regions.add("striatum", {.n_neurons = 2, .n_inputs = 4});
+  striatum.weights()["cortex"] = floats({2, 4}, std::vector<float>(8, 0.03f));
+  brain.connectivity.add({"cortex", "striatum", floats({4, 2}, std::vector<float>(8, 0.04f))});
+  BrainCheckpoint::save(brain, path, {.save = options});
+}
+
 }  // namespace
 
 void write_grown_files(const fs::path& folder, const SaveOptions& options) {
   write_grown(folder / "grown.thalia", options);
   write_later(folder / "later.thalia", options);
   write_other(folder / "other.thalia", options);
+  write_prunable(folder / "prunable.thalia", options);
   Writer odd(folder / "odd_history.thalia", options);
   odd.set_metadata(R"({"growth_history":{"step":1}})");
   odd.commit();

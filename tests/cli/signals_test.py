@@ -48,6 +48,7 @@ WAYS = {
     "delta": ["delta basic.thalia grown.thalia out/to.thalia"],
     "resolve": ["resolve later.delta.thalia out/to.thalia"],
     "quantize": ["quantize large.thalia out/to.thalia"],
+    "prune": ["prune prunable.thalia out/to.thalia"],
     "salvage": ["salvage large.thalia out/to.thalia"],
     "compress": ["compress large.thalia out/to.zst"],
     "decompress": ["decompress large.thalia.zst out/to.thalia"],

@@ -103,7 +103,7 @@ USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "examples")
 SEEN_BY_USERS = {"src/cli": {"cli", "measure"}, "src/measure": {"measure"}, "examples": set()}
 LENT = {
     "src/cli": (
-        "base/suggestion.h", "json/writer.h", "model/precision/glob.h", "model/value/path_names.h"),
+        "base/stopwatch.h", "base/suggestion.h", "json/writer.h", "model/precision/glob.h", "model/value/path_names.h"),
     "src/measure": ("base/parallel.h",),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
@@ -341,7 +341,7 @@ OPTION = re.compile(
     r"\b(?:add_flag|add_choice|add_option\w*(?:<[\w:]+>)?)\(\s*(?:app,\s*)?\"(?:-\w,)?(--[\w-]+)"
 )
 # One name in several commands, but each means something of its own.
-OPTIONS_OF_SEVERAL_MEANINGS = {"--all", "--exclude", "--regions", "--to"}
+OPTIONS_OF_SEVERAL_MEANINGS = {"--all", "--exclude", "--neurons", "--regions", "--threshold", "--to"}
 
 
 def options_declared_twice(root):

@@ -85,6 +85,7 @@ Run declare_decompress(CLI::App& app);
 Run declare_delta(CLI::App& app);
 Run declare_resolve(CLI::App& app);
 Run declare_quantize(CLI::App& app);
+Run declare_prune(CLI::App& app);
 Run declare_bench(CLI::App& app);
 Run declare_version(CLI::App& app);
 Run declare_help(CLI::App& app);

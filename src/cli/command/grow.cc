@@ -2,7 +2,6 @@
 // the same weights. Values of options that only the library can judge are left to it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/command/tensor_axes.h"
 #include "cli/print/json_result.h"
 #include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
@@ -38,24 +38,6 @@ struct GrowArguments {
   std::string reason;
 };
 
-// Reads "w=neurons,source:thalamus". The last '=' separates name and axes, since a name may
-// have one itself and an axis may not.
-void add_axes(const std::string& text, TensorAxes& axes) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw UsageError(ErrorCode::bad_argument, {},
-                     {.field = "--axes", .value = escape(text), .bound = "TENSOR=AXIS,AXIS,..."});
-  }
-  std::vector<std::string>& names = axes[text.substr(0, equals)];
-  names.clear();
-  std::size_t at = equals + 1;
-  while (at <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    names.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-}
-
 GrowthOptions growth_options(const GrowArguments& arguments) {
   GrowthOptions options;
   options.initialization = arguments.init;
@@ -64,7 +46,7 @@ GrowthOptions growth_options(const GrowArguments& arguments) {
   options.seed = arguments.seed;
   options.population = arguments.population;
   options.reason = arguments.reason;
-  for (const std::string& text : arguments.axes) add_axes(text, options.axes);
+  options.axes = tensor_axes(arguments.axes);
   return options;
 }
 
@@ -173,9 +155,7 @@ Run declare_grow(CLI::App& app) {
   add_option(app, "--scale X", arguments->scale,
              "Of new weights: below this, default 0.3; with xavier a factor, default 1");
   add_option(app, "--seed K", arguments->seed, "Equal seeds draw equal weights; default 0");
-  add_option(app, "--axes TENSOR=AXIS,...", arguments->axes,
-             "What a tensor's axes count, where the region does not say: neurons, neurons/K, "
-             "neurons:POPULATION, source:NAME, or any other word; may be repeated");
+  add_axes(app, arguments->axes);
   add_option(app, "--reason TEXT", arguments->reason, "For the growth history");
   return [arguments](const Session& session) { return run_grow(*arguments, session); };
 }

@@ -68,6 +68,8 @@ constexpr std::array kCommands{
             kChains | kThreads | kJson | kOutput | kStamp, declare_resolve},
     Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
             kFiles | kThreads | kJson | kOutput | kStamp, declare_quantize},
+    Command{"prune", "IN OUT", "without dead synapses, or silent neurons",
+            kChains | kThreads | kJson | kOutput | kStamp, declare_prune},
     Command{"plot", "KIND FILE... -o OUT", "pictures: growth, weights, diff, chain; SVG or PNG",
             kChains | kThreads | kOutput, declare_plot},
     Command{"report", "FILE [BASE] -o OUT.html", "all about a checkpoint as one web page",

@@ -18,7 +18,7 @@ SaveOptions plain_options(const SaveOptions& options) {
                   "false for a file that is compressed as a whole");
   }
   SaveOptions plain = options;
-  plain.output = {.durability = Durability::none};
+  plain.output = {.durability = Durability::none, .reproducible = options.output.reproducible};
   plain.compression = {};
   return plain;
 }

@@ -58,7 +58,9 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
           .leaves = save.leaves,
           .timestamp = save.timestamp,
           .file_uuid = save.file_uuid,
-          .output = is_wrapped ? OutputOptions{.durability = Durability::none} : save.output,
+          .output = is_wrapped ? OutputOptions{.durability = Durability::none,
+                                               .reproducible = save.output.reproducible}
+                               : save.output,
           .work = save.work};
 }
 
