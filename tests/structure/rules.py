@@ -160,6 +160,11 @@ CALLS = (
         "thalia/output_file.h writes files",
     ),
     (
+        r"& \w+ =\s+\*std::make_(?:shared|unique)",
+        (),
+        "what is made there is gone at the end of the line: keep the pointer",
+    ),
+    (
         r"hardware_concurrency",
         ("src/base/parallel.", "src/cli/command/bench."),
         "resolve_threads() says how many threads there are",

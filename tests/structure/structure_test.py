@@ -161,6 +161,18 @@ class BrokenTrees(unittest.TestCase):
                     self.assertEqual(len(found), count, f"{line} in {path}: {found}")
                     self.assertTrue(all(f.startswith(f"{path}:2: ") for f in found))
 
+    def test_references_to_what_dies_are_found_everywhere(self):
+        for line, count in (
+            ("const File& file = *std::make_shared<const File>(bytes);", 1),
+            ("auto& file =\n    *std::make_unique<File>();", 1),
+            ("const auto file = std::make_shared<const File>(bytes);", 0),
+        ):
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, "src/io/a.cc")
+                file.parent.mkdir(parents=True)
+                file.write_text(line + "\n", encoding="utf-8")
+                self.assertEqual(len(rules.call_violations(Path(folder))), count, line)
+
     def test_long_files_are_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             for name, lines in (("short", 350), ("long", 351), ("too_long", 501)):

@@ -73,7 +73,7 @@ std::vector<std::size_t> delivery_order(const StreamPlan& plan, StreamOrder orde
 
 StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
                              const StreamOptions& options)
-    : StreamSession(file, std::move(plan), options, nullptr, run_stream_worker) {}
+    : StreamSession(std::move(file), std::move(plan), options, nullptr, run_stream_worker) {}
 
 StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
                              const StreamOptions& options,

@@ -218,8 +218,8 @@ template <typename T>
 DifferenceTally ValueComparison::compare_dense(std::uint64_t number) const {
   const unsigned bits = std::max(dtype_bits(before_.dtype), dtype_bits(after_.dtype));
   const DensePieces::Piece piece = DensePieces(shape_, kPieceBytes * 8 / bits)[number];
-  static const Loaded kNothing{};
-  const Loaded& loaded = loaded_ ? *loaded_ : kNothing;
+  static const Loaded nothing{};
+  const Loaded& loaded = loaded_ ? *loaded_ : nothing;
   Side<T> before(before_, pointer_to(loaded.before.dense), pointer_to(loaded.before.sparse), piece);
   Side<T> after(after_, pointer_to(loaded.after.dense), pointer_to(loaded.after.sparse), piece);
   DifferenceTally tally;
