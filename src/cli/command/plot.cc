@@ -112,9 +112,10 @@ void plot_diff(const PlotArguments& arguments, const Session& session) {
   std::string what;
   std::string note;
   write_picture(arguments.output, session, [&] {
+    auto options = session.options<DiffOptions>();
+    options.tensors = {arguments.words.begin() + 2, arguments.words.end()};
     std::vector<TensorChange> changes =
-        tensor_changes(before, after, {arguments.words.begin() + 2, arguments.words.end()},
-                       session.options<ChainOptions>());
+        tensor_changes(before, after, session.options<ChainOptions>(), options);
     const std::size_t all = changes.size();
     std::vector<double> sizes;
     // What cannot be a number is worth a look, too.

@@ -78,8 +78,9 @@ void add_histograms(FileReport& report, const std::string& path, const Session& 
 
 Comparison compared(const std::string& base, const std::string& path, FileFormat format,
                     const Session& session) {
-  const auto options = session.options<ChainOptions>();
-  Comparison comparison{.base = base, .changes = tensor_changes(base, path, {}, options)};
+  Comparison comparison{.base = base,
+                        .changes = tensor_changes(base, path, session.options<ChainOptions>(),
+                                                  session.options<DiffOptions>())};
   if (format != FileFormat::thalia || format_of(base) != FileFormat::thalia) return comparison;
   auto tables = session.options<ChainOptions>();
   tables.read.verification = Verification::off;

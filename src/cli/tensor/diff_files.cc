@@ -113,19 +113,6 @@ TensorFacts facts_of(const ListedTensor& listed, const TensorSource& source) {
   return facts;
 }
 
-ComparedTensor compared(const TensorSource& source, std::uint64_t bytes) {
-  ComparedTensor tensor{
-      .dtype = source.layout.dtype, .shape = source.layout.shape, .read_bytes = bytes};
-  if (source.entries) {
-    tensor.load = [entries = source.entries] { return entries->tensor(); };
-    tensor.sparse = true;
-    tensor.entries = source.layout.nnz;
-  } else {
-    tensor.read = source.read;
-  }
-  return tensor;
-}
-
 std::string name_of(const FileTensor& tensor) {
   const model::TensorNames names = tensor.names();
   return names.region.empty() ? std::string(names.name) : names.shown();
@@ -163,6 +150,19 @@ std::uint64_t bytes_of(const TensorPair& pair) {
 }
 
 }  // namespace
+
+ComparedTensor compared(const TensorSource& source, std::uint64_t bytes) {
+  ComparedTensor tensor{
+      .dtype = source.layout.dtype, .shape = source.layout.shape, .read_bytes = bytes};
+  if (source.entries) {
+    tensor.load = [entries = source.entries] { return entries->tensor(); };
+    tensor.sparse = true;
+    tensor.entries = source.layout.nnz;
+  } else {
+    tensor.read = source.read;
+  }
+  return tensor;
+}
 
 FilesDiff diff_files(const std::filesystem::path& before, const std::filesystem::path& after,
                      const ChainOptions& open, const DiffOptions& options) {

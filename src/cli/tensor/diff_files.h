@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "cli/tensor/tensor_source.h"
 #include "thalia/delta.h"
 #include "thalia/diff.h"
 
@@ -17,6 +18,9 @@ struct FilesDiff {
   /// Tensors that one of several names of the other file may belong to: paired with none of them.
   std::uint64_t ambiguous = 0;
 };
+
+/// What diff_values() takes of an opened tensor. @param bytes about what reading it reads.
+ComparedTensor compared(const TensorSource& source, std::uint64_t bytes);
 
 /// Tensors are paired by REGION/NAME, in which '.' and '/' are the same; one that finds none so, by
 /// its name without the region, where one of each file has it. All pairs are read, whatever

@@ -4,103 +4,21 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <complex>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
-#include <span>
-#include <stop_token>
 #include <utility>
 
-#include "cli/tensor/element_stream.h"
+#include "cli/tensor/diff_files.h"
 #include "cli/tensor/file_tensors.h"
-#include "cli/tensor/number.h"
-#include "cli/tensor/slice.h"
-#include "thalia/error.h"
 
 namespace thalia::cli {
 namespace {
 
-// Sums in long double: squares of f64 may be too large or too small for an f64.
-class RelativeChange {
- public:
-  void add(std::complex<double> before, std::complex<double> after) {
-    const std::complex<double> difference = after - before;
-    if (!std::isfinite(std::abs(before)) || !std::isfinite(std::abs(difference))) return;
-    before_ += square(before);
-    difference_ += square(difference);
-  }
-  double result() const {
-    if (difference_ == 0) return 0;
-    if (before_ == 0) return std::numeric_limits<double>::infinity();
-    return static_cast<double>(std::sqrt(difference_) / std::sqrt(before_));
-  }
-
- private:
-  static long double square(std::complex<double> number) {
-    const long double real = number.real();
-    const long double imaginary = number.imag();
-    return real * real + imaginary * imaginary;
-  }
-
-  long double before_ = 0;
-  long double difference_ = 0;
-};
-
-struct Entry {
-  std::uint64_t place;  ///< row-major
-  std::complex<double> value;
-};
-
-std::vector<Entry> entries_of(const TensorSource& source) {
-  std::vector<Entry> entries;
-  const Shape& shape = source.layout.shape;
-  const ByteSpan values = source.entries->values();
-  source.entries->visit(
-      whole(shape).ranges, [&](std::span<const std::uint64_t> at, std::uint64_t position) {
-        std::uint64_t place = 0;
-        for (unsigned d = 0; d < shape.rank(); ++d) place = place * shape[d] + at[d];
-        entries.push_back(
-            {place, complex_number(decode_element(source.layout.dtype, values, position))});
-        return true;
-      });
-  return entries;
-}
-
-void add_entries(RelativeChange& sums, const TensorSource& before, const TensorSource& after) {
-  const std::vector<Entry> earlier = entries_of(before);
-  const std::vector<Entry> later = entries_of(after);
-  for (auto a = earlier.begin(), b = later.begin(); a != earlier.end() || b != later.end();) {
-    if (b == later.end() || (a != earlier.end() && a->place < b->place)) {
-      sums.add((a++)->value, 0);
-    } else if (a == earlier.end() || b->place < a->place) {
-      sums.add(0, (b++)->value);
-    } else {
-      sums.add((a++)->value, (b++)->value);
-    }
-  }
-}
-
-double relative_change(const TensorSource& before, const TensorSource& after,
-                       const std::stop_token& stop) {
-  RelativeChange sums;
-  if (before.entries && after.entries) {
-    add_entries(sums, before, after);
-    return sums.result();
-  }
-  ElementStream earlier(before, whole(before.layout.shape).ranges);
-  ElementStream later(after, whole(after.layout.shape).ranges);
-  constexpr std::uint64_t kBetweenLooks = 1 << 16;
-  for (std::uint64_t i = 0;; ++i) {
-    if (i % kBetweenLooks == 0 && stop.stop_requested())
-      throw CancelledError(ErrorCode::cancelled, "ended by a signal");
-    const auto a = earlier.next();
-    const auto b = later.next();
-    if (!a || !b) return sums.result();
-    sums.add(complex_number(*a), complex_number(*b));
-  }
+// As TensorChange has it, of what diff tells.
+double relative_change(const ValueDiff& values) {
+  if (values.relative_difference) return *values.relative_difference;
+  return values.max_difference > 0 ? std::numeric_limits<double>::infinity() : 0;
 }
 
 struct Earlier {
@@ -121,16 +39,18 @@ bool is_known_to_be_same(const ListedTensor& before, const ListedTensor& after) 
 }
 
 void compare(TensorChange& change, const Earlier& before, const FileTensor& after,
-             const std::stop_token& stop) {
+             const DiffOptions& options) {
   const ListedTensor later = after.list();
   const Shape& shape = before.listed.layout.shape;
   if (shape != later.layout.shape) {
     change.not_compared =
         fmt::format("{} before, {} now", shape.to_string(), later.layout.shape.to_string());
   } else {
-    change.relative = is_known_to_be_same(before.listed, later)
-                          ? 0
-                          : relative_change(before.open(), after.open(), stop);
+    change.relative =
+        is_known_to_be_same(before.listed, later)
+            ? 0
+            : relative_change(diff_values(compared(before.open(), before.listed.logical_bytes),
+                                          compared(after.open(), later.logical_bytes), options));
   }
 }
 
@@ -138,12 +58,11 @@ void compare(TensorChange& change, const Earlier& before, const FileTensor& afte
 
 std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
                                          const std::filesystem::path& after,
-                                         std::vector<std::string> patterns,
-                                         const ChainOptions& options) {
-  const bool is_whole = patterns.empty();
+                                         const ChainOptions& open, const DiffOptions& options) {
+  const bool is_whole = options.tensors.empty();
   std::vector<Earlier> earlier;
   Selection everything("PATTERN", {});
-  visit_tensors(before, everything, options, [&](const FileTensor& tensor) {
+  visit_tensors(before, everything, open, [&](const FileTensor& tensor) {
     earlier.push_back(
         {.listed = tensor.list(), .open = [kept = tensor.keep()] { return kept->open(); }});
   });
@@ -165,8 +84,8 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
     return named == places_by_name.end() ? nullptr : &earlier[named->second];
   };
   std::vector<TensorChange> changes;
-  Selection selection("PATTERN", std::move(patterns));
-  visit_tensors(after, selection, options, [&](const FileTensor& tensor) {
+  Selection selection("PATTERN", options.tensors);
+  visit_tensors(after, selection, open, [&](const FileTensor& tensor) {
     const ListedTensor listed = tensor.list();
     TensorChange change{.region = listed.region,
                         .name = listed.name,
@@ -175,7 +94,7 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
     if (Earlier* const known = find(listed)) {
       known->is_met = true;
       change.change = Change::changed;
-      compare(change, *known, tensor, options.read.work.cancel);
+      compare(change, *known, tensor, options);
     }
     changes.push_back(std::move(change));
   });

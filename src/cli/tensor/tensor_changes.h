@@ -24,14 +24,13 @@ struct TensorChange {
   std::string not_compared{};  ///< why
 };
 
-/// Each tensor of `after` that a pattern fits, in its order; then, without patterns, what only
-/// `before` has. Tensors belong together by region and name; by the name alone where one of the
-/// files has no regions. Elements are read in pieces, sparse tensors one at a time.
+/// Each tensor of `after` that one of options.tensors fits, in its order; then, without patterns,
+/// what only `before` has. Tensors belong together by region and name; by the name alone where one
+/// of the files has no regions. Elements are read in pieces, sparse tensors one at a time.
 /// @throws what opening and reading the files throws; UsageError (not_found) for a pattern that
 /// fits nothing in `after`; CancelledError.
 std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
                                          const std::filesystem::path& after,
-                                         std::vector<std::string> patterns,
-                                         const ChainOptions& options);
+                                         const ChainOptions& open, const DiffOptions& options);
 
 }  // namespace thalia::cli
