@@ -34,14 +34,7 @@ DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsi
   // Without a direct descriptor neither buffers nor ring are ever used.
   if (file_.direct_fd < 0) return;
   memory_.emplace(depth * buffer_bytes);
-  if (ring_) {
-    std::vector<MutableByteSpan> buffers;
-    for (unsigned i = 0; i < depth; ++i)
-      buffers.push_back(memory_->bytes().subspan(i * buffer_bytes, buffer_bytes));
-    registered_ = ring_->register_buffers(buffers);
-  } else {
-    pool_.emplace(depth);
-  }
+  if (!ring_) pool_.emplace(depth);
 }
 
 DirectReader::~DirectReader() = default;
@@ -57,7 +50,7 @@ void DirectReader::start(std::uint64_t offset, std::size_t length, Source source
   const MutableByteSpan buffer = memory_->bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
   // A direct read takes whole blocks, so the buffer is filled up to the next one.
   submit(offset, buffer.first(length), buffer.first(format::align_up(length, kDirectAlignment)),
-         registered_ ? static_cast<int>(slot) : -1);
+         ring_ ? ring_->pin(static_cast<unsigned>(slot), buffer) : -1);
 }
 
 void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Source source) {

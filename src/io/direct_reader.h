@@ -1,5 +1,5 @@
 // Large extents of a file, several reads in flight, handed out in the order in which they were
-// asked for: past the page cache into registered buffers or the caller's memory, or through it.
+// asked for: past the page cache into pinned buffers or the caller's memory, or through it.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,6 @@ class DirectReader {
   std::vector<Slot> slots_;              ///< a circle
   std::size_t first_ = 0;
   std::size_t count_ = 0;
-  bool registered_ = false;
   // One of them, destroyed first: they wait for reads into the memory above.
   std::optional<Uring> ring_;
   std::optional<ReadPool> pool_;

@@ -39,8 +39,6 @@ DirectWriter::DirectWriter(Uring ring, int direct_fd, int fd, std::filesystem::p
       path_(std::move(path)) {
   for (unsigned i = 0; i < depth; ++i)
     buffers_.push_back(memory_.bytes().subspan(i * buffer_bytes, buffer_bytes));
-  // Where the limit on locked memory forbids it, writes work all the same and map pages each time.
-  registered_ = ring_.register_buffers(buffers_);
 }
 
 DirectWriter::~DirectWriter() = default;
@@ -61,13 +59,14 @@ std::size_t DirectWriter::free_slot() {
 
 void DirectWriter::submit(std::uint64_t offset, ByteSpan part) {
   slots_[acquired_] = {offset, part, true};
-  start(acquired_, registered_ ? static_cast<int>(acquired_) : -1);
+  // Where the limit on locked memory forbids it, writes work all the same and map pages each time.
+  start(acquired_, ring_.pin(static_cast<unsigned>(acquired_), buffers_[acquired_]));
 }
 
 void DirectWriter::submit_borrowed(std::uint64_t offset, ByteSpan bytes) {
   const std::size_t slot = free_slot();
   slots_[slot] = {offset, bytes, true};
-  // The caller's memory is not among the registered buffers.
+  // The caller's memory is not among the pinned buffers.
   start(slot, -1);
 }
 

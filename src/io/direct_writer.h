@@ -1,4 +1,4 @@
-// Large aligned extents to a file past the page cache: registered buffers, several writes in flight
+// Large aligned extents to a file past the page cache: pinned buffers, several writes in flight
 // over io_uring.
 #pragma once
 
@@ -61,7 +61,6 @@ class DirectWriter {
   int direct_fd_;
   int fd_;
   std::filesystem::path path_;
-  bool registered_ = false;
   std::size_t acquired_ = 0;
 };
 

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace thalia::io {
 namespace {
@@ -31,10 +30,13 @@ void Uring::Close::operator()(io_uring* ring) const noexcept {
   delete ring;
 }
 
-Uring::Uring(std::unique_ptr<io_uring, Close> ring) : ring_(std::move(ring)) {}
+Uring::Uring(std::unique_ptr<io_uring, Close> ring, unsigned entries)
+    : ring_(std::move(ring)), pins_(entries) {}
 
 Uring::Uring(Uring&& other) noexcept
     : ring_(std::move(other.ring_)),
+      pins_(std::move(other.pins_)),
+      has_numbers_(other.has_numbers_),
       in_flight_(std::exchange(other.in_flight_, 0)),
       broken_(other.broken_) {}
 
@@ -45,15 +47,29 @@ Uring::~Uring() {
 std::optional<Uring> Uring::create(unsigned entries) {
   auto ring = std::make_unique<io_uring>();
   if (io_uring_queue_init(entries, ring.get(), 0) != 0) return std::nullopt;
-  return Uring(std::unique_ptr<io_uring, Close>(ring.release()));
+  return Uring(std::unique_ptr<io_uring, Close>(ring.release()), entries);
 }
 
-bool Uring::register_buffers(std::span<const MutableByteSpan> buffers) {
-  std::vector<iovec> vectors;
-  vectors.reserve(buffers.size());
-  for (const MutableByteSpan buffer : buffers) vectors.push_back({buffer.data(), buffer.size()});
-  return io_uring_register_buffers(ring_.get(), vectors.data(),
-                                   static_cast<unsigned>(vectors.size())) == 0;
+// Pinning makes the pages, which takes as long as writing them; so each buffer is pinned when it is
+// first used. Kernels before 5.19 cannot do that, and map pages each time.
+int Uring::pin(unsigned number, MutableByteSpan bytes) {
+  Pin& pin = pins_[number];
+  if (pin == Pin::untried) {
+    pin = Pin::denied;
+    if (!has_numbers_) {
+      const auto count = static_cast<unsigned>(pins_.size());
+      if (io_uring_register_buffers_sparse(ring_.get(), count) != 0) {
+        pins_.assign(count, Pin::denied);
+        return -1;
+      }
+      has_numbers_ = true;
+    }
+    const iovec vector{bytes.data(), bytes.size()};
+    const __u64 tag = 0;
+    if (io_uring_register_buffers_update_tag(ring_.get(), number, &vector, &tag, 1) == 1)
+      pin = Pin::pinned;
+  }
+  return pin == Pin::pinned ? static_cast<int>(number) : -1;
 }
 
 int Uring::write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "thalia/bytes.h"
 
@@ -24,11 +24,13 @@ class Uring {
   Uring& operator=(Uring&&) = delete;
   ~Uring();
 
-  /// Pins buffers, so that transfers with them map no pages. @return false where the limit on
-  /// locked memory forbids it.
-  bool register_buffers(std::span<const MutableByteSpan> buffers);
+  /// Pins a buffer at its first use, so that transfers with it map no pages, and memory that is
+  /// never used is never made. @param number below `entries`, the same for the same buffer.
+  /// @return `number` for write() and read(), or -1 where the kernel or the limit on locked memory
+  /// forbids it.
+  int pin(unsigned number, MutableByteSpan bytes);
 
-  /// Hands one write to the kernel. `buffer` is the number of the registered buffer that holds
+  /// Hands one write to the kernel. `buffer` is the number of the pinned buffer that holds
   /// `bytes`, or -1. No more than `entries` may be in flight. @return 0, or the errno of a failed
   /// submission: the write is then not in flight, and the ring takes no more operations.
   int write(int fd, std::uint64_t offset, ByteSpan bytes, int buffer, std::uint64_t tag);
@@ -56,10 +58,13 @@ class Uring {
   struct Close {
     void operator()(io_uring* ring) const noexcept;
   };
-  explicit Uring(std::unique_ptr<io_uring, Close> ring);
+  Uring(std::unique_ptr<io_uring, Close> ring, unsigned entries);
   int submit(unsigned operations);
 
   std::unique_ptr<io_uring, Close> ring_;
+  enum class Pin : std::uint8_t { untried, pinned, denied };
+  std::vector<Pin> pins_;     ///< by number
+  bool has_numbers_ = false;  ///< the kernel has been told how many buffers there may be
   unsigned in_flight_ = 0;
   int broken_ = 0;  ///< errno of the submission that failed
 };
