@@ -1,9 +1,9 @@
-// The sum itself is libdeflate's, which uses carry-less products where the processor has them.
-// Combining two sums is done here, in steps as many as the length has bits, so that threads can sum
-// up parts.
+// The sum itself is ISA-L's, which uses carry-less products of whole vectors where the processor
+// has them, and is then several times as fast as memory. Combining two sums is done here, in steps
+// as many as the length has bits, so that threads can sum up parts.
 #include "integrity/crc32.h"
 
-#include <libdeflate.h>
+#include <isa-l/crc.h>
 
 namespace thalia::integrity {
 namespace {
@@ -26,7 +26,9 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
 }  // namespace
 
 std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
-  return libdeflate_crc32(crc, bytes.data(), bytes.size());
+  // An empty span may have no address.
+  if (bytes.empty()) return crc;
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 // Appending B, of n bytes, to A multiplies A's CRC by x^(8n), here by repeated squaring; the

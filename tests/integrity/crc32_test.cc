@@ -22,6 +22,19 @@ BOOST_AUTO_TEST_CASE(known_answers) {
   BOOST_TEST(crc32(bytes_of("The quick brown fox jumps over the lazy dog")) == 0x414fa339u);
 }
 
+// Bit by bit, as the polynomial is defined: vectors, their rests and any alignment give the same.
+BOOST_AUTO_TEST_CASE(every_length_and_alignment_gives_the_sum_of_the_definition) {
+  const auto bytes = test::random_bytes(1100);
+  for (std::size_t begin = 0; begin < 4; ++begin) {
+    std::uint32_t state = ~std::uint32_t{0};
+    for (std::size_t end = begin; end < bytes.size(); ++end) {
+      BOOST_REQUIRE(crc32(ByteSpan(bytes).subspan(begin, end - begin)) == ~state);
+      state ^= std::to_integer<std::uint32_t>(bytes[end]);
+      for (int bit = 0; bit < 8; ++bit) state = state >> 1 ^ ((state & 1) != 0 ? 0xedb88320u : 0u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(continues_where_it_stopped) {
   const auto bytes = test::random_bytes(1000);
   const ByteSpan all(bytes);

@@ -117,7 +117,7 @@ THIRD_PARTY = {
     r"lz4(hc|frame)?\.h$": ("src/codec/frame/lz4_",),
     r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.", "src/integrity/xxh64."),
     r"openssl/": ("src/integrity/sha256.",),
-    r"libdeflate\.h$": ("src/integrity/crc32.",),
+    r"isa-l/": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring", "tests/support/ring_fault."),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
     r"immintrin\.h$": ("src/codec/float/", "src/codec/cpu/intrinsics."),

@@ -1,0 +1,2 @@
+/* Where the installed library has it. */
+#include "crc.h"
