@@ -85,6 +85,17 @@ Levels levels_of(Codec codec) {
   fail_codec(codec);
 }
 
+// Codecs know only their own stream; the section of the file is added here.
+template <typename Decode>
+void in_payload(const Decode& decode) {
+  try {
+    decode();
+  } catch (Error& error) {
+    error.add_section("payload");
+    throw;
+  }
+}
+
 }  // namespace
 
 int checked_level(Codec codec, int level) {
@@ -111,17 +122,25 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
 
 void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw) {
   check_filter(filter);
-  try {
+  in_payload([&] {
     if (filter == format::Filter::none) return decode_bytes(codec, stored, raw);
     // A filter is undone out of place, so the codec decodes to scratch memory first.
     thread_local Scratch scratch;
     const Scratch::Lease filtered = scratch.take(raw.size());
     decode_bytes(codec, stored, filtered.bytes());
     undo_filter(filter, filtered.bytes(), raw);
-  } catch (Error& error) {
-    // Codecs know only their own stream; the section of the file is added here.
-    error.add_section("payload");
-    throw;
+  });
+}
+
+void decode_two_chunks(const StoredChunk& first, const StoredChunk& second) {
+  const ChunkForm plain{Codec::plane_entropy, format::Filter::none};
+  if (first.form == plain && second.form == plain) {
+    in_payload([&] {
+      plane_entropy_decode_two({first.stored, first.raw}, {second.stored, second.raw});
+    });
+  } else {
+    for (const StoredChunk* const chunk : {&first, &second})
+      decode_chunk(chunk->form.codec, chunk->form.filter, chunk->stored, chunk->raw);
   }
 }
 

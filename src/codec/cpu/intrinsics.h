@@ -19,6 +19,7 @@
 /// For functions of VectorSet::avx2 and VectorSet::avx512.
 #define THALIA_AVX2 __attribute__((target("avx2")))
 #define THALIA_AVX512 \
-  __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))
+  __attribute__((     \
+      target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg")))
 
 #endif

@@ -21,7 +21,8 @@ Processor ask_processor() noexcept {
   found.avx512_bytes =
       found.avx512f && __builtin_cpu_supports("avx512bw") != 0 &&
       __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-      __builtin_cpu_supports("avx512vbmi") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0;
+      __builtin_cpu_supports("avx512vbmi") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0 &&
+      __builtin_cpu_supports("avx512bitalg") != 0;
 #endif
   return found;
 }

@@ -158,28 +158,26 @@ THALIA_AVX2 inline void take_words(const std::byte*& words, __m256i& state) noex
   words += 2 * std::popcount(mask);
 }
 
-THALIA_AVX2 std::size_t decode(const RansDecodeTable& table, const std::byte*& words,
-                               const std::byte* end, std::size_t groups, std::uint32_t* states,
-                               std::byte* symbols) noexcept {
+THALIA_AVX2 std::size_t decode(RansRun& run, std::size_t groups) noexcept {
   __m256i state[kVectors];
-  for (std::size_t i = 0; i < kVectors; ++i) state[i] = load_states(states + i * kLanes);
-  const std::byte* at = words;
+  for (std::size_t i = 0; i < kVectors; ++i) state[i] = load_states(run.states + i * kLanes);
+  const std::byte* at = run.words;
   std::size_t done = 0;
   // A group takes at most a word for each state, so with so many left no load passes the end; the
   // rest is decoded one symbol at a time.
-  for (; done < groups && end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
+  for (; done < groups && run.end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
     __m256i entry[kVectors];
-    for (std::size_t i = 0; i < kVectors; ++i) entry[i] = decode_lanes(table, state[i]);
+    for (std::size_t i = 0; i < kVectors; ++i) entry[i] = decode_lanes(run.table, state[i]);
     const __m256i first = _mm256_packus_epi32(entry[0], entry[1]);
     const __m256i second = _mm256_packus_epi32(entry[2], entry[3]);
     // Packing works within halves of vectors, which leaves runs of four symbols out of order.
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i packed = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(symbols + done * kRansStates), packed);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(run.symbols + done * kRansStates), packed);
     for (std::size_t i = 0; i < kVectors; ++i) take_words(at, state[i]);
   }
-  words = at;
-  for (std::size_t i = 0; i < kVectors; ++i) store_states(states + i * kLanes, state[i]);
+  run.words = at;
+  for (std::size_t i = 0; i < kVectors; ++i) store_states(run.states + i * kLanes, state[i]);
   return done;
 }
 

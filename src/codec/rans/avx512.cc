@@ -11,6 +11,8 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::size_t kHalf = 16;
+// The words that a group takes at most.
+constexpr std::ptrdiff_t kGroupBytes = 2 * kRansStates;
 // 0 to 31: where each word of a vector stands.
 constexpr auto kPlaces = [] {
   std::array<std::uint16_t, kRansStates> places{};
@@ -192,29 +194,137 @@ THALIA_AVX512 inline void take_words(const std::byte*& words, __mmask16 wanting,
   state = _mm512_or_si512(_mm512_mask_slli_epi32(state, wanting, state, 16), taken);
 }
 
-THALIA_AVX512 std::size_t decode(const RansDecodeTable& table, const std::byte*& words,
-                                 const std::byte* end, std::size_t groups, std::uint32_t* states,
-                                 std::byte* symbols) noexcept {
-  __m512i lower = _mm512_loadu_si512(states), upper = _mm512_loadu_si512(states + kHalf);
-  const std::byte* at = words;
+THALIA_AVX512 std::size_t decode_by_gather(RansRun& run, std::size_t groups) noexcept {
+  __m512i lower = _mm512_loadu_si512(run.states), upper = _mm512_loadu_si512(run.states + kHalf);
+  const std::byte* at = run.words;
   std::size_t done = 0;
   // A group takes at most a word for each state, so with so many left no load passes the end; the
   // rest is decoded one symbol at a time.
-  for (; done < groups && end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
-    const __mmask16 lower_wanting = decode_half(table, lower, symbols + done * kRansStates);
-    const __mmask16 upper_wanting = decode_half(table, upper, symbols + done * kRansStates + kHalf);
+  for (; done < groups && run.end - at >= kGroupBytes; ++done) {
+    std::byte* const symbols = run.symbols + done * kRansStates;
+    const __mmask16 lower_wanting = decode_half(run.table, lower, symbols);
+    const __mmask16 upper_wanting = decode_half(run.table, upper, symbols + kHalf);
     take_words(at, lower_wanting, lower);
     take_words(at, upper_wanting, upper);
   }
-  words = at;
-  _mm512_storeu_si512(states, lower);
-  _mm512_storeu_si512(states + kHalf, upper);
+  run.words = at;
+  _mm512_storeu_si512(run.states, lower);
+  _mm512_storeu_si512(run.states + kHalf, upper);
+  return done;
+}
+
+// The 32 states of a group as their lower and their upper halves, so that a group is one vector.
+struct Halves {
+  __m512i low;
+  __m512i high;
+};
+
+THALIA_AVX512 inline __m512i words_of(std::uint16_t value) noexcept {
+  return _mm512_set1_epi16(static_cast<short>(value));
+}
+
+THALIA_AVX512 inline Halves load_states(const std::uint32_t* states) noexcept {
+  const __m512i first = _mm512_loadu_si512(states), second = _mm512_loadu_si512(states + kHalf);
+  const __m512i even = _mm512_slli_epi16(_mm512_loadu_si512(kPlaces.data()), 1);
+  return {_mm512_permutex2var_epi16(first, even, second),
+          _mm512_permutex2var_epi16(first, _mm512_or_si512(even, words_of(1)), second)};
+}
+
+THALIA_AVX512 inline __m512i joined(__m256i low, __m256i high) noexcept {
+  return _mm512_or_si512(_mm512_cvtepu16_epi32(low),
+                         _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
+}
+
+THALIA_AVX512 inline void store_states(const Halves& halves, std::uint32_t* states) noexcept {
+  _mm512_storeu_si512(
+      states, joined(_mm512_castsi512_si256(halves.low), _mm512_castsi512_si256(halves.high)));
+  _mm512_storeu_si512(states + kHalf, joined(_mm512_extracti64x4_epi64(halves.low, 1),
+                                             _mm512_extracti64x4_epi64(halves.high, 1)));
+}
+
+// Of 64 words, by the lowest 6 bits of each word of `index`.
+THALIA_AVX512 inline __m512i word_at(const std::uint16_t* table, __m512i index) noexcept {
+  return _mm512_permutex2var_epi16(_mm512_load_si512(table), index, _mm512_load_si512(table + 32));
+}
+
+// Of 128 bytes, by the lowest 7 bits of each byte of `index`.
+THALIA_AVX512 inline __m512i byte_at(const std::uint8_t* table, __m512i index) noexcept {
+  return _mm512_permutex2var_epi8(_mm512_load_si512(table), index, _mm512_load_si512(table + 64));
+}
+
+// One group. The number of a symbol is how many symbols begin up to the state's slot: those before
+// its 16 slots, and bits set among them. Look-ups by that number take its lowest 6 bits; the other
+// bits of a word are whatever they are.
+THALIA_AVX512 inline void decode_group(const RansDecodeTable& table, Halves& state,
+                                       const std::byte*& words, std::byte* symbols) noexcept {
+  const __m512i slot = _mm512_and_si512(state.low, words_of(kRansScale - 1));
+  const __m512i sixteenth = _mm512_srli_epi16(slot, 4);
+  const __mmask32 bit6 = _mm512_test_epi16_mask(sixteenth, words_of(1 << 6));
+  const __mmask32 bit7 = _mm512_test_epi16_mask(sixteenth, words_of(1 << 7));
+  const __m512i lower = _mm512_mask_blend_epi16(bit6, word_at(table.begins, sixteenth),
+                                                word_at(table.begins + 64, sixteenth));
+  const __m512i upper = _mm512_mask_blend_epi16(bit6, word_at(table.begins + 128, sixteenth),
+                                                word_at(table.begins + 192, sixteenth));
+  const __m512i begins = _mm512_mask_blend_epi16(bit7, lower, upper);
+  const __m512i before = _mm512_mask_blend_epi16(bit7, byte_at(table.before, sixteenth),
+                                                 byte_at(table.before + 128, sixteenth));
+  const __m512i up_to =
+      _mm512_srlv_epi16(words_of(0xffff), _mm512_andnot_si512(slot, words_of(15)));
+  const __m512i number =
+      _mm512_add_epi16(before, _mm512_popcnt_epi16(_mm512_and_si512(begins, up_to)));
+  _mm256_storeu_si256(
+      reinterpret_cast<__m256i*>(symbols),
+      _mm512_cvtepi16_epi8(_mm512_permutexvar_epi8(number, _mm512_load_si512(table.symbol))));
+  const __m512i frequency = word_at(table.frequency, number);
+  const __m512i behind_start = _mm512_sub_epi16(slot, word_at(table.start, number));
+  // frequency * (state >> 12) + behind_start, which is below 2^31.
+  const __m512i quotient = _mm512_shldi_epi16(state.high, state.low, 16 - kRansBits);
+  const __m512i quotient_high = _mm512_srli_epi16(state.high, kRansBits);
+  const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(frequency, quotient), behind_start);
+  const __m512i high = _mm512_add_epi16(_mm512_mulhi_epu16(frequency, quotient),
+                                        _mm512_mullo_epi16(frequency, quotient_high));
+  const __mmask32 carries = _mm512_cmplt_epu16_mask(low, behind_start);
+  state.high = _mm512_mask_add_epi16(high, carries, high, words_of(1));
+  // A state below 2^15 moves up by a word: all of its upper half and bit 15 are zero.
+  const __mmask32 wanting = _mm512_testn_epi16_mask(
+      _mm512_or_si512(state.high, _mm512_and_si512(low, words_of(kRansLow))), words_of(0xffff));
+  state.high = _mm512_mask_mov_epi16(state.high, wanting, low);
+  state.low = _mm512_mask_expand_epi16(low, wanting, _mm512_loadu_si512(words));
+  words += 2 * std::popcount(static_cast<std::uint32_t>(wanting));
+}
+
+THALIA_AVX512 std::size_t decode(RansRun& run, std::size_t groups) noexcept {
+  if (!run.table.is_compact) return decode_by_gather(run, groups);
+  Halves state = load_states(run.states);
+  const std::byte* at = run.words;
+  std::size_t done = 0;
+  for (; done < groups && run.end - at >= kGroupBytes; ++done)
+    decode_group(run.table, state, at, run.symbols + done * kRansStates);
+  run.words = at;
+  store_states(state, run.states);
+  return done;
+}
+
+THALIA_AVX512 std::size_t decode_two(RansRun& first, RansRun& second, std::size_t groups) noexcept {
+  Halves state = load_states(first.states), other = load_states(second.states);
+  const std::byte *at = first.words, *other_at = second.words;
+  std::size_t done = 0;
+  for (; done < groups && first.end - at >= kGroupBytes && second.end - other_at >= kGroupBytes;
+       ++done) {
+    decode_group(first.table, state, at, first.symbols + done * kRansStates);
+    decode_group(second.table, other, other_at, second.symbols + done * kRansStates);
+  }
+  first.words = at;
+  second.words = other_at;
+  store_states(state, first.states);
+  store_states(other, second.states);
   return done;
 }
 
 }  // namespace
 
-const RansKernels kAvx512Rans = {.count_others = count_others, .encode = encode, .decode = decode};
+const RansKernels kAvx512Rans = {
+    .count_others = count_others, .encode = encode, .decode = decode, .decode_two = decode_two};
 
 }  // namespace thalia::codec
 #endif

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 
 namespace thalia::codec {
 namespace {
@@ -108,6 +110,30 @@ void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
   table.is_compact = count <= kRansCompact;
 }
 
+namespace {
+
+void make_compact(const RansFrequencies& frequencies, RansDecodeTable& table) {
+  std::memset(table.begins, 0, sizeof(table.begins));
+  std::uint32_t start = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    if (frequencies[i] == 0) continue;
+    table.frequency[count] = frequencies[i];
+    table.start[count] = static_cast<std::uint16_t>(start);
+    table.symbol[count] = static_cast<std::uint8_t>(i);
+    table.begins[start / 16] |= static_cast<std::uint16_t>(1u << start % 16);
+    start += frequencies[i];
+    ++count;
+  }
+  int before = -1;
+  for (std::size_t i = 0; i < std::size(table.begins); ++i) {
+    table.before[i] = static_cast<std::uint8_t>(before);
+    before += std::popcount(table.begins[i]);
+  }
+}
+
+}  // namespace
+
 void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {
   std::uint32_t* at = table.entry;
   for (std::uint32_t i = 0; i < frequencies.size(); ++i)
@@ -115,6 +141,9 @@ void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {
       // The frequencies sum to kRansScale, which the caller has made sure of: the table is filled
       // exactly.
       *at++ = i | std::uint32_t{frequencies[i]} << 8 | k << 20;
+  const auto zeros = std::count(frequencies.begin(), frequencies.end(), std::uint16_t{0});
+  table.is_compact = frequencies.size() - static_cast<std::size_t>(zeros) <= kRansCompact;
+  if (table.is_compact) make_compact(frequencies, table);
 }
 
 #ifdef __x86_64__

@@ -117,10 +117,29 @@ PlaneDecoder::PlaneDecoder(ByteSpan coded)
   end_ = words_ + coded.size();
 }
 
+RansRun PlaneDecoder::run_into(MutableByteSpan symbols) {
+  return {*table_, words_, end_, states_.data(), symbols.data()};
+}
+
+void PlaneDecoder::decode_two(PlaneDecoder& first, MutableByteSpan symbols, PlaneDecoder& second,
+                              MutableByteSpan others, const RansKernels& kernels) {
+  std::size_t done = 0;
+  if (kernels.decode_two != nullptr && first.table_->is_compact && second.table_->is_compact) {
+    RansRun run = first.run_into(symbols), other = second.run_into(others);
+    const std::size_t both = std::min(symbols.size(), others.size());
+    done = kRansStates * kernels.decode_two(run, other, both / kRansStates);
+    first.words_ = run.words;
+    second.words_ = other.words;
+  }
+  first.decode(symbols.subspan(done), kernels);
+  second.decode(others.subspan(done), kernels);
+}
+
 void PlaneDecoder::decode(MutableByteSpan symbols, const RansKernels& kernels) {
   // The kernel stops where it could read beyond the words; what is left goes one symbol at a time.
-  const std::size_t groups = kernels.decode(*table_, words_, end_, symbols.size() / kRansStates,
-                                            states_.data(), symbols.data());
+  RansRun run = run_into(symbols);
+  const std::size_t groups = kernels.decode(run, symbols.size() / kRansStates);
+  words_ = run.words;
   const MutableByteSpan rest = symbols.subspan(groups * kRansStates);
   if (!rans_decode_some(*table_, words_, end_, rest.size(), states_.data(), rest.data()))
     fail_frame(kPlaneEntropyName, "words left of a coded plane", 0, "1 or more");

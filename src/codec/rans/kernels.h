@@ -38,6 +38,24 @@ struct RansEncodeTable {
 /// frequency, and from bit 20 on the value minus the symbol's cumulated frequency.
 struct RansDecodeTable {
   alignas(64) std::uint32_t entry[kRansScale];
+  /// The same for look-ups in registers, of planes with at most kRansCompact byte values. The 4096
+  /// values are cut into 256 of 16: for each, a bit where a symbol's values begin, and the number
+  /// of the symbol that the value in front of it has, modulo 256. By that number, what a symbol is.
+  bool is_compact;
+  alignas(64) std::uint16_t begins[256];
+  alignas(64) std::uint8_t before[256];
+  alignas(64) std::uint16_t frequency[kRansCompact];
+  alignas(64) std::uint16_t start[kRansCompact];
+  alignas(64) std::uint8_t symbol[kRansCompact];
+};
+
+/// Where a decoder stands in its words, and where its symbols go.
+struct RansRun {
+  const RansDecodeTable& table;
+  const std::byte* words;
+  const std::byte* end;
+  std::uint32_t* states;
+  std::byte* symbols;
 };
 
 /// 0xff for each byte value in the set, 0 for the others.
@@ -54,9 +72,12 @@ struct RansKernels {
   std::byte* (*encode)(const RansEncodeTable& table, const std::byte* symbols, std::size_t groups,
                        std::uint32_t* states, std::byte* words) noexcept;
   /// Decodes until `groups` are done or fewer than 32 words are left. Returns the number of groups
-  /// that are done, and moves `words` on.
-  std::size_t (*decode)(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
-                        std::size_t groups, std::uint32_t* states, std::byte* symbols) noexcept;
+  /// that are done, and moves the run's words on.
+  std::size_t (*decode)(RansRun& run, std::size_t groups) noexcept;
+  /// The same for two planes at once, both compact, until either has fewer than 32 words left: each
+  /// symbol waits for the one before it, and the two do not wait for each other. Null where a set
+  /// has no such kernel.
+  std::size_t (*decode_two)(RansRun& first, RansRun& second, std::size_t groups) noexcept = nullptr;
 };
 
 /// Encodes the first `count` symbols of a group one at a time; else as RansKernels::encode.

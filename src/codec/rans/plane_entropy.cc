@@ -196,39 +196,96 @@ CodedPlanes parse_planes(ByteSpan stored, std::uint64_t raw_bytes) {
   return stream;
 }
 
-// Elements of one byte: the plane is the chunk, and needs no joining.
-void decode_bytes(StoredPlane& plane, MutableByteSpan raw, VectorSet set) {
-  if (plane.mode == PlaneMode::stored) {
-    std::copy(plane.bytes.begin(), plane.bytes.end(), raw.begin());
-  } else if (plane.mode == PlaneMode::constant) {
-    std::fill(raw.begin(), raw.end(), plane.value);
-  } else {
-    plane.decoder->decode(raw, rans_kernels(set));
+// Decodes a chunk block by block. Stored planes are joined from where they lie; constant ones from
+// a block that is filled once. Elements of one byte are a plane already, and need no joining.
+class ChunkDecoder {
+ public:
+  struct Part {
+    PlaneDecoder* decoder;
+    MutableByteSpan symbols;
+  };
+  struct Parts {
+    std::array<Part, 2 * kMaxPlanes> parts;
+    std::size_t count = 0;
+  };
+
+  ChunkDecoder(ByteSpan stored, MutableByteSpan raw, VectorSet set)
+      : stream_(parse_planes(stored, raw.size())),
+        raw_(raw),
+        count_(raw.size() / width()),
+        kernels_(width() == 1 ? nullptr
+                              : &plane_kernels(set).of(width(), stream_.kind.is_rotated)) {
+    for (std::size_t k = 0; k < width(); ++k) {
+      const StoredPlane& plane = stream_.planes[k];
+      if (plane.mode == PlaneMode::constant)
+        std::memset(blocks_[k], std::to_integer<int>(plane.value), kPlaneBlock);
+      planes_[k] = plane.mode == PlaneMode::stored ? plane.bytes.data() : blocks_[k];
+    }
   }
+
+  bool is_done() const noexcept { return at_ == count_; }
+  /// Adds what is to be decoded for the next block, before join_block().
+  void begin_block(Parts& parts) {
+    if (is_done()) return;
+    for (std::size_t k = 0; k < width(); ++k) {
+      if (std::optional<PlaneDecoder>& decoder = stream_.planes[k].decoder)
+        parts.parts[parts.count++] = {&*decoder, {kernels_ ? blocks_[k] : out(), block()}};
+    }
+  }
+  void join_block() {
+    if (is_done()) return;
+    const std::size_t n = block();
+    if (kernels_ != nullptr) {
+      kernels_->join(planes_, n, out());
+    } else if (!stream_.planes[0].decoder) {
+      std::memcpy(out(), planes_[0], n);
+    }
+    for (std::size_t k = 0; k < width(); ++k)
+      if (stream_.planes[k].mode == PlaneMode::stored) planes_[k] += n;
+    at_ += n;
+  }
+  void finish() {
+    for (const StoredPlane& plane : stream_.planes)
+      if (plane.decoder) plane.decoder->finish();
+    std::copy(stream_.tail.begin(), stream_.tail.end(), raw_.end() - stream_.tail.size());
+  }
+
+ private:
+  std::size_t width() const noexcept { return stream_.kind.width; }
+  std::size_t block() const noexcept { return std::min(kPlaneBlock, count_ - at_); }
+  std::byte* out() const noexcept { return raw_.data() + at_ * width(); }
+
+  CodedPlanes stream_;
+  MutableByteSpan raw_;
+  std::size_t count_;  ///< words
+  std::size_t at_ = 0;
+  const PlaneKernels::Pair* kernels_;
+  std::byte blocks_[kMaxPlanes][kPlaneBlock];
+  const std::byte* planes_[kMaxPlanes];
+};
+
+// Coded planes two at a time, of one chunk or of both.
+void decode_parts(const ChunkDecoder::Parts& parts, const RansKernels& kernels) {
+  std::size_t i = 0;
+  for (; i + 2 <= parts.count; i += 2) {
+    const auto& [first, symbols] = parts.parts[i];
+    const auto& [second, others] = parts.parts[i + 1];
+    PlaneDecoder::decode_two(*first, symbols, *second, others, kernels);
+  }
+  if (i < parts.count) parts.parts[i].decoder->decode(parts.parts[i].symbols, kernels);
 }
 
-// Stored planes are joined from where they lie; constant ones from a block that is filled once.
-void decode_words(CodedPlanes& stream, MutableByteSpan raw, VectorSet set) {
-  const std::size_t width = stream.kind.width, count = raw.size() / width;
-  const PlaneKernels::Pair& kernels = plane_kernels(set).of(width, stream.kind.is_rotated);
-  std::byte blocks[kMaxPlanes][kPlaneBlock];
-  const std::byte* planes[kMaxPlanes];
-  for (std::size_t k = 0; k < width; ++k) {
-    const StoredPlane& plane = stream.planes[k];
-    if (plane.mode == PlaneMode::constant)
-      std::memset(blocks[k], std::to_integer<int>(plane.value), kPlaneBlock);
-    planes[k] = plane.mode == PlaneMode::stored ? plane.bytes.data() : blocks[k];
+void decode(ChunkDecoder& first, ChunkDecoder* second, VectorSet set) {
+  while (!first.is_done() || (second != nullptr && !second->is_done())) {
+    ChunkDecoder::Parts parts;
+    first.begin_block(parts);
+    if (second != nullptr) second->begin_block(parts);
+    decode_parts(parts, rans_kernels(set));
+    first.join_block();
+    if (second != nullptr) second->join_block();
   }
-  for (std::size_t i = 0; i < count; i += kPlaneBlock) {
-    const std::size_t n = std::min(kPlaneBlock, count - i);
-    for (std::size_t k = 0; k < width; ++k) {
-      if (stream.planes[k].decoder)
-        stream.planes[k].decoder->decode({blocks[k], n}, rans_kernels(set));
-    }
-    kernels.join(planes, n, raw.data() + i * width);
-    for (std::size_t k = 0; k < width; ++k)
-      if (stream.planes[k].mode == PlaneMode::stored) planes[k] += n;
-  }
+  first.finish();
+  if (second != nullptr) second->finish();
 }
 
 }  // namespace
@@ -256,15 +313,13 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
 }
 
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
-  CodedPlanes stream = parse_planes(stored, raw.size());
-  if (stream.kind.width == 1) {
-    decode_bytes(stream.planes[0], raw, set);
-  } else {
-    decode_words(stream, raw, set);
-  }
-  for (const StoredPlane& plane : stream.planes)
-    if (plane.decoder) plane.decoder->finish();
-  std::copy(stream.tail.begin(), stream.tail.end(), raw.end() - stream.tail.size());
+  ChunkDecoder chunk(stored, raw, set);
+  decode(chunk, nullptr, set);
+}
+
+void plane_entropy_decode_two(const CodedChunk& first, const CodedChunk& second, VectorSet set) {
+  ChunkDecoder chunk(first.stored, first.raw, set), other(second.stored, second.raw, set);
+  decode(chunk, &other, set);
 }
 
 }  // namespace thalia::codec

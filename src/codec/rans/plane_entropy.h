@@ -24,4 +24,14 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw,
                           VectorSet set = fastest_vector_set());
 
+struct CodedChunk {
+  ByteSpan stored;
+  MutableByteSpan raw;
+};
+
+/// The same for two, which takes less time than one after the other. @throws CompressionError of
+/// either; then neither is complete.
+void plane_entropy_decode_two(const CodedChunk& first, const CodedChunk& second,
+                              VectorSet set = fastest_vector_set());
+
 }  // namespace thalia::codec

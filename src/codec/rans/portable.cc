@@ -48,13 +48,12 @@ inline void take_word(const std::byte*& words, std::uint32_t& state) noexcept {
   state = state << 16 | word;
 }
 
-std::size_t decode(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
-                   std::size_t groups, std::uint32_t* states, std::byte* symbols) noexcept {
+std::size_t decode(RansRun& run, std::size_t groups) noexcept {
   std::size_t done = 0;
-  for (; done < groups && end - words >= std::ptrdiff_t{2 * kRansStates}; ++done) {
+  for (; done < groups && run.end - run.words >= std::ptrdiff_t{2 * kRansStates}; ++done) {
     for (std::size_t i = 0; i < kRansStates; ++i) {
-      decode_symbol(table, states[i], symbols[done * kRansStates + i]);
-      if (states[i] < kRansLow) take_word(words, states[i]);
+      decode_symbol(run.table, run.states[i], run.symbols[done * kRansStates + i]);
+      if (run.states[i] < kRansLow) take_word(run.words, run.states[i]);
     }
   }
   return done;

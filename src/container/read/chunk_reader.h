@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "container/file/open_file.h"
 #include "format/chunk.h"
@@ -27,6 +28,8 @@ class ChunkReader {
   /// of its stored bytes.
   /// @throws FormatError, IntegrityError, UnsupportedError.
   void decode(std::uint32_t i, MutableByteSpan out) const;
+  /// The same for chunks i and i + 1, into memory that lies side by side.
+  void decode_two(std::uint32_t i, MutableByteSpan out) const;
   /// Checks every entry without reading what is stored.
   void check_entries() const;
   /// Decodes all of them, on the file's threads.
@@ -34,6 +37,7 @@ class ChunkReader {
 
  private:
   const format::ChunkEntry& checked_entry(std::uint32_t i) const;
+  ByteSpan stored_bytes(const format::ChunkEntry& chunk, std::vector<std::byte>& buffer) const;
 
   const detail::OpenFile& file_;
   const format::TensorEntry& entry_;

@@ -160,4 +160,60 @@ BOOST_AUTO_TEST_CASE(hostile_frequencies_and_states_are_refused) {
   check_says(refusal_with(kStates, {0, 0x80, 1, 0}), "last state");
 }
 
+// Planes of 25, 256 and 2 byte values, of one, two and four bytes, of several blocks and of less
+// than a group, in every order.
+BOOST_AUTO_TEST_CASE(two_chunks_at_once_come_back_as_each_alone) {
+  constexpr ElementLayout kF32{Content::floats, 4, 8};
+  std::vector<Bytes> raws{test::normal_elements(kBF16, 10007), test::normal_elements(kBF16, 40),
+                          test::normal_elements(kF32, 5000), example()};
+  Bytes skewed = test::random_bytes(9001);
+  for (std::size_t i = 0; i < skewed.size(); ++i)
+    if (i % 8 != 0) skewed[i] &= std::byte{3};
+  raws.push_back(skewed);
+  const ElementLayout layouts[]{kBF16, kBF16, kF32, kBytes, kBytes};
+  std::vector<Bytes> stored(raws.size());
+  for (std::size_t i = 0; i < raws.size(); ++i)
+    codec::plane_entropy_encode(layouts[i], raws[i], stored[i]);
+  for (const codec::VectorSet set : test::present_vector_sets()) {
+    for (std::size_t i = 0; i < raws.size(); ++i) {
+      for (std::size_t k = 0; k < raws.size(); ++k) {
+        if (stored[i] == raws[i] || stored[k] == raws[k]) continue;
+        Bytes first(raws[i].size()), second(raws[k].size());
+        codec::plane_entropy_decode_two({stored[i], first}, {stored[k], second}, set);
+        BOOST_TEST((first == raws[i] && second == raws[k]), "chunks " << i << " and " << k);
+      }
+    }
+  }
+}
+
+// Bytes all over the second chunk are changed in turn: it is refused, or is itself a stream.
+BOOST_AUTO_TEST_CASE(damage_in_one_of_two_chunks_is_refused_as_in_one) {
+  const Bytes raw = test::normal_elements(kBF16, 3000);
+  const Bytes good = encoded(kBF16, raw);
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < good.size(); i += 7) {
+    Bytes bad = good;
+    bad[i] ^= std::byte{0x40};
+    Bytes alone(raw.size()), first(raw.size()), second(raw.size());
+    std::string one, two;
+    try {
+      codec::plane_entropy_decode(bad, alone);
+    } catch (const CompressionError& error) {
+      one = error.what();
+    }
+    try {
+      codec::plane_entropy_decode_two({good, first}, {bad, second});
+    } catch (const CompressionError& error) {
+      two = error.what();
+    }
+    BOOST_TEST(one == two);
+    if (one.empty()) {
+      BOOST_TEST((first == raw && second == alone));
+    } else {
+      ++refused;
+    }
+  }
+  BOOST_TEST(refused > 100u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

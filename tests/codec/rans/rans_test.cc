@@ -92,13 +92,12 @@ BOOST_AUTO_TEST_CASE(every_frequency_comes_back_from_every_set) {
       BOOST_REQUIRE((found.words == expected.words && found.states == expected.states));
       States states = expected.states;
       std::vector<std::byte> out(symbols.size());
-      const std::byte* words = expected.words.data();
-      const std::byte* const end = words + expected.words.size();
-      const std::size_t groups =
-          codec::rans_kernels(set).decode(table, words, end, 8, states.data(), out.data());
-      BOOST_REQUIRE(codec::rans_decode_some(table, words, end, out.size() - groups * kStates,
+      const std::byte* const end = expected.words.data() + expected.words.size();
+      codec::RansRun run{table, expected.words.data(), end, states.data(), out.data()};
+      const std::size_t groups = codec::rans_kernels(set).decode(run, 8);
+      BOOST_REQUIRE(codec::rans_decode_some(table, run.words, end, out.size() - groups * kStates,
                                             states.data(), out.data() + groups * kStates));
-      BOOST_REQUIRE((out == symbols && words == end));
+      BOOST_REQUIRE((out == symbols && run.words == end));
       for (const std::uint32_t state : states) BOOST_REQUIRE(state == codec::kRansLow);
     }
   }
