@@ -38,9 +38,9 @@ std::size_t next_to_change(const ByteCounts& counts, const RansFrequencies& freq
 }  // namespace
 
 ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels) {
-  // A quarter of every part of the plane, as a chunk may span tensors. Short planes are counted
+  // An eighth of every part of the plane, as a chunk may span tensors. Short planes are counted
   // whole.
-  constexpr std::size_t kRun = 256, kStep = 4 * kRun, kShortest = 64 * kStep;
+  constexpr std::size_t kRun = 256, kStep = 8 * kRun, kShortest = 32 * kStep;
   if (plane.size() < kShortest) return count_bytes(plane);
   ByteCounts counts = count_bytes(plane, kRun, kStep);
   ByteSet known;

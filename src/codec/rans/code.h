@@ -15,7 +15,7 @@ namespace thalia::codec {
 /// less than that.
 using RansFrequencies = std::array<std::uint16_t, 256>;
 
-/// How often each byte occurs; in a long plane this is estimated from a quarter of it. No byte that
+/// How often each byte occurs; in a long plane this is estimated from an eighth of it. No byte that
 /// occurs gets 0. At most 2^31 bytes.
 ByteCounts estimated_counts(ByteSpan plane, const RansKernels& kernels);
 
