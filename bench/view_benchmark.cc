@@ -21,7 +21,9 @@ namespace {
 std::atomic<std::uint64_t> allocations{0};
 }  // namespace
 
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+// Inlined into a caller, one half of a pair is warned of: gcc does not see that the other is
+// replaced too.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size);
 }
@@ -29,8 +31,6 @@ void* operator new(std::size_t size) {
   if (void* const memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
-// Inlined into a caller, it would be warned of: gcc does not see that the other half is replaced
-// too.
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
