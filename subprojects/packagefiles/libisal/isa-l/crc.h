@@ -1,2 +1,2 @@
 /* Where the installed library has it. */
-#include "crc.h"
+#include "../include/crc.h"
