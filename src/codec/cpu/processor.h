@@ -10,7 +10,7 @@ struct Processor {
   bool f16c = false;
   bool avx2 = false;
   bool avx512f = false;
-  bool avx512_bytes = false;  ///< AVX-512 F, BW, DQ, VL, VBMI and VBMI2
+  bool avx512_bytes = false;  ///< AVX-512 F, BW, DQ, VL, VBMI, VBMI2 and BITALG
 };
 
 /// The processor of this machine. An instruction set counts only if the operating system saves its

@@ -165,7 +165,7 @@ THALIA_AVX2 std::size_t decode(RansRun& run, std::size_t groups) noexcept {
   std::size_t done = 0;
   // A group takes at most a word for each state, so with so many left no load passes the end; the
   // rest is decoded one symbol at a time.
-  for (; done < groups && run.end - at >= std::ptrdiff_t{2 * kRansStates}; ++done) {
+  for (; done < groups && run.end - at >= kRansGroupBytes; ++done) {
     __m256i entry[kVectors];
     for (std::size_t i = 0; i < kVectors; ++i) entry[i] = decode_lanes(run.table, state[i]);
     const __m256i first = _mm256_packus_epi32(entry[0], entry[1]);

@@ -1,5 +1,6 @@
-// The kernels of plane_entropy with AVX-512 and VBMI2, a group of 32 symbols at a time in two
-// vectors of 16 states. Compress and expand put the words of the states that want one side by side.
+// The kernels of plane_entropy with AVX-512, VBMI2 and BITALG, a group of 32 symbols at a time in
+// two vectors of 16 states. Compress and expand put the words of the states that want one side by
+// side.
 #ifdef __x86_64__
 #include <array>
 #include <bit>
@@ -11,8 +12,6 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::size_t kHalf = 16;
-// The words that a group takes at most.
-constexpr std::ptrdiff_t kGroupBytes = 2 * kRansStates;
 // 0 to 31: where each word of a vector stands.
 constexpr auto kPlaces = [] {
   std::array<std::uint16_t, kRansStates> places{};
@@ -200,7 +199,7 @@ THALIA_AVX512 std::size_t decode_by_gather(RansRun& run, std::size_t groups) noe
   std::size_t done = 0;
   // A group takes at most a word for each state, so with so many left no load passes the end; the
   // rest is decoded one symbol at a time.
-  for (; done < groups && run.end - at >= kGroupBytes; ++done) {
+  for (; done < groups && run.end - at >= kRansGroupBytes; ++done) {
     std::byte* const symbols = run.symbols + done * kRansStates;
     const __mmask16 lower_wanting = decode_half(run.table, lower, symbols);
     const __mmask16 upper_wanting = decode_half(run.table, upper, symbols + kHalf);
@@ -298,7 +297,7 @@ THALIA_AVX512 std::size_t decode(RansRun& run, std::size_t groups) noexcept {
   Halves state = load_states(run.states);
   const std::byte* at = run.words;
   std::size_t done = 0;
-  for (; done < groups && run.end - at >= kGroupBytes; ++done)
+  for (; done < groups && run.end - at >= kRansGroupBytes; ++done)
     decode_group(run.table, state, at, run.symbols + done * kRansStates);
   run.words = at;
   store_states(state, run.states);
@@ -309,7 +308,8 @@ THALIA_AVX512 std::size_t decode_two(RansRun& first, RansRun& second, std::size_
   Halves state = load_states(first.states), other = load_states(second.states);
   const std::byte *at = first.words, *other_at = second.words;
   std::size_t done = 0;
-  for (; done < groups && first.end - at >= kGroupBytes && second.end - other_at >= kGroupBytes;
+  for (; done < groups && first.end - at >= kRansGroupBytes &&
+         second.end - other_at >= kRansGroupBytes;
        ++done) {
     decode_group(first.table, state, at, first.symbols + done * kRansStates);
     decode_group(second.table, other, other_at, second.symbols + done * kRansStates);

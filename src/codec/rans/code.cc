@@ -112,12 +112,14 @@ void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
 
 namespace {
 
-void make_compact(const RansFrequencies& frequencies, RansDecodeTable& table) {
+// False where there are too many byte values.
+bool make_compact(const RansFrequencies& frequencies, RansDecodeTable& table) {
   std::memset(table.begins, 0, sizeof(table.begins));
   std::uint32_t start = 0;
   std::size_t count = 0;
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     if (frequencies[i] == 0) continue;
+    if (count == kRansCompact) return false;
     table.frequency[count] = frequencies[i];
     table.start[count] = static_cast<std::uint16_t>(start);
     table.symbol[count] = static_cast<std::uint8_t>(i);
@@ -130,6 +132,7 @@ void make_compact(const RansFrequencies& frequencies, RansDecodeTable& table) {
     table.before[i] = static_cast<std::uint8_t>(before);
     before += std::popcount(table.begins[i]);
   }
+  return true;
 }
 
 }  // namespace
@@ -141,9 +144,7 @@ void make_table(const RansFrequencies& frequencies, RansDecodeTable& table) {
       // The frequencies sum to kRansScale, which the caller has made sure of: the table is filled
       // exactly.
       *at++ = i | std::uint32_t{frequencies[i]} << 8 | k << 20;
-  const auto zeros = std::count(frequencies.begin(), frequencies.end(), std::uint16_t{0});
-  table.is_compact = frequencies.size() - static_cast<std::size_t>(zeros) <= kRansCompact;
-  if (table.is_compact) make_compact(frequencies, table);
+  table.is_compact = make_compact(frequencies, table);
 }
 
 #ifdef __x86_64__

@@ -12,6 +12,8 @@
 namespace thalia::codec {
 
 inline constexpr std::size_t kRansStates = 32;
+/// The words that a group of one symbol from each state takes at most.
+inline constexpr std::ptrdiff_t kRansGroupBytes = 2 * kRansStates;
 inline constexpr unsigned kRansBits = 12;
 inline constexpr std::uint32_t kRansScale = 1u << kRansBits;
 /// A state is at least this, and less than 65,536 times this.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -275,17 +276,16 @@ void decode_parts(const ChunkDecoder::Parts& parts, const RansKernels& kernels) 
   if (i < parts.count) parts.parts[i].decoder->decode(parts.parts[i].symbols, kernels);
 }
 
-void decode(ChunkDecoder& first, ChunkDecoder* second, VectorSet set) {
-  while (!first.is_done() || (second != nullptr && !second->is_done())) {
+// One chunk or two.
+void decode(std::initializer_list<ChunkDecoder*> chunks, VectorSet set) {
+  const auto is_done = [](const ChunkDecoder* chunk) { return chunk->is_done(); };
+  while (!std::all_of(chunks.begin(), chunks.end(), is_done)) {
     ChunkDecoder::Parts parts;
-    first.begin_block(parts);
-    if (second != nullptr) second->begin_block(parts);
+    for (ChunkDecoder* const chunk : chunks) chunk->begin_block(parts);
     decode_parts(parts, rans_kernels(set));
-    first.join_block();
-    if (second != nullptr) second->join_block();
+    for (ChunkDecoder* const chunk : chunks) chunk->join_block();
   }
-  first.finish();
-  if (second != nullptr) second->finish();
+  for (ChunkDecoder* const chunk : chunks) chunk->finish();
 }
 
 }  // namespace
@@ -314,12 +314,12 @@ bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::b
 
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {
   ChunkDecoder chunk(stored, raw, set);
-  decode(chunk, nullptr, set);
+  decode({&chunk}, set);
 }
 
 void plane_entropy_decode_two(const CodedChunk& first, const CodedChunk& second, VectorSet set) {
   ChunkDecoder chunk(first.stored, first.raw, set), other(second.stored, second.raw, set);
-  decode(chunk, &other, set);
+  decode({&chunk, &other}, set);
 }
 
 }  // namespace thalia::codec

@@ -50,7 +50,7 @@ inline void take_word(const std::byte*& words, std::uint32_t& state) noexcept {
 
 std::size_t decode(RansRun& run, std::size_t groups) noexcept {
   std::size_t done = 0;
-  for (; done < groups && run.end - run.words >= std::ptrdiff_t{2 * kRansStates}; ++done) {
+  for (; done < groups && run.end - run.words >= kRansGroupBytes; ++done) {
     for (std::size_t i = 0; i < kRansStates; ++i) {
       decode_symbol(run.table, run.states[i], run.symbols[done * kRansStates + i]);
       if (run.states[i] < kRansLow) take_word(run.words, run.states[i]);
