@@ -48,6 +48,9 @@ class SafetensorsFile {
   const SafetensorsMetadata& metadata() const noexcept;
   bool has_metadata() const noexcept;  ///< true also for an empty "__metadata__"
   std::uint64_t file_bytes() const noexcept;
+  /// Says that a part of a tensor's bytes is read next: where such parts follow each other, the
+  /// system reads ahead of them.
+  void read_ahead(ByteSpan part) const noexcept;
 
  private:
   struct Impl;

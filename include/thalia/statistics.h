@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
@@ -69,10 +70,17 @@ TensorStatistics statistics_of(const Tensor& tensor);
 /// is. Several threads call it.
 using SliceReader = std::function<void(std::span<const SliceRange> ranges, MutableByteSpan out)>;
 
-/// Of a dense tensor that is read in pieces, on as many threads as `work` says; the same bits
-/// whatever these are. memory_bytes and progress do not count: it takes 2 MiB a thread.
-/// @throws what `read` throws; CancelledError.
-TensorStatistics statistics_of(DType dtype, const Shape& shape, const SliceReader& read,
-                               const Work& work = {});
+/// A dense tensor that is read in pieces.
+struct SlicedTensor {
+  DType dtype = DType::f32;
+  Shape shape{};
+  SliceReader read{};
+};
+
+/// Of each of them, on as many threads as `work` says: small ones are read side by side, a large
+/// one by several threads. The same bits whatever their number. memory_bytes and progress do not
+/// count: it takes 2 MiB a thread. @throws what the first `read` that throws does; CancelledError.
+std::vector<TensorStatistics> statistics_of(std::span<const SlicedTensor> tensors,
+                                            const Work& work = {});
 
 }  // namespace thalia

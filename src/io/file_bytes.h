@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "io/read_ahead.h"
 #include "io/unique_fd.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
@@ -77,6 +78,12 @@ class FileBytes {
   /// Best effort, for the pages that the extent touches. dont_need takes only pages wholly inside
   /// it, and only in a mapped file: in a copied one they are the only copy.
   virtual void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept = 0;
+  /// Says that an extent is read next, through bytes(): where such extents follow each other, the
+  /// system reads ahead of them.
+  void read_ahead(std::uint64_t offset, std::uint64_t length) const noexcept {
+    const ReadAhead::Extent ahead = ahead_.before(offset, length);
+    if (ahead.length() > 0) advise(ahead.begin, ahead.length(), Advice::will_need);
+  }
   /// Bytes of this object that are in memory, in whole pages or, for a copied file, pieces.
   virtual std::uint64_t resident_bytes() const = 0;
 
@@ -91,6 +98,7 @@ class FileBytes {
   Access access_;
   std::filesystem::path path_;
   UniqueFd fd_;
+  mutable ReadAhead ahead_;
 };
 
 /// The size of an open file, which fits the address space. @throws IoError.

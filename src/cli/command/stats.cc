@@ -1,4 +1,4 @@
-// thalia stats: what the elements of each tensor are like, of one tensor after the other.
+// thalia stats: what the elements of each tensor are like.
 #include "thalia/statistics.h"
 
 #include <fmt/format.h>
@@ -101,12 +101,11 @@ void print_statistics_json(Output& out, const StatsArguments& arguments,
 }
 
 int run_stats(const StatsArguments& arguments, const Session& session) {
-  std::vector<MeasuredTensor> tensors;
+  Measuring measuring(session.options<ReadOptions>().work);
   Selection selection("PATTERN", arguments.patterns);
   visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
-                [&](const FileTensor& tensor) {
-                  tensors.push_back(measured(tensor.open(), session.options<ReadOptions>().work));
-                });
+                [&](const FileTensor& tensor) { measuring.add(tensor.open()); });
+  const std::vector<MeasuredTensor> tensors = measuring.finish();
   session.common.json ? print_statistics_json(session.out, arguments, tensors)
                       : print_statistics(session.out, tensors);
   const bool failed = std::any_of(

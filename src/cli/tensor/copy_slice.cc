@@ -27,6 +27,22 @@ std::uint64_t packed_bytes(DType dtype, std::uint64_t elements) {
   return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
 }
 
+std::optional<ByteSpan> consecutive(DType dtype, const Shape& shape, ByteSpan bytes,
+                                    std::span<const SliceRange> ranges) {
+  const std::uint64_t elements = range_elements(ranges);
+  if (elements == 0) return ByteSpan();
+  std::uint64_t first = 0, last = 0;
+  for (std::size_t d = 0; d < ranges.size(); ++d) {
+    const std::uint64_t extent = shape[static_cast<unsigned>(d)];
+    first = first * extent + ranges[d].begin;
+    last = last * extent + ranges[d].end - 1;
+  }
+  if (last - first + 1 != elements) return std::nullopt;
+  const std::uint64_t bits = dtype_bits(dtype);
+  const std::uint64_t begin = first * bits / 8;
+  return bytes.subspan(begin, (last * bits + bits + 7) / 8 - begin);
+}
+
 void copy_slice(DType dtype, const Shape& shape, ByteSpan bytes, std::span<const SliceRange> ranges,
                 MutableByteSpan out) {
   if (range_elements(ranges) == 0) return;

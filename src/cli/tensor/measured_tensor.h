@@ -1,7 +1,11 @@
 // What the elements of a tensor are like, whichever format its file has.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/tensor/tensor_source.h"
 #include "thalia/options.h"
@@ -15,6 +19,26 @@ struct MeasuredTensor {
   std::string name;
   TensorLayout layout{};
   TensorStatistics statistics{};
+};
+
+/// Measures one after the other, of which small ones are read side by side. Those that wait for
+/// their turn, and may have been restored, take 64 MiB and one more.
+class Measuring {
+ public:
+  explicit Measuring(Work work) : work_(std::move(work)) {}
+  /// @throws what reading it, or those added before it, throws; CancelledError.
+  void add(TensorSource source);
+  /// All of them, in their order; to be called once. @throws as add().
+  std::vector<MeasuredTensor> finish();
+
+ private:
+  void measure_waiting();
+
+  Work work_;
+  std::vector<MeasuredTensor> done_{};
+  std::vector<SlicedTensor> waiting_{};
+  std::vector<std::size_t> places_{};  ///< in done_, of those that wait
+  std::uint64_t bytes_ = 0;            ///< of those that wait
 };
 
 /// Reads all of its elements, in pieces. @throws what reading it throws; CancelledError.

@@ -168,6 +168,8 @@ TensorSource source_of(const SafetensorsFile& file, const SafetensorsTensor& ten
   TensorSource source{
       .region = {}, .name = tensor.name, .layout = {.dtype = tensor.dtype, .shape = tensor.shape}};
   source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    if (const auto bytes = consecutive(tensor.dtype, tensor.shape, tensor.bytes, ranges))
+      file.read_ahead(*bytes);
     copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
   };
   source.logical_bytes = [file, tensor] {

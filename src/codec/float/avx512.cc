@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "codec/float/portable.h"
+#include "codec/float/sums.h"
 
 // On functions and not on the file, as in f16c.cc.
 #define THALIA_TARGET __attribute__((target("avx512f,avx2,f16c")))
@@ -154,6 +155,15 @@ THALIA_TARGET void bf16_to_f32(const std::byte* from, std::byte* to, std::size_t
   kEachBF16ToF32(from + 2 * i, to + 4 * i, count - i);
 }
 
+THALIA_TARGET void range_of(const double* numbers, std::size_t count, double limit,
+                            NumberRange& out) noexcept {
+  range_in_lanes(numbers, count, limit, out);
+}
+
+THALIA_TARGET double squares_of(const double* numbers, std::size_t count, double mean) noexcept {
+  return squares_in_lanes(numbers, count, mean);
+}
+
 }  // namespace
 
 const FloatKernels kAvx512Kernels = {
@@ -165,6 +175,8 @@ const FloatKernels kAvx512Kernels = {
     .f64_to_f32 = f64_to_f32,
     .f16_to_f32 = f16_to_f32,
     .bf16_to_f32 = bf16_to_f32,
+    .range = range_of,
+    .squares = squares_of,
 };
 
 }  // namespace thalia::codec

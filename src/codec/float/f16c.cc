@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "codec/float/portable.h"
+#include "codec/float/sums.h"
 
 // On functions and not on the whole file: inline functions of headers would else be compiled for
 // AVX2 here, and the linker could keep those for processors that have none.
@@ -147,6 +148,15 @@ THALIA_TARGET void bf16_to_f32(const std::byte* from, std::byte* to, std::size_t
   kEachBF16ToF32(from + 2 * i, to + 4 * i, count - i);
 }
 
+THALIA_TARGET void range_of(const double* numbers, std::size_t count, double limit,
+                            NumberRange& out) noexcept {
+  range_in_lanes(numbers, count, limit, out);
+}
+
+THALIA_TARGET double squares_of(const double* numbers, std::size_t count, double mean) noexcept {
+  return squares_in_lanes(numbers, count, mean);
+}
+
 }  // namespace
 
 const FloatKernels kF16cKernels = {
@@ -158,6 +168,8 @@ const FloatKernels kF16cKernels = {
     .f64_to_f32 = f64_to_f32,
     .f16_to_f32 = f16_to_f32,
     .bf16_to_f32 = bf16_to_f32,
+    .range = range_of,
+    .squares = squares_of,
 };
 
 }  // namespace thalia::codec

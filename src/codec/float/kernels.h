@@ -1,11 +1,20 @@
-// Conversions of whole arrays, one table of functions for each set of instructions. All give the
-// same bytes as bits.h does one number at a time.
+// Conversions of whole arrays and sums over them, one table of functions for each set of
+// instructions. Conversions give the same bytes as bits.h does one number at a time, and sums the
+// same bits in every set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace thalia::codec {
+
+/// Of numbers, which NaN is not: it counts for the sum alone.
+struct NumberRange {
+  double sum = 0;
+  double min = 0;           ///< infinity where there are none
+  double max = 0;           ///< minus infinity
+  std::uint64_t below = 0;  ///< of a magnitude below the limit
+};
 
 /// Arrays need no alignment and must not overlap. MXCSR must be in its standard state: round to
 /// nearest, keep subnormals.
@@ -19,6 +28,10 @@ struct FloatKernels {
   Convert f64_to_f32;
   Convert f16_to_f32;
   Convert bf16_to_f32;
+  /// `count` is a multiple of 8, as for the next one.
+  void (*range)(const double* numbers, std::size_t count, double limit, NumberRange& out) noexcept;
+  /// The sum of the squared distances from `mean`.
+  double (*squares)(const double* numbers, std::size_t count, double mean) noexcept;
 };
 
 enum class InstructionSet {

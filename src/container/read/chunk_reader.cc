@@ -88,6 +88,7 @@ ByteSpan ChunkReader::stored_bytes(const format::ChunkEntry& chunk,
   if (file_.options().input.access == Access::copied)
     io::check_allocation("payload", chunk.stored_length, file_.options().input.limits,
                          chunk.stored_length);
+  file_.mapping().read_ahead(chunk.offset, chunk.stored_length);
   return file_.chunk_bytes(chunk, buffer);
 }
 

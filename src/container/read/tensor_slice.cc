@@ -28,8 +28,11 @@ class LogicalBytes {
   template <typename Visit>
   void visit(std::uint64_t begin, std::uint64_t end, Visit visit) {
     if (begin == end) return;
-    if (!chunks_)
-      return visit(file_.verified_payload(entry_, entry_.stored_offset + begin, end - begin));
+    if (!chunks_) {
+      const std::uint64_t offset = entry_.stored_offset + begin;
+      file_.mapping().read_ahead(offset, end - begin);
+      return visit(file_.verified_payload(entry_, offset, end - begin));
+    }
     // A run may begin in one chunk and end in the next.
     while (begin < end) {
       const std::uint64_t chunk = begin / chunks_->chunk_bytes();

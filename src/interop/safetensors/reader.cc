@@ -50,4 +50,9 @@ std::uint64_t SafetensorsFile::file_bytes() const noexcept {
   return impl_->file->bytes().size();
 }
 
+void SafetensorsFile::read_ahead(ByteSpan part) const noexcept {
+  const auto offset = static_cast<std::uint64_t>(part.data() - impl_->file->bytes().data());
+  impl_->file->read_ahead(offset, part.size());
+}
+
 }  // namespace thalia

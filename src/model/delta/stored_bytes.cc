@@ -25,7 +25,9 @@ StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number)
 }
 
 ByteSpan StoredBytes::view(std::uint64_t begin, std::uint64_t length) const {
-  return file_.verified_payload(entry_, entry_.stored_offset + begin, length);
+  const std::uint64_t offset = entry_.stored_offset + begin;
+  file_.mapping().read_ahead(offset, length);
+  return file_.verified_payload(entry_, offset, length);
 }
 
 ByteSpan StoredBytes::part(std::uint64_t begin, std::uint64_t length,

@@ -1,6 +1,6 @@
 // Elements are decoded into blocks that stay in the first cache, and go through each block twice:
 // for its counts, range and mean, and for the distances from that mean. Sums of a block are kept in
-// several lanes, which the compiler turns into vectors; lanes and blocks are added up in one order.
+// lanes (codec/float/sums.h); lanes, blocks and pieces are added up in one order.
 #include "thalia/statistics.h"
 
 #include <algorithm>
@@ -8,10 +8,13 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "codec/float/conversion.h"
 #include "model/tensor/dense_pieces.h"
 #include "model/tensor/element_decoder.h"
 
@@ -19,7 +22,7 @@ namespace thalia {
 namespace {
 
 constexpr std::size_t kBlock = 1024;
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kLanes = 8;  // of a kernel
 constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -68,45 +71,30 @@ double least_normal(DType dtype) {
   return 0;
 }
 
+const codec::FloatKernels& kernels() {
+  static const codec::FloatKernels& fastest =
+      codec::float_kernels(codec::fastest_instruction_set());
+  return fastest;
+}
+
 struct Facts {
   TensorStatistics counts{.min = kInfinity, .max = -kInfinity};
   double sum = 0;  // of the finite ones
 };
 
-// A value a lane: loops over them have no order among lanes to keep.
-using Lanes = std::array<double, kLanes>;
-
-double sum_of(const Lanes& lanes) {
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
-
 // Whole blocks, nearly all of which have nothing but finite numbers: then the sum is finite too.
 bool plain_facts(const double* x, double least, Facts& out) {
-  Lanes sum{}, min, max;
-  min.fill(kInfinity);
-  max.fill(-kInfinity);
-  for (std::size_t i = 0; i < kBlock; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sum[lane] += x[i + lane];
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      min[lane] = x[i + lane] < min[lane] ? x[i + lane] : min[lane];
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      max[lane] = x[i + lane] > max[lane] ? x[i + lane] : max[lane];
-  }
-  out.sum = sum_of(sum);
-  if (!(std::fabs(out.sum) <= kMost)) return false;
-  out.counts.min = *std::min_element(min.begin(), min.end());
-  out.counts.max = *std::max_element(max.begin(), max.end());
   // Zeros are below the least subnormal number, and so below any limit.
   const double limit = std::max(least, std::numeric_limits<double>::denorm_min());
-  Lanes below{};
-  for (std::size_t i = 0; i < kBlock; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      below[lane] += std::fabs(x[i + lane]) < limit ? 1.0 : 0.0;
-  const auto small = static_cast<std::uint64_t>(sum_of(below));
-  if (small > 0) out.counts.zeros = static_cast<std::uint64_t>(std::count(x, x + kBlock, 0.0));
-  out.counts.subnormal = small - out.counts.zeros;
+  codec::NumberRange range;
+  kernels().range(x, kBlock, limit, range);
+  if (!(std::fabs(range.sum) <= kMost)) return false;
+  out.sum = range.sum;
+  out.counts.min = range.min;
+  out.counts.max = range.max;
+  if (range.below > 0)
+    out.counts.zeros = static_cast<std::uint64_t>(std::count(x, x + kBlock, 0.0));
+  out.counts.subnormal = range.below - out.counts.zeros;
   return true;
 }
 
@@ -131,16 +119,11 @@ Facts facts_of(const double* x, std::size_t count, double least) {
 
 // The squared distances of the finite ones; `all`: all are.
 double squares_of(const double* x, std::size_t count, double mean, bool all) {
-  Lanes squares{};
-  std::size_t i = 0;
-  if (all) {
-    for (; i + kLanes <= count; i += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        squares[lane] += (x[i + lane] - mean) * (x[i + lane] - mean);
-  }
-  for (; i < count; ++i)
-    if (std::fabs(x[i]) <= kMost) squares[0] += (x[i] - mean) * (x[i] - mean);
-  return sum_of(squares);
+  const std::size_t whole = all ? count / kLanes * kLanes : 0;
+  double squares = kernels().squares(x, whole, mean);
+  for (std::size_t i = whole; i < count; ++i)
+    if (std::fabs(x[i]) <= kMost) squares += (x[i] - mean) * (x[i] - mean);
+  return squares;
 }
 
 struct Moments {
@@ -220,6 +203,10 @@ void StatisticsTally::add(ByteSpan bytes, std::uint64_t count) {
     if (dtype_is_complex(dtype_)) {
       model::decode_elements(dtype_, bytes, first, std::span(numbers).first(length));
       for (std::size_t i = 0; i < length; ++i) block[i] = std::abs(numbers[i]);
+    } else if (codec::is_convertible(dtype_)) {
+      const std::size_t width = dtype_bits(dtype_) / 8;
+      codec::convert_elements(dtype_, DType::f64, bytes.subspan(first * width, length * width),
+                              std::as_writable_bytes(std::span(block).first(length)));
     } else {
       model::decode_elements(dtype_, bytes, first, std::span(block).first(length));
     }
@@ -258,30 +245,77 @@ TensorStatistics statistics_of(const Tensor& tensor) {
   return tally.result();
 }
 
-TensorStatistics statistics_of(DType dtype, const Shape& shape, const SliceReader& read,
-                               const Work& work) {
-  // Pieces of one size whatever the threads: they are added up in their order.
-  constexpr std::uint64_t kPieceBytes = 2 << 20;
-  const model::DensePieces pieces(shape,
-                                  std::max<std::uint64_t>(1, kPieceBytes * 8 / dtype_bits(dtype)));
-  const unsigned threads = resolve_threads(work.threads, pieces.count());
-  std::vector<std::vector<std::byte>> buffers(threads);
-  std::vector<StatisticsTally> tallies(threads, StatisticsTally(dtype));
-  StatisticsTally total(dtype);
-  for (std::uint64_t first = 0; first < pieces.count(); first += threads) {
-    stop_if_cancelled(work.cancel);
-    const auto count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(threads, pieces.count() - first));
-    parallel_for(count, threads, [&](std::size_t i) {
-      const model::DensePieces::Piece piece = pieces[first + i];
-      buffers[i].resize((piece.elements * dtype_bits(dtype) + 7) / 8);
-      read(std::span(piece.ranges).first(shape.rank()), buffers[i]);
-      tallies[i] = StatisticsTally(dtype);
-      tallies[i].add(buffers[i], piece.elements);
-    });
-    for (std::size_t i = 0; i < count; ++i) total.add(tallies[i]);
+namespace {
+
+// Buffers of threads that come and go, as many as work at the same time.
+class Buffers {
+ public:
+  std::vector<std::byte> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return {};
+    std::vector<std::byte> buffer = std::move(idle_.back());
+    idle_.pop_back();
+    return buffer;
   }
-  return total.result();
+  void give_back(std::vector<std::byte> buffer) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::vector<std::byte>> idle_;
+};
+
+// A piece of one of many tensors.
+struct Part {
+  std::size_t tensor = 0;
+  std::uint64_t piece = 0;
+  StatisticsTally tally;
+};
+
+model::DensePieces pieces_of(const SlicedTensor& tensor) {
+  // Of one size whatever the threads: pieces are added up in their order.
+  constexpr std::uint64_t kPieceBits = 8 * (2 << 20);
+  return {tensor.shape, std::max<std::uint64_t>(1, kPieceBits / dtype_bits(tensor.dtype))};
+}
+
+void measure(const SlicedTensor& tensor, Part& part, Buffers& buffers) {
+  const model::DensePieces::Piece piece = pieces_of(tensor)[part.piece];
+  std::vector<std::byte> buffer = buffers.take();
+  buffer.resize((piece.elements * dtype_bits(tensor.dtype) + 7) / 8);
+  tensor.read(std::span(piece.ranges).first(tensor.shape.rank()), buffer);
+  part.tally.add(buffer, piece.elements);
+  buffers.give_back(std::move(buffer));
+}
+
+}  // namespace
+
+std::vector<TensorStatistics> statistics_of(std::span<const SlicedTensor> tensors,
+                                            const Work& work) {
+  constexpr std::size_t kTogether = 1024;  // tallies in memory
+  std::vector<StatisticsTally> totals;
+  std::vector<Part> parts;
+  Buffers buffers;
+  const auto measure_parts = [&] {
+    parallel_for(parts.size(), work.threads, [&](std::size_t i) {
+      stop_if_cancelled(work.cancel);
+      measure(tensors[parts[i].tensor], parts[i], buffers);
+    });
+    for (const Part& part : parts) totals[part.tensor].add(part.tally);
+    parts.clear();
+  };
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    totals.emplace_back(tensors[i].dtype);
+    for (std::uint64_t piece = 0; piece < pieces_of(tensors[i]).count(); ++piece) {
+      parts.push_back({i, piece, StatisticsTally(tensors[i].dtype)});
+      if (parts.size() == kTogether) measure_parts();
+    }
+  }
+  measure_parts();
+  std::vector<TensorStatistics> out;
+  for (const StatisticsTally& total : totals) out.push_back(total.result());
+  return out;
 }
 
 }  // namespace thalia

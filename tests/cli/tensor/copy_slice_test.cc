@@ -35,6 +35,26 @@ BOOST_AUTO_TEST_CASE(every_range_of_three_dimensions_gives_its_elements) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_bytes_of_a_run_are_known_and_of_several_are_not) {
+  const std::vector<std::byte> tensor(60 * 2);
+  const auto place = [&](std::vector<SliceRange> ranges) {
+    const auto bytes = consecutive(DType::u16, {3, 4, 5}, tensor, ranges);
+    BOOST_TEST_REQUIRE(bytes.has_value());
+    return std::pair(bytes->data() - tensor.data(), bytes->size());
+  };
+  BOOST_TEST((place({{0, 3}, {0, 4}, {0, 5}}) == std::pair(std::ptrdiff_t{0}, std::size_t{120})));
+  BOOST_TEST((place({{1, 2}, {2, 4}, {0, 5}}) == std::pair(std::ptrdiff_t{60}, std::size_t{20})));
+  BOOST_TEST((place({{2, 3}, {3, 4}, {4, 5}}) == std::pair(std::ptrdiff_t{118}, std::size_t{2})));
+  BOOST_TEST(place({{1, 1}, {0, 4}, {0, 5}}).second == 0u);
+  const std::vector<SliceRange> column{{0, 3}, {0, 4}, {1, 2}};
+  BOOST_TEST(!consecutive(DType::u16, {3, 4, 5}, tensor, column));
+  // Six bits each: the second and third of six lie in the first to the third byte.
+  const std::vector<SliceRange> inside{{0, 1}, {1, 3}};
+  const auto bytes = consecutive(DType::f6_e2m3, {2, 3}, ByteSpan(tensor).first(5), inside);
+  BOOST_TEST_REQUIRE(bytes.has_value());
+  BOOST_TEST((bytes->data() == tensor.data() && bytes->size() == 3));
+}
+
 BOOST_AUTO_TEST_CASE(packed_rows_that_start_inside_a_byte_are_shifted) {
   // Two rows of three elements of six bits: 1 2 3, 4 5 6.
   std::vector<std::uint8_t> packed(5);

@@ -189,6 +189,39 @@ BOOST_AUTO_TEST_CASE(pieces_add_up_to_the_whole) {
   }
 }
 
+// Four pieces of 2 MiB, and a part of one.
+BOOST_AUTO_TEST_CASE(a_tensor_read_in_pieces_gives_the_same_bits_on_any_number_of_threads) {
+  std::vector<float> elements((8u << 20) / sizeof(float) + 1000);
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    numbers.push_back(elements[i] = static_cast<float>(std::sin(static_cast<double>(i)) * 1e3));
+  const SliceReader read = [&](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    const ByteSpan bytes = as_byte_span(elements);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(ranges[0].begin * sizeof(float)),
+                out.size(), out.begin());
+  };
+  // Small ones in front of it, behind it, and one of nothing.
+  const auto rows = [&](std::uint64_t count) {
+    return SlicedTensor{.dtype = DType::f32, .shape = {count}, .read = read};
+  };
+  const std::vector<SlicedTensor> tensors{rows(10), rows(0), rows(elements.size()), rows(999)};
+  const std::vector<TensorStatistics> one = statistics_of(tensors, {.threads = 1});
+  BOOST_TEST_REQUIRE(one.size() == tensors.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const std::size_t count = tensors[i].shape[0];
+    check_same(one[i], {numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count)});
+  }
+  for (const unsigned threads : {2u, 3u, 8u}) {
+    const std::vector<TensorStatistics> of = statistics_of(tensors, {.threads = threads});
+    BOOST_TEST_REQUIRE(of.size() == one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      BOOST_TEST(of[i].mean == one[i].mean);
+      BOOST_TEST(of[i].deviation == one[i].deviation);
+      BOOST_TEST(of[i].norm == one[i].norm);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_a_sparse_tensor_does_not_store_is_zero) {
   const std::vector<float> dense{0, 2, 0, 0, 0, -4, 0, 0, 0, 6, 0, 0};
   const Tensor tensor = Tensor::copy_of({3, 4}, dense);
