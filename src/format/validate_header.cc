@@ -209,8 +209,8 @@ void validate_header(const Header& header, std::uint64_t file_size, const ReadLi
   if (header.generation == 0)
     fail_field(ErrorCode::bad_value, HEADER_AT(generation), "0", "1 or more");
   if (header.file_length > file_size) {
-    fail_field(ErrorCode::truncated, HEADER_AT(file_length), std::to_string(header.file_length),
-               fmt::format("the file's {} bytes", file_size), "the file is cut short");
+    fail_field(ErrorCode::truncated, HEADER_AT(file_length), fmt::format("{} bytes", file_size),
+               std::to_string(header.file_length), "the file is cut short");
   }
   validate_checksum_fields(header);
   validate_tail(header);

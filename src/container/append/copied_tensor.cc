@@ -115,7 +115,8 @@ void check_can_be_rewritten(const format::Header& header) {
   }
   const bool has_base = (header.flags & format::kFlagDelta) != 0 || header.base_step != 0 ||
                         header.base_checksum != Digest256{};
-  if (has_base) fail_feature(HEADER_AT(base_checksum), "a delta", "a file without a base");
+  if (has_base)
+    fail_feature(HEADER_AT(base_checksum), "a delta", "a full file; resolve the delta first");
 }
 
 #undef HEADER_AT

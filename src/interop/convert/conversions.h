@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thalia/convert.h"
+#include "thalia/delta.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 
@@ -31,6 +32,10 @@ void convert_mckp(const path& input, FileFormat from, const path& output, FileFo
 /// Copies the regions of these numbers, ascending, and the connections among them.
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);
+
+/// A delta is resolved into an unnamed file in the output's folder, which has to have room for a
+/// file of this size anyway.
+ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options);
 
 /// What the directory says of a tensor.
 TensorSpec spec_of(const TensorView& tensor);

@@ -125,18 +125,9 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
 }
 
-// A delta is resolved into an unnamed file first, in the output's folder: that one has to have room
-// for a file of this size anyway.
-ResolvedFile resolved_for(const std::filesystem::path& input, const std::filesystem::path& output,
-                          const ConvertOptions& options) {
-  return {input,
-          output.has_parent_path() ? output.parent_path() : ".",
-          {.read = options.read, .search = options.search, .bases = options.bases}};
-}
-
 void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
                    FileFormat to, const ConvertOptions& options, ConvertResult& result) {
-  const ResolvedFile resolved = resolved_for(input, output, options);
+  const ResolvedFile resolved = interop::resolved_for(input, output, options);
   const Reader& reader = resolved.reader();
   if (to == FileFormat::mckp) {
     interop::thalia_to_mckp(reader, output, options, result);
@@ -203,7 +194,7 @@ ConvertResult convert(const std::filesystem::path& input, const std::filesystem:
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
   return timed([&](ConvertResult& result) {
-    const ResolvedFile resolved = resolved_for(input, output, options);
+    const ResolvedFile resolved = interop::resolved_for(input, output, options);
     const Reader& reader = resolved.reader();
     std::vector<std::uint32_t> numbers;
     for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
@@ -216,6 +207,12 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
 }
 
 namespace interop {
+
+ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options) {
+  return {input,
+          output.has_parent_path() ? output.parent_path() : ".",
+          {.read = options.read, .search = options.search, .bases = options.bases}};
+}
 
 TensorSpec spec_of(const TensorView& tensor) {
   TensorLayout layout = tensor.layout();

@@ -23,8 +23,14 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
     fail_argument(ErrorCode::bad_argument, "preference", std::to_string(preference.number),
                   fmt::format("below {}", inputs.size()));
   }
+  ConvertResult result;
   std::vector<Reader> readers;
-  for (const auto& input : inputs) readers.push_back(Reader::open(input, options.read));
+  for (const auto& input : inputs) {
+    const ResolvedFile resolved = interop::resolved_for(input, output, options);
+    readers.push_back(resolved.reader());
+    result.input_bytes +=
+        resolved.is_copy() ? resolved.input_bytes() : resolved.reader().file_bytes();
+  }
 
   interop::MergeConflicts conflicts(readers, preference);
   const auto regions = interop::plan_regions(readers, options.read.input.limits, conflicts);
@@ -32,7 +38,6 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   std::string metadata = interop::merge_metadata(readers, options.read.input.limits, conflicts);
   conflicts.throw_if_open();
 
-  ConvertResult result;
   result.losses = conflicts.losses();
   ConvertOptions unconverted = options;
   // A merge copies; another precision would make it differ from every input.
@@ -40,10 +45,8 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   interop::ThaliaCopy copy(output, unconverted, result);
   copy.set_metadata(std::move(metadata));
   std::uint64_t steps = 0;
-  for (const Reader& reader : readers) {
+  for (const Reader& reader : readers)
     steps = std::max<std::uint64_t>(steps, reader.header().training_steps);
-    result.input_bytes += reader.file_bytes();
-  }
   copy.set_training_steps(steps);
   for (const interop::Taken& region : regions)
     copy.copy_region(readers[region.input].region(region.number));

@@ -60,16 +60,16 @@ ComparedTensor compared_tensor(const DiffedFile& file, const TensorView& view,
                         .sparse = is_sparse(layout.encoding),
                         .entries = layout.nnz,
                         .read_bytes = facts.logical_bytes};
-  const bool dense = layout.encoding == Encoding::dense;
-  if (!file.chain || !file.reader.delta_base()) {
-    if (dense) {
+  if (!file.reader.delta_base()) {
+    // As it is stored: a chain of one file describes a quantized tensor as it is restored.
+    if (view.encoding() == Encoding::dense) {
       tensor.read = [view](std::span<const SliceRange> ranges, MutableByteSpan out) {
         view.read_slice(ranges, out);
       };
     } else {
       tensor.load = [view, &limits] { return Tensor::from(view, limits); };
     }
-  } else if (dense && !dtype_is_packed(layout.dtype)) {
+  } else if (layout.encoding == Encoding::dense && !dtype_is_packed(layout.dtype)) {
     tensor.read = [chain = *file.chain, view, layout](std::span<const SliceRange> ranges,
                                                       MutableByteSpan out) {
       read_by_parts(layout, ranges, out, [&](std::uint64_t begin, MutableByteSpan part) {

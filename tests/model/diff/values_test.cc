@@ -361,6 +361,16 @@ BOOST_AUTO_TEST_CASE(quantized_tensors_are_compared_restored) {
   BOOST_TEST(restored.differing > 0u);
   BOOST_TEST(restored.max_difference < 1.0 / 256);
   BOOST_TEST(thalia::diff(a, b, {.tensors = {"t"}, .absolute_tolerance = 1.0 / 256}).same());
+  // Chains of one file, and a delta, say the same.
+  const ChainReader base = ChainReader::open(folder / "a");
+  write_delta(state_source(ChainReader::open(folder / "b")), base, folder / "d",
+              {.output = {.durability = Durability::none}});
+  for (const char* const name : {"b", "d"}) {
+    const Diff chained = thalia::diff(base, ChainReader::open(folder / name), {.values = true});
+    BOOST_REQUIRE(chained.regions.size() == 1u);
+    BOOST_TEST(chained.regions[0].tensors[0].values->differing == restored.differing);
+    BOOST_TEST(chained.regions[0].tensors[0].values->max_difference == restored.max_difference);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(differences_within_a_tolerance_do_not_count) {
