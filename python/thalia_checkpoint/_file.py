@@ -1,0 +1,374 @@
+"""Open files: mappings of names to regions and tensors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._tensor import Buffer, Tensor, bytes_of
+from .errors import NotFoundError, UsageError, make_error
+
+Path = str | os.PathLike[str]
+Access = Literal["mapped", "copied"]
+Verification = Literal["on_first_touch", "at_open", "by_tensor", "off"]
+
+
+class Connection(NamedTuple):
+    """A projection from a region to another."""
+
+    source: str
+    target: str
+    weights: Tensor
+    delays: Tensor | None
+
+
+class Tensors(Mapping[str, Tensor]):
+    """All tensors of a file by one flat name each, in the order of the file.
+
+    That is the tensor's own name, or REGION.NAME for each of several that share theirs: as a
+    conversion to safetensors names them.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        uses = Counter(tensor.name for tensor in tensors)
+        self._tensors = {
+            tensor.name
+            if uses[tensor.name] == 1 or not tensor.region
+            else f"{tensor.region}.{tensor.name}": tensor
+            for tensor in tensors
+        }
+
+    def __getitem__(self, name: str) -> Tensor:
+        try:
+            return self._tensors[name]
+        except KeyError:
+            raise make_error(
+                NotFoundError, f"{name}: no such tensor", "not_found", tensor=name
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
+class Region(Mapping[str, Tensor]):
+    """The tensors of one region by their names, in the order of these."""
+
+    def __init__(self, raw: _core.FileRegion) -> None:
+        self._raw = raw
+
+    @property
+    def name(self) -> str:
+        return self._raw.name
+
+    @property
+    def n_neurons(self) -> int:
+        return self._raw.n_neurons
+
+    @property
+    def n_inputs(self) -> int:
+        return self._raw.n_inputs
+
+    @property
+    def neuron_type(self) -> str:
+        return self._raw.neuron_type
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return _object(self._raw.config_json)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return _object(self._raw.metadata_json)
+
+    def prefetch(self) -> None:
+        """Asks the system to read the region ahead, and returns at once."""
+        self._raw.prefetch()
+
+    def populate(self) -> None:
+        """Reads the region into memory, and returns when it is there."""
+        self._raw.populate()
+
+    def release(self) -> None:
+        """Gives its memory back to the system; it is read again when touched."""
+        self._raw.release()
+
+    def __getitem__(self, name: str) -> Tensor:
+        found = self._raw.find(name)
+        if found is None:
+            raise make_error(
+                NotFoundError,
+                f"region {self.name!r} has no tensor {name!r}",
+                "not_found",
+                region=self.name,
+                tensor=name,
+            )
+        return Tensor(found)
+
+    def __iter__(self) -> Iterator[str]:
+        for i in range(len(self._raw)):
+            yield self._raw.tensor(i).name
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"<Region {self.name!r}: {len(self)} tensors>"
+
+
+class File(Mapping[str, Region]):
+    """An open .thalia file or delta: regions by name.
+
+    Of a delta the tensors are those of the state that it stands for; they are read through the
+    files that it is based on. `file[name]` also takes a tensor: by "region/name", or by its own
+    name where one region alone has it. Any number of threads may use one.
+    """
+
+    def __init__(self, raw: _core.File) -> None:
+        self._open: _core.File | None = raw
+        self._tensors: Tensors | None = None
+
+    @property
+    def _raw(self) -> _core.File:
+        if self._open is None:
+            raise make_error(UsageError, "the file was closed", "wrong_state")
+        return self._open
+
+    @property
+    def path(self) -> str:
+        return os.fspath(self._raw.path)
+
+    @property
+    def is_delta(self) -> bool:
+        return self._raw.is_delta
+
+    @property
+    def file_bytes(self) -> int:
+        return self._raw.file_bytes
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The JSON object that was saved with it; a copy each time."""
+        return _object(self._raw.metadata_json)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """timestamp (seconds since 1970), training_steps, total_neurons, total_synapses, generation
+        and file_uuid."""
+        return self._raw.header
+
+    @property
+    def tensors(self) -> Tensors:
+        """All tensors but those of connections, by flat names."""
+        if self._tensors is None:
+            raw = self._raw
+            regions = [raw.region(i) for i in range(len(raw))]
+            self._tensors = Tensors(
+                [Tensor(region.tensor(i)) for region in regions for i in range(len(region))]
+            )
+        return self._tensors
+
+    @property
+    def connections(self) -> list[Connection]:
+        found = []
+        for i in range(self._raw.connection_count):
+            source, target, weights, delays = self._raw.connection(i)
+            found.append(
+                Connection(source, target, Tensor(weights), Tensor(delays) if delays else None)
+            )
+        return found
+
+    def region(self, name: str) -> Region:
+        """Raises NotFoundError, a KeyError."""
+        found = self._raw.find_region(name)
+        if found is None:
+            raise make_error(
+                NotFoundError, f"{self.path}: no region {name!r}", "not_found", region=name
+            )
+        return Region(found)
+
+    def tensor(self, name: str) -> Tensor:
+        """By "region/name", or its own name where one region alone has it. Raises NotFoundError."""
+        return Tensor(self._raw.tensor(name))
+
+    def verify_all(self) -> None:
+        """Checks every byte against the checksum now. Raises IntegrityError at the first damage."""
+        self._raw.verify_all()
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._raw.find_region(name)
+        return self.tensor(name) if found is None else Region(found)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        try:
+            self[name]
+        except NotFoundError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        for i in range(len(self._raw)):
+            yield self._raw.region(i).name
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def close(self) -> None:
+        """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
+        self._open = None
+        self._tensors = None
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return "<File, closed>"
+        return f"<File {self.path!r}: {self._raw.tensor_count} tensors in {len(self)} regions>"
+
+
+class _FlatSource:
+    """A tensor of a safetensors file, which lies there as it is."""
+
+    __slots__ = ("_payload", "dtype", "name", "nbytes", "shape")
+    region = ""
+    role = None
+    encoding = "dense"
+    is_mapped = True
+    is_quantized = False
+    of_delta = False
+    wide_indices = False
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...], payload: Buffer) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.nbytes = len(payload)
+        self._payload = payload
+
+    @property
+    def stored_bytes(self) -> int:
+        return self.nbytes
+
+    @property
+    def codecs(self) -> list[str]:
+        return ["store"]
+
+    def payload(self) -> Buffer:
+        return self._payload
+
+    def _array(self) -> npt.NDArray[np.uint8]:
+        return bytes_of(self._payload)
+
+    def rows(self, begin: int, end: int) -> Buffer:
+        row = self.nbytes // self.shape[0]
+        return self._array()[begin * row : end * row].data
+
+    def read(self, out: npt.NDArray[np.uint8]) -> None:
+        out[:] = self._array()
+
+    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[np.uint8]) -> None:
+        width = self.nbytes // max(int(np.prod(self.shape)), 1)
+        whole = self._array().reshape(*self.shape, width)
+        part = whole[tuple(slice(begin, end) for begin, end in ranges)]
+        out.reshape(part.shape)[...] = part
+
+    def read_part(self, begin: int, out: npt.NDArray[np.uint8]) -> None:
+        out[:] = self._array()[begin : begin + out.size]
+
+    def sparse(self) -> list[Buffer]:
+        raise NotImplementedError
+
+
+class SafetensorsFile(Mapping[str, Tensor]):
+    """An open safetensors file: tensors by name, in the order of the file."""
+
+    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
+        self.path = path
+        self._raw: _core.SafetensorsFile | None = raw
+        self._tensors = Tensors([Tensor(_FlatSource(*facts)) for facts in raw.tensors])
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return dict((self._raw and self._raw.metadata) or [])
+
+    @property
+    def tensors(self) -> Tensors:
+        return self._tensors
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def close(self) -> None:
+        """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
+        self._raw = None
+        self._tensors = Tensors([])
+
+    def __enter__(self) -> SafetensorsFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<SafetensorsFile {self.path!r}: {len(self)} tensors>"
+
+
+def open(
+    path: Path,
+    *,
+    access: Access = "mapped",
+    verification: Verification = "on_first_touch",
+    threads: int = 0,
+    search: Sequence[Path] = (),
+) -> File | SafetensorsFile:
+    """Opens a .thalia file, a delta, or a .safetensors file; headers and tables alone are read.
+
+    access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
+        for files that may shrink or disks that may fail.
+    verification: when bytes are checked against the file's checksum: before they are first handed
+        out, all now, each tensor by its own CRC-32, or never.
+    threads: that verify and decode; 0 is one a core.
+    search: folders in which a delta's base is looked for when it is not where the delta says.
+
+    Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
+    """
+    if _core.detect_format(path) == "safetensors":
+        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
+    return File(_core.File.open(path, access, verification, threads, list(search)))
+
+
+def _object(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found

@@ -1,0 +1,99 @@
+"""Dictionaries of named tensors, in both formats: what numpy.py and torch.py share."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any, Literal, NamedTuple
+
+from . import _core
+from ._file import File, Path, SafetensorsFile
+from ._file import open as open_file
+
+Format = Literal["safetensors", "thalia"]
+
+
+class Named(NamedTuple):
+    """A tensor on its way into a file."""
+
+    name: str
+    dtype: str
+    """The format's name."""
+    shape: tuple[int, ...]
+    data: Any
+    """Its elements as the file has them: a contiguous buffer."""
+
+
+def is_safetensors(path: Path) -> bool:
+    return os.fspath(path).endswith(".safetensors")
+
+
+def save_named(
+    tensors: Sequence[Named],
+    path: Path,
+    metadata: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Writes a .safetensors file where the name ends so, else a .thalia file."""
+    if is_safetensors(path):
+        pairs = None if metadata is None else list(metadata.items())
+        _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
+        return
+    writer = _core.Writer(path, dict(options))
+    regions: dict[str, int] = {}
+    for tensor in tensors:
+        region = _core.region_for_name(tensor.name)
+        if region not in regions:
+            regions[region] = writer.add_region(region, 0, 0, "none", "{}", "")
+        role = _core.role_of_name(tensor.name, len(tensor.shape))
+        writer.add_tensor(
+            regions[region], tensor.name, tensor.dtype, list(tensor.shape), role, tensor.data
+        )
+    # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
+    origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
+    writer.set_metadata(json.dumps({"format": "safetensors", "safetensors": origin}))
+    writer.commit()
+
+
+def flat_metadata(file: File | SafetensorsFile) -> dict[str, str] | None:
+    """The texts that a safetensors file has, or that the .thalia file has of one."""
+    if isinstance(file, SafetensorsFile):
+        return file.metadata or None
+    metadata = file.metadata
+    origin = metadata.get("safetensors")
+    if isinstance(origin, dict):
+        inner = origin.get("metadata")
+        return {str(k): str(v) for k, v in inner.items()} if isinstance(inner, dict) else None
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()}
+    return texts or None
+
+
+def saved_bytes(
+    tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format
+) -> bytes:
+    """The bytes of the file, which is written to the folder for temporary files meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
+        path = FilePath(folder) / f"tensors.{format}"
+        save_named(tensors, path, metadata, {"durability": "none"})
+        return path.read_bytes()
+
+
+class OpenBytes:
+    """A file of these bytes, open as long as the context; in the folder for temporary files."""
+
+    def __init__(self, data: bytes) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="thalia-")
+        # What the format is its first bytes tell.
+        self._path = FilePath(self._folder.name) / (
+            "tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors"
+        )
+        self._path.write_bytes(data)
+
+    def __enter__(self) -> File | SafetensorsFile:
+        return open_file(self._path)
+
+    def __exit__(self, *error: object) -> None:
+        self._folder.cleanup()

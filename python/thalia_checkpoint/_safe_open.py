@@ -1,0 +1,109 @@
+"""safe_open, as safetensors has it: of both formats."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from . import _slicing
+from ._file import Path
+from ._file import open as open_file
+from ._flat import flat_metadata
+from ._tensor import Tensor
+from .errors import NotFoundError, UnsupportedError, UsageError, make_error
+
+_FRAMEWORKS = {"np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch", "pytorch": "torch"}
+#: What safetensors calls the element types.
+_TYPES = {"bool": "BOOL", "f8_e4m3": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0"}
+
+
+class Slice:
+    """A tensor of which parts are read: slice[2:4]."""
+
+    def __init__(self, tensor: Tensor, framework: str, device: Any) -> None:
+        self._tensor = tensor
+        self._framework = framework
+        self._device = device
+
+    def get_shape(self) -> list[int]:
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> str:
+        """As safetensors spells it: "F32", "BF16", …"""
+        return _TYPES.get(self._tensor.dtype, self._tensor.dtype.upper())
+
+    def __getitem__(self, index: Any) -> Any:
+        if _slicing.plan(index, self._tensor.shape) is None:
+            raise make_error(UsageError, f"{index!r} is no slice", "bad_argument", field="slice")
+        if self._framework == "numpy":
+            return self._tensor[index].copy()
+        from ._torch_tensors import slice_of
+
+        return slice_of(self._tensor, index, device=self._device)
+
+
+class safe_open:
+    """Opens a .safetensors or .thalia file; tensors are read when they are asked for.
+
+        with safe_open("model.thalia", framework="pt") as f:
+            for name in f.keys():
+                tensor = f.get_tensor(name)
+
+    framework: "np" or "pt". device: where torch tensors go.
+
+    Raises MissingFileError, a FileNotFoundError; FormatError; UnsupportedError for another
+    framework.
+    """
+
+    def __init__(self, filename: Path, framework: str, device: Any = "cpu") -> None:
+        if framework not in _FRAMEWORKS:
+            raise make_error(
+                UnsupportedError,
+                f"framework {framework!r}: expected np or pt",
+                "bad_argument",
+                field="framework",
+                value=framework,
+            )
+        self._framework = _FRAMEWORKS[framework]
+        self._device = device
+        self._file = open_file(filename)
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def keys(self) -> list[str]:
+        """Names, sorted."""
+        return sorted(self._file.tensors)
+
+    def offset_keys(self) -> list[str]:
+        """Names, in the order of the file."""
+        return list(self._file.tensors)
+
+    def metadata(self) -> dict[str, str] | None:
+        return flat_metadata(self._file)
+
+    def get_tensor(self, name: str) -> Any:
+        """Raises NotFoundError for a name that the file does not have."""
+        tensor = self._find(name)
+        if self._framework == "numpy":
+            return tensor.numpy(writable=True) if tensor.encoding == "dense" else tensor.dense()
+        return tensor.torch(device=None if str(self._device) == "cpu" else self._device)
+
+    def get_slice(self, name: str) -> Slice:
+        return Slice(self._find(name), self._framework, self._device)
+
+    def _find(self, name: str) -> Tensor:
+        try:
+            return self._file.tensors[name]
+        except NotFoundError:
+            raise make_error(
+                NotFoundError, f"File does not contain tensor {name}", "not_found", tensor=name
+            ) from None

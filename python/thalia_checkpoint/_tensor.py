@@ -1,0 +1,336 @@
+"""A tensor in a file: nothing of it is read until it is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _slicing
+from ._dtypes import is_packed, numpy_dtype, packed_bytes, unpack
+from .errors import UsageError, make_error
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Buffer(Protocol):
+    """Read-only bytes with the buffer protocol; what looks at them keeps the file mapped."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
+class Source(Protocol):
+    """What a format tells of a tensor, and how its bytes are had."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def region(self) -> str: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def stored_bytes(self) -> int: ...
+    @property
+    def codecs(self) -> list[str]: ...
+    @property
+    def is_mapped(self) -> bool: ...
+    @property
+    def is_quantized(self) -> bool: ...
+    @property
+    def of_delta(self) -> bool: ...
+    @property
+    def wide_indices(self) -> bool: ...
+    def payload(self) -> Buffer: ...
+    def rows(self, begin: int, end: int) -> Buffer: ...
+    def read(self, out: npt.NDArray[np.uint8]) -> None: ...
+    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[np.uint8]) -> None: ...
+    def read_part(self, begin: int, out: npt.NDArray[np.uint8]) -> None: ...
+    def sparse(self) -> Sequence[Buffer]: ...
+
+
+class CsrArrays(NamedTuple):
+    """A compressed sparse row matrix; row r has the entries [row_pointers[r], row_pointers[r + 1])."""
+
+    row_pointers: npt.NDArray[Any]
+    """u32 or u64, one more than there are rows."""
+    column_indices: npt.NDArray[Any]
+    """u32 or u64, one an entry."""
+    values: npt.NDArray[Any]
+
+
+class CooArrays(NamedTuple):
+    """A coordinate list, in row-major order."""
+
+    indices: npt.NDArray[Any]
+    """u32 or u64, of shape (rank, entries)."""
+    values: npt.NDArray[Any]
+
+
+def bytes_of(buffer: Buffer) -> npt.NDArray[np.uint8]:
+    """The same bytes as an array, which keeps the buffer."""
+    return np.frombuffer(cast(Any, buffer), dtype=np.uint8)
+
+
+class Tensor:
+    """One tensor of an open file. Immutable; any number of threads may use one.
+
+    Arrays made of it keep the file mapped, also when the file object is gone. Those in the mapping
+    are read-only.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def name(self) -> str:
+        """Its own name, without the region's."""
+        return self._source.name
+
+    @property
+    def region(self) -> str:
+        """The name of its region; empty where the format has none."""
+        return self._source.region
+
+    @property
+    def path(self) -> str:
+        """"region/name", by which a file finds it whatever other tensors there are."""
+        return f"{self.region}/{self.name}" if self.region else self.name
+
+    @property
+    def role(self) -> str | None:
+        """What it is for: "weights", "bias", "optimizer", …; None where the format does not say."""
+        return self._source.role
+
+    @property
+    def dtype(self) -> str:
+        """The format's name of its element type: "f32", "bf16", "f8_e4m3", …"""
+        return self._source.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._source.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements, in the file's element type; of a sparse one, of its arrays."""
+        return self._source.nbytes
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes that it takes in the file."""
+        return self._source.stored_bytes
+
+    @property
+    def encoding(self) -> str:
+        """"dense", "csr" or "coo". Quantized tensors, and those of deltas, come out restored."""
+        return self._source.encoding
+
+    @property
+    def codecs(self) -> list[str]:
+        """How it is compressed: "store", "plane_entropy", "zstd", …"""
+        return self._source.codecs
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether its bytes lie in the file as they are, so that arrays of it copy nothing."""
+        return self._source.is_mapped
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        return f"<Tensor {self.path!r} {self.dtype}[{shape}] {self.encoding}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def numpy(self, *, writable: bool = False) -> npt.NDArray[Any]:
+        """All elements as an array of `shape`.
+
+        In the mapping, without a copy and read-only, where `is_mapped` and the elements are whole
+        bytes; else, and with `writable`, in memory of its own. Raises IntegrityError for damage,
+        UnsupportedError where the dtype needs ml_dtypes, UsageError for a sparse tensor (use
+        csr(), coo() or dense()).
+        """
+        source = self._source
+        self._need_dense("csr(), coo() or dense()")
+        dtype = numpy_dtype(source.dtype)
+        if is_packed(source.dtype):
+            return unpack(source.dtype, self._all_bytes(), self.size).reshape(source.shape)
+        if source.is_mapped and not writable:
+            return np.frombuffer(cast(Any, source.payload()), dtype=dtype).reshape(source.shape)
+        out = np.empty(source.shape, dtype)
+        if out.size != 0:
+            source.read(out.reshape(-1).view(np.uint8))
+        return out
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        array = self.numpy(writable=bool(copy))
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array
+        if copy is False:
+            raise ValueError("another dtype needs a copy")
+        return array.astype(dtype)
+
+    def __getitem__(self, index: Any) -> npt.NDArray[Any]:
+        """The elements that a numpy index takes, as an array or, of one element, a 0-d array.
+
+        Of ints, slices, None and ... only what they take is read, and without a copy where it lies
+        side by side in the mapping. Anything else is applied to the whole array.
+        """
+        return self._get(index, numpy_dtype(self.dtype))
+
+    def dense(self) -> npt.NDArray[Any]:
+        """All elements, with the zeros that a sparse tensor does not store."""
+        if self.encoding == "dense":
+            return self.numpy()
+        out = np.zeros(self.shape, numpy_dtype(self.dtype))
+        if self.encoding == "csr":
+            csr = self.csr()
+            pointers = csr.row_pointers.astype(np.int64)
+            rows = np.repeat(np.arange(self.shape[0]), pointers[1:] - pointers[:-1])
+            out[rows, csr.column_indices] = csr.values
+        else:
+            coo = self.coo()
+            out[tuple(coo.indices.astype(np.int64))] = coo.values
+        return out
+
+    def csr(self) -> CsrArrays:
+        """The arrays of a csr matrix; in the mapping where `is_mapped`. Checks every index."""
+        self._need("csr")
+        pointers, columns, values = self._source.sparse()
+        index = np.dtype("<u8" if self._source.wide_indices else "<u4")
+        return CsrArrays(
+            bytes_of(pointers).view(index), bytes_of(columns).view(index), self._values(values)
+        )
+
+    def coo(self) -> CooArrays:
+        """The arrays of a coordinate list; in the mapping where `is_mapped`. Checks every index."""
+        self._need("coo")
+        indices, values = self._source.sparse()
+        index = np.dtype("<u8" if self._source.wide_indices else "<u4")
+        flat = bytes_of(indices).view(index)
+        return CooArrays(flat.reshape(self.ndim, -1), self._values(values))
+
+    def torch(self, *, device: torch.device | str | None = None) -> torch.Tensor:
+        """All elements as a torch tensor in memory of its own, on `device` or the CPU.
+
+        Raises as numpy(); UnsupportedError for a dtype that torch lacks.
+        """
+        from ._torch_tensors import tensor_of
+
+        return tensor_of(self, device=device)
+
+    def raw(self) -> memoryview:
+        """The bytes of the elements as the file has them: row-major, packed where they are.
+
+        In the mapping and read-only where `is_mapped`.
+        """
+        return self._all_bytes().data
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Of a copy: readers of DLPack may write."""
+        return self.numpy(writable=True).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def _get(self, index: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        self._need_dense("csr(), coo() or dense()")
+        planned = _slicing.plan(index, self.shape)
+        if planned is None:
+            return np.asarray(self.numpy()[index])
+        array = self._read_ranges(planned, dtype)
+        return array[planned.rest] if planned.rest else array
+
+    def _all_bytes(self) -> npt.NDArray[np.uint8]:
+        if self._source.is_mapped:
+            return bytes_of(self._source.payload())
+        out = np.empty(self._source.nbytes, np.uint8)
+        if out.size != 0:
+            self._source.read(out)
+        return out
+
+    def _values(self, buffer: Buffer) -> npt.NDArray[Any]:
+        data = bytes_of(buffer)
+        if is_packed(self.dtype):
+            raise make_error(
+                UsageError,
+                "entries of packed elements are had by raw() alone",
+                "wrong_state",
+                tensor=self.path,
+                value=self.dtype,
+            )
+        return data.view(numpy_dtype(self.dtype))
+
+    def _read_ranges(self, planned: _slicing.Plan, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        source = self._source
+        count = _slicing.elements(planned)
+        if count == 0:
+            return np.empty(planned.shape, dtype)
+        rows = _slicing.rows(planned, self.shape)
+        packed = is_packed(source.dtype)
+        if source.is_mapped and rows is not None and not packed:
+            return np.frombuffer(cast(Any, source.rows(*rows)), dtype=dtype).reshape(planned.shape)
+        if source.is_quantized or (source.of_delta and (rows is None or packed)):
+            whole = unpack(source.dtype, self._all_bytes(), self.size) if packed else self._all_bytes()
+            array = whole.view(dtype).reshape(source.shape)
+            return array[tuple(slice(begin, end) for begin, end in planned.ranges)]
+        out = np.empty(packed_bytes(source.dtype, count), np.uint8)
+        if source.of_delta and rows is not None:
+            source.read_part(rows[0] * (out.size // (rows[1] - rows[0])), out)
+        else:
+            source.read_slice(planned.ranges, out)
+        if packed:
+            return unpack(source.dtype, out, count).reshape(planned.shape)
+        return out.view(dtype).reshape(planned.shape)
+
+    def _need(self, encoding: str) -> None:
+        if self.encoding != encoding:
+            raise make_error(
+                UsageError,
+                f"{self.path}: encoding: got {self.encoding}, expected {encoding}",
+                "wrong_state",
+                tensor=self.path,
+                field="encoding",
+                value=self.encoding,
+                expected=encoding,
+            )
+
+    def _need_dense(self, instead: str) -> None:
+        if self.encoding != "dense":
+            raise make_error(
+                UsageError,
+                f"{self.path}: encoding: got {self.encoding}, expected dense; use {instead}",
+                "wrong_state",
+                tensor=self.path,
+                field="encoding",
+                value=self.encoding,
+                expected="dense",
+            )

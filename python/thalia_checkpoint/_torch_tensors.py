@@ -1,0 +1,136 @@
+"""Tensors of files as tensors of torch, and the other way round."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ._dtypes import carrier_dtype, is_packed, unpack
+from ._file import File, SafetensorsFile
+from ._flat import Named
+from ._tensor import Tensor
+from .errors import UnsupportedError, make_error
+
+_TORCH = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16",
+    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "bool": "bool", "c64": "complex64", "c128": "complex128",
+    "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e8m0": "float8_e8m0fnu",
+    "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz",
+}  # fmt: skip
+_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
+}
+NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+#: Packed integers come out a byte each.
+_UNPACKED = {
+    "i4": torch.int8, "u4": torch.uint8, "i2": torch.int8, "u2": torch.uint8,
+    "ternary": torch.int8, "binary": torch.int8,
+}  # fmt: skip
+
+
+def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> torch.Tensor:
+    """A tensor of a file in memory of its own. Raises as Tensor.torch()."""
+    dtype = _DTYPES.get(tensor.dtype)
+    if is_packed(tensor.dtype):
+        wanted = _UNPACKED.get(tensor.dtype)
+        if wanted is None:
+            raise _no_dtype(tensor)
+        codes = unpack(tensor.dtype, np.frombuffer(tensor.raw(), np.uint8), tensor.size)
+        out = torch.from_numpy(codes.astype(np.dtype(str(wanted).removeprefix("torch."))))
+        return out.reshape(tensor.shape).to(device)
+    if dtype is None:
+        raise _no_dtype(tensor)
+    if tensor.encoding != "dense":
+        return torch.from_numpy(tensor.dense()).to(device)
+    out = torch.empty(tensor.shape, dtype=dtype)
+    if out.numel() != 0:
+        tensor._source.read(bytes_of(out))
+    return out if device is None else out.to(device)
+
+
+def _no_dtype(tensor: Tensor) -> UnsupportedError:
+    return make_error(
+        UnsupportedError,
+        f"{tensor.path}: torch has no {tensor.dtype}; numpy() and raw() give the elements",
+        "unsupported_dtype",
+        tensor=tensor.path,
+        value=tensor.dtype,
+    )  # type: ignore[return-value]
+
+
+def bytes_of(tensor: torch.Tensor) -> npt.NDArray[np.uint8]:
+    """The bytes of a contiguous tensor on the CPU, in place."""
+    array: npt.NDArray[np.uint8] = tensor.reshape(-1).view(torch.uint8).numpy()
+    return array
+
+
+def named(name: str, tensor: torch.Tensor) -> Named:
+    """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError."""
+    if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
+        what = "on the device meta" if tensor.device.type == "meta" else str(tensor.layout)
+        raise make_error(
+            UnsupportedError,
+            f"{name}: a tensor {what}; expected a dense one with elements",
+            "unsupported_feature",
+            tensor=name,
+        )
+    if tensor.dtype not in NAMES:
+        raise make_error(
+            UnsupportedError,
+            f"{name}: a file cannot hold elements of {tensor.dtype}",
+            "unsupported_dtype",
+            tensor=name,
+            value=str(tensor.dtype),
+        )
+    dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return Named(name, NAMES[tensor.dtype], tuple(tensor.shape), bytes_of(dense))
+
+
+def slice_of(
+    tensor: Tensor, index: Any, *, device: torch.device | str | None = None
+) -> torch.Tensor:
+    """The elements that an index of ints, slices, None and ... takes; no others are read."""
+    dtype = _DTYPES.get(tensor.dtype)
+    if dtype is None:
+        return tensor_of(tensor)[index].to(device)
+    # As numbers of the same width, where numpy does not have the type.
+    array = np.ascontiguousarray(tensor._get(index, carrier_dtype(tensor.dtype)))
+    out = torch.from_numpy(array.reshape(-1).view(np.uint8).copy()).view(dtype)
+    return out.reshape(array.shape).to(device)
+
+
+def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
+    """What torch calls its element type; None where it has none of whole bytes."""
+    return _DTYPES.get(tensor.dtype)
+
+
+def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Tensor]:
+    """Makes tensors that lie in one private mapping of the file, where they lie there as they are.
+
+    Writing to one changes the memory of this process, and never the file.
+    """
+    path = file.path
+    with open(path, "rb") as raw:
+        mapping = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_COPY)
+    # What is at the path may be another file by now, or one in compressed frames.
+    same = isinstance(file, File) and bytes.fromhex(file.header["file_uuid"]) in mapping[:256]
+
+    def read(tensor: Tensor) -> torch.Tensor:
+        dtype = _DTYPES.get(tensor.dtype)
+        source: Any = tensor._source
+        if not same or not tensor.is_mapped or dtype is None or tensor.size == 0:
+            return tensor_of(tensor)
+        if tensor.encoding != "dense":
+            return tensor_of(tensor)
+        source.payload()  # verifies it, as the file was opened to do
+        flat = torch.frombuffer(mapping, dtype=dtype, count=tensor.size, offset=source.offset)
+        return flat.reshape(tensor.shape)
+
+    return read

@@ -1,0 +1,341 @@
+"""Nested containers with tensors as a JSON tree and named tensors, and back. No pickle.
+
+The file's metadata has the tree as {"thalia_checkpoint": {"version": 1, "tree": NODE}}. A NODE is
+null, a boolean, a text or a finite number as it stands, or an object with one member that tells
+what it is: docs/python.md, "What a tree looks like".
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ._dtypes import array_bytes
+from ._flat import Named
+from ._torch_tensors import named
+from .errors import FormatError, UnsupportedError, make_error
+
+MEMBER = "thalia_checkpoint"
+VERSION = 1
+#: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
+DEPTH = 80
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) if hasattr(torch.nn, "Buffer") else (
+    torch.Tensor,
+    torch.nn.Parameter,
+)
+
+
+class Encoded(NamedTuple):
+    """What is written of an object."""
+
+    tree: Any
+    tensors: list[Named]
+    roles: dict[str, str]
+    """Of tensors whose names do not tell."""
+
+
+class _Place(NamedTuple):
+    """A tensor found in the tree, and the node that is to tell of it."""
+
+    name: str
+    tensor: torch.Tensor
+    node: dict[str, Any]
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.places: list[_Place] = []
+        self.arrays: list[Named] = []
+        self.roles: dict[str, str] = {}
+        self._names: set[str] = set()
+        self._open: set[int] = set()  # containers that this one lies in
+
+    def name(self, path: tuple[str, ...]) -> str:
+        name = ".".join(path) or "tensor"
+        unique, n = name, 1
+        while unique in self._names:
+            n += 1
+            unique = f"{name}#{n}"
+        self._names.add(unique)
+        return unique
+
+    def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+        if value is None or (isinstance(value, bool | str) and type(value) in (bool, str)):
+            return value
+        if type(value) is int:
+            return value if abs(value) < 1 << 53 else {"int": str(value)}
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, path, role)
+        if id(value) in self._open:
+            raise _cannot(path, "a container that holds itself")
+        if len(self._open) >= DEPTH:
+            raise _cannot(path, f"more than {DEPTH} containers in each other")
+        self._open.add(id(value))
+        try:
+            return self._container(value, path, role)
+        finally:
+            self._open.discard(id(value))
+
+    def _container(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+        if isinstance(value, dict) and type(value) in (dict, OrderedDict, defaultdict):
+            if set(value) == {"state", "param_groups"}:
+                role = "optimizer"
+            kind = "ordered" if type(value) is OrderedDict else "dict"
+            items = [
+                [self.node(key, (*path, "key"), None), self.node(v, (*path, str(key)), role)]
+                for key, v in value.items()
+            ]
+            return {kind: items}
+        for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
+            if type(value) is cls:
+                return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)]}
+        if type(value) in (set, frozenset):
+            try:
+                members = sorted(value)
+            except TypeError:
+                members = sorted(value, key=repr)
+            kind = "set" if type(value) is set else "frozenset"
+            return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(members)]}
+        if isinstance(value, bytes | bytearray):
+            return {"bytes": base64.b64encode(value).decode("ascii")}
+        if type(value) is complex:
+            return {"complex": [repr(value.real), repr(value.imag)]}
+        if isinstance(value, torch.dtype):
+            return {"dtype": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        if isinstance(value, np.ndarray | np.generic):
+            return self._array(value, path, role)
+        state_dict = getattr(value, "state_dict", None)
+        if callable(state_dict) and not isinstance(value, type):
+            inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
+            return self.node(state_dict(), path, inner)
+        raise _cannot(path, f"{type(value).__module__}.{type(value).__qualname__}")
+
+    def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+        name = self.name(path)
+        dtype, data = array_bytes(np.asarray(value))
+        self.arrays.append(Named(name, dtype, value.shape, data))
+        if role is not None:
+            self.roles[name] = role
+        return {"scalar" if isinstance(value, np.generic) else "array": name}
+
+    def _tensor(self, value: torch.Tensor, path: tuple[str, ...], role: str | None) -> Any:
+        if type(value) not in _PLAIN:
+            raise _cannot(path, f"the tensor subclass {type(value).__qualname__}")
+        name = self.name(path)
+        if role is not None:
+            self.roles[name] = role
+        node: dict[str, Any] = {"tensor": name}
+        if isinstance(value, torch.nn.Parameter):
+            node["parameter"] = value.requires_grad
+        self.places.append(_Place(name, value, node))
+        return node
+
+
+def _cannot(path: tuple[str, ...], what: str) -> Exception:
+    where = ".".join(path) or "the object itself"
+    return make_error(
+        UnsupportedError,
+        f"{where}: cannot save {what}; expected tensors, arrays, numbers, texts, containers of "
+        "these, or objects with state_dict()",
+        "unsupported_feature",
+        field=where,
+        value=what,
+    )
+
+
+def encode(value: Any) -> Encoded:
+    """The tree of an object, and its tensors; those that share memory once."""
+    encoder = _Encoder()
+    tree = encoder.node(value, (), None)
+    tensors = encoder.arrays
+    for group in _by_storage(encoder.places):
+        tensors += _stored(group)
+    return Encoded(tree, tensors, encoder.roles)
+
+
+def _by_storage(places: list[_Place]) -> list[list[_Place]]:
+    groups: dict[Any, list[_Place]] = {}
+    for i, place in enumerate(places):
+        tensor = place.tensor
+        # What has no elements in memory, or not as they look, shares nothing.
+        own = (
+            tensor.layout != torch.strided
+            or tensor.device.type == "meta"
+            or tensor.numel() == 0
+            or tensor.is_conj()
+            or tensor.is_neg()
+        )
+        key = i if own else (str(tensor.device), tensor.untyped_storage().data_ptr())
+        groups.setdefault(key, []).append(place)
+    return list(groups.values())
+
+
+def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
+
+
+def _stored(group: list[_Place]) -> list[Named]:
+    first = group[0]
+    if len(group) == 1:
+        return [named(first.name, first.tensor)]
+    if all(_geometry(place.tensor) == _geometry(first.tensor) for place in group):
+        for place in group[1:]:
+            place.node["tensor"] = first.name
+        return [named(first.name, first.tensor)]
+    # Different views: the part of the storage that they lie in, as bytes where their dtypes differ,
+    # and where each of them does.
+    spans = [_span(place.tensor) for place in group]
+    low, high = min(begin for begin, _ in spans), max(end for _, end in spans)
+    dtypes = {place.tensor.dtype for place in group}
+    dtype = dtypes.pop() if len(dtypes) == 1 else torch.uint8
+    if dtype == torch.uint8:
+        # Whole elements of every dtype, where the storage has them.
+        low -= low % 16
+        high = min(high + -high % 16, first.tensor.untyped_storage().nbytes())
+    storage = torch.empty(0, dtype=dtype, device=first.tensor.device)
+    width = storage.element_size()
+    size = (high - low) // width
+    storage.set_(first.tensor.untyped_storage(), low // width, torch.Size([size]), (1,))
+    for place, (begin, _) in zip(group, spans, strict=True):
+        place.node["tensor"] = first.name
+        place.node["view"] = {
+            "dtype": str(place.tensor.dtype).removeprefix("torch."),
+            "offset": (begin - low) // place.tensor.element_size(),
+            "shape": list(place.tensor.shape),
+            "stride": list(place.tensor.stride()),
+        }
+    return [named(first.name, storage)]
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage that a tensor lies in."""
+    width = tensor.element_size()
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    begin = int(tensor.storage_offset()) * width
+    return begin, begin + (reach + 1) * width
+
+
+def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Bytes as elements of another dtype; what is no whole one is left out."""
+    if flat.dtype == dtype:
+        return flat
+    return flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str], Any]) -> Any:
+    """The object that encode() was given; load(name) is called once for each tensor.
+
+    Raises FormatError for a tree that breaks the rules.
+    """
+    loaded: dict[str, torch.Tensor] = {}
+    parameters: dict[tuple[str, bool], torch.nn.Parameter] = {}
+
+    def tensor(node: Mapping[str, Any]) -> torch.Tensor:
+        name = node["tensor"]
+        if name not in loaded:
+            loaded[name] = load(name)
+        found = loaded[name]
+        if "view" in node:
+            view = node["view"]
+            shape, stride, offset = view["shape"], view["stride"], view["offset"]
+            dtype = _dtype(view["dtype"])
+            found = _as(found, dtype)
+            reach = offset + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+            if min([offset, *shape, *stride], default=0) < 0 or reach > found.numel():
+                raise ValueError(f"{name}: a view of elements up to {reach}")
+            found = found.as_strided(shape, stride, found.storage_offset() + offset)
+        if "parameter" in node:
+            key = (name, bool(node["parameter"]))
+            if "view" in node:
+                return torch.nn.Parameter(found, requires_grad=key[1])
+            if key not in parameters:
+                parameters[key] = torch.nn.Parameter(found, requires_grad=key[1])
+            return parameters[key]
+        return found
+
+    def value(node: Any, depth: int = 0) -> Any:
+        if depth > DEPTH:
+            raise ValueError(f"more than {DEPTH} containers in each other")
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if "tensor" in node:
+            return tensor(node)
+        ((kind, inner),) = node.items()
+        if kind in ("dict", "ordered"):
+            pairs = [(value(k, depth + 1), value(v, depth + 1)) for k, v in inner]
+            return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+        if kind in _CONTAINERS:
+            return _CONTAINERS[kind](value(v, depth + 1) for v in inner)
+        if kind == "array":
+            return array(inner)
+        if kind == "scalar":
+            return array(inner)[()]
+        return _LEAVES[kind](inner)
+
+    try:
+        return value(tree)
+    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
+        raise make_error(
+            FormatError,
+            f"metadata.{MEMBER}: the tree breaks the rules: {error}",
+            "bad_value",
+            section="metadata",
+            field=MEMBER,
+        ) from error
+
+
+def names(tree: Any) -> dict[str, str]:
+    """For each path of a tree at which a whole tensor stands, the name that it is stored under."""
+    found: dict[str, str] = {}
+    todo: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
+    while todo:
+        node, path = todo.pop()
+        if not isinstance(node, dict):
+            continue
+        if "tensor" in node:
+            if "view" not in node:
+                found[".".join(path)] = str(node["tensor"])
+            continue
+        for kind, inner in node.items():
+            if kind in ("dict", "ordered"):
+                todo += [(v, (*path, str(k))) for k, v in inner]
+            elif kind in _CONTAINERS:
+                todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
+    return found
+
+
+_CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "size": lambda extents: torch.Size(list(extents)),
+    "set": set,
+    "frozenset": frozenset,
+}
+
+
+def _dtype(name: str) -> torch.dtype:
+    found = getattr(torch, name)
+    if not isinstance(found, torch.dtype):
+        raise ValueError(f"{name} is no dtype")
+    return found
+
+
+_LEAVES: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "bytes": base64.b64decode,
+    "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
+    "dtype": _dtype,
+    "device": torch.device,
+}

@@ -1,0 +1,367 @@
+"""Writing files: a context manager whose file appears whole, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._dtypes import array_bytes
+from ._file import Path
+from ._tensor import CooArrays, CsrArrays
+from .errors import NotFoundError, make_error
+
+Progress = Callable[[int, int], object]
+
+
+class SaveOptions(TypedDict, total=False):
+    """Keyword arguments of everything that saves."""
+
+    compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto"] | None
+    """Without it tensors are stored as they are, to be mapped. "plane_entropy" is made for weights;
+    "auto" compresses where that makes the save faster."""
+    level: int | None
+    """1 to 22 of zstd, 1 to 12 of lz4."""
+    chunk_bytes: int | None
+    """Raw bytes of a compressed chunk, 4 KiB to 1 GiB; 1 MiB."""
+    checksum: Literal["block_tree", "sha256", "crc32", "none"] | None
+    leaves: Literal["xxh3_128", "sha256"] | None
+    """What hashes the blocks of the tree."""
+    sha256: bool | None
+    """Also NAME.sha256 beside the file."""
+    timestamp: int | None
+    """Seconds since 1970; now."""
+    durability: Literal["full", "data", "none"] | None
+    """"full": the file outlives a power loss once the save has returned."""
+    replace: bool | None
+    """False: a file that is there already stays, and saving raises ExistsError."""
+    reproducible: bool | None
+    """The same input gives the same bytes."""
+    io: Literal["automatic", "buffered", "direct"] | None
+    queue_depth: int | None
+    threads: int | None
+    """That hash, compress and write; one a core."""
+    memory_bytes: int | None
+    """Of buffers; 128 MiB."""
+    progress: Progress | None
+    """Called with bytes done and in all, from a thread of the save. What it raises ends the save."""
+
+
+@dataclass(frozen=True)
+class SaveResult:
+    """What a save did."""
+
+    file_bytes: int
+    payload_bytes: int
+    """Of all tensors, uncompressed."""
+    regions: int
+    tensors: int
+    seconds: float
+    sync_seconds: float
+    """Of these, waiting for the disk."""
+    codec: str
+    io: str
+    """"buffered" or "direct"."""
+    io_fallback: str | None
+    """Why it is not what was asked for."""
+    sha256: str | None
+    closing_checksum: str
+    """The file's identity, in hexadecimal."""
+
+
+class SaveHandle:
+    """A save that runs in the background; `await handle` and `handle.wait()` give its result."""
+
+    def __init__(self, raw: _core.SaveHandle) -> None:
+        self._raw = raw
+
+    @property
+    def done(self) -> bool:
+        """Ended: well, with an error, or cancelled."""
+        return self._raw.done
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Bytes done, and in all."""
+        return self._raw.progress
+
+    @property
+    def error(self) -> BaseException | None:
+        """What wait() would raise; None where there is nothing, or not yet."""
+        return self._raw.error
+
+    def wait(self, timeout: float | None = None) -> SaveResult:
+        """Until it has ended. Ctrl-C ends the waiting, and the save goes on.
+
+        timeout: in seconds. Raises TimeoutError after these; what the save failed with, each time;
+        CancelledError after cancel().
+        """
+        result = self._raw.wait(timeout)
+        if result is None:
+            raise TimeoutError(f"the save has not ended within {timeout} s")
+        return SaveResult(**result)
+
+    def cancel(self) -> None:
+        """Asks it to end, and returns at once. The file that was there stays."""
+        self._raw.cancel()
+
+    def __await__(self) -> Generator[Any, None, SaveResult]:
+        return self._poll().__await__()
+
+    async def _poll(self) -> SaveResult:
+        # A thread that waits would hold the loop's executor back; a look now and then does not.
+        pause = 0.001
+        while not self.done:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 0.05)
+        return self.wait()
+
+
+class Writer:
+    """Declares regions and tensors, and writes them in one go.
+
+    As a context manager it commits at the end, and leaves no trace where the block raises. The
+    file that was at the path stays until the new one is whole. Arrays are borrowed until then:
+    change them only afterwards. Not for several threads at once.
+
+        with Writer("model.thalia") as writer:
+            writer.add("encoder/weight", weight)
+            writer.metadata = {"step": 100}
+    """
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        """`options` are those of SaveOptions. Raises IoError, UsageError."""
+        self._raw = _core.Writer(path, options)
+        self._regions: dict[str, int] = {}
+        self.metadata: Mapping[str, Any] | str | None = None
+        """A JSON object, or its text; set it at any time before the commit."""
+        self.training_steps: int | None = None
+        self.result: SaveResult | None = None
+        """After the commit."""
+
+    def region(
+        self,
+        name: str,
+        *,
+        n_neurons: int = 0,
+        n_inputs: int = 0,
+        neuron_type: str = "none",
+        config: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Declares a region. Those that are not declared come into being with their first tensor."""
+        self._regions[name] = self._raw.add_region(
+            name,
+            n_neurons,
+            n_inputs,
+            neuron_type,
+            json.dumps(config or {}),
+            "" if metadata is None else json.dumps(metadata),
+        )
+
+    def add(
+        self,
+        name: str,
+        array: npt.ArrayLike | CsrArrays | CooArrays,
+        *,
+        region: str | None = None,
+        role: str | None = None,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        """Declares a tensor.
+
+        name: "region/name", or with `region` its own name. A name without a region goes where its
+            dots say, as a conversion from safetensors puts it: "layers.0.weight" to "layers.0".
+        array: anything numpy takes. One that is not contiguous and little-endian is copied. Of
+            CsrArrays and CooArrays `shape` is needed.
+        role: "weights", "bias", "optimizer", …; by default what the name tells.
+
+        Raises UsageError for a name that is there already; UnsupportedError for a dtype that no
+        file holds.
+        """
+        if region is None:
+            region, slash, rest = name.partition("/")
+            region, name = (region, rest) if slash else (_core.region_for_name(name), name)
+        if isinstance(array, CsrArrays | CooArrays):
+            self._add_sparse(region, name, array, shape, role)
+            return
+        values = np.asarray(array)
+        dtype, data = array_bytes(values)
+        self._add_bytes(region, name, dtype, values.shape, data, role)
+
+    def add_bytes(
+        self,
+        name: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        data: Any,
+        *,
+        region: str | None = None,
+        role: str | None = None,
+    ) -> None:
+        """Declares a tensor by its elements as the file has them: any contiguous buffer.
+
+        dtype is the format's name, as "bf16". Raises UsageError unless the bytes are as many as
+        dtype and shape ask for.
+        """
+        if region is None:
+            region, slash, rest = name.partition("/")
+            region, name = (region, rest) if slash else (_core.region_for_name(name), name)
+        self._add_bytes(region, name, dtype, shape, data, role)
+
+    def connect(
+        self, source: str, target: str, weights: npt.ArrayLike, delays: npt.ArrayLike | None = None
+    ) -> None:
+        """Declares a connection between two declared regions."""
+        for region in (source, target):
+            if region not in self._regions:
+                raise make_error(
+                    NotFoundError, f"no region {region!r} was declared", "not_found", region=region
+                )
+        values = np.asarray(weights)
+        dtype, data = array_bytes(values)
+        if delays is None:
+            self._raw.add_connection(
+                source, target, dtype, list(values.shape), data, dtype, [], None
+            )
+            return
+        late = np.asarray(delays)
+        delay_dtype, delay_data = array_bytes(late)
+        self._raw.add_connection(
+            source, target, dtype, list(values.shape), data, delay_dtype, list(late.shape), delay_data
+        )
+
+    def commit(self) -> SaveResult:
+        """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.
+
+        Raises IoError with the call that failed; CancelledError.
+        """
+        self._finish()
+        self.result = SaveResult(**self._raw.commit())
+        return self.result
+
+    def abandon(self) -> None:
+        """Leaves no trace. Does nothing after a commit."""
+        self._raw.abandon()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.abandon()
+        elif self._raw.is_open:
+            self.commit()
+
+    def _finish(self) -> None:
+        if self.metadata is not None:
+            text = self.metadata if isinstance(self.metadata, str) else json.dumps(self.metadata)
+            self._raw.set_metadata(text)
+        if self.training_steps is not None:
+            self._raw.set_training_steps(self.training_steps)
+
+    def _region(self, name: str) -> int:
+        if name not in self._regions:
+            self.region(name)
+        return self._regions[name]
+
+    def _add_bytes(
+        self,
+        region: str,
+        name: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        data: Any,
+        role: str | None,
+    ) -> None:
+        role = role or _core.role_of_name(name, len(shape))
+        self._raw.add_tensor(self._region(region), name, dtype, list(shape), role, data)
+
+    def _add_sparse(
+        self,
+        region: str,
+        name: str,
+        arrays: CsrArrays | CooArrays,
+        shape: tuple[int, ...] | None,
+        role: str | None,
+    ) -> None:
+        if shape is None:
+            raise TypeError("sparse arrays need the tensor's shape")
+        dtype, values = array_bytes(np.asarray(arrays.values))
+        indices = arrays.column_indices if isinstance(arrays, CsrArrays) else arrays.indices
+        wide = np.dtype(indices.dtype).itemsize == 8
+        index = np.dtype("<u8" if wide else "<u4")
+        pointers = (
+            np.ascontiguousarray(arrays.row_pointers, index)
+            if isinstance(arrays, CsrArrays)
+            else None
+        )
+        self._raw.add_sparse(
+            self._region(region),
+            name,
+            dtype,
+            list(shape),
+            role or _core.role_of_name(name, len(shape)),
+            wide,
+            pointers,
+            np.ascontiguousarray(indices, index),
+            values,
+        )
+
+
+class AsyncSaver:
+    """Saves in the background: a save returns after one copy of the arrays.
+
+        saver = AsyncSaver()
+        handle = saver.save(writer)   # the arrays may change from here on
+        ...
+        handle.wait()
+
+    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" behind it, or
+        "replace" it.
+    max_unfinished: saves at a time, each with a copy of its own.
+    max_snapshot_bytes: memory of all copies; 0 is half of the machine's.
+    background_threads: 0 is a quarter of the cores, 1 to 4.
+    """
+
+    def __init__(
+        self,
+        *,
+        when_busy: Literal["wait", "queue", "replace"] = "wait",
+        max_unfinished: int = 2,
+        max_snapshot_bytes: int = 0,
+        background_threads: int = 0,
+    ) -> None:
+        self._raw = _core.AsyncSaver(
+            when_busy, max_unfinished, max_snapshot_bytes, background_threads
+        )
+
+    def save(self, writer: Writer) -> SaveHandle:
+        """Takes over a writer that was not committed, and commits it in the background."""
+        writer._finish()
+        return SaveHandle(self._raw.save_async(writer._raw))
+
+    def reserve(self, nbytes: int) -> None:
+        """Makes memory ready for a copy of so many bytes, so that the first save is as fast as all."""
+        self._raw.reserve(nbytes)
+
+    def wait_all(self) -> None:
+        """Until no save is unfinished. Raises the oldest error that no handle has told."""
+        self._raw.wait_all()
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """Memory held for copies."""
+        return self._raw.snapshot_bytes

@@ -1,0 +1,130 @@
+"""Exceptions. Each carries what the library knows as attributes.
+
+ThaliaError
+├── IoError (OSError): a system call failed; ``errno`` is its number
+│   └── MissingFileError (FileNotFoundError): there is no such file
+├── FormatError (ValueError): the file breaks its format, or is cut short
+├── IntegrityError: bytes are not those that were written
+├── UnsupportedError: this version, or the target, has no such thing
+├── UsageError (ValueError): an argument that cannot be
+│   ├── NotFoundError (KeyError): no such region, tensor or name
+│   └── ExistsError: the file is there already
+└── CancelledError: ended on request
+"""
+
+from __future__ import annotations
+
+import errno as _errno
+from typing import Any
+
+__all__ = [
+    "CancelledError",
+    "ExistsError",
+    "FormatError",
+    "IntegrityError",
+    "IoError",
+    "MissingFileError",
+    "NotFoundError",
+    "ThaliaError",
+    "UnsupportedError",
+    "UsageError",
+]
+
+
+class ThaliaError(Exception):
+    """The base of all errors of this package. Attributes are None where they do not apply."""
+
+    code: str = ""
+    """What went wrong, in one word that stays the same: "truncated", "not_found", …"""
+    path: str | None = None
+    """The file."""
+    section: str | None = None
+    """The part of the file: "header", "directory", "payload", …"""
+    field: str | None = None
+    """The field of the format, or the argument."""
+    region: str | None = None
+    tensor: str | None = None
+    offset: int | None = None
+    """In bytes from the start of the file."""
+    value: str | None = None
+    """What was found."""
+    expected: str | None = None
+    """What would have been right."""
+
+    def __str__(self) -> str:
+        # A KeyError would show its argument in quotation marks.
+        return str(self.args[0]) if self.args else ""
+
+
+class IoError(ThaliaError, OSError):
+    """A system call failed."""
+
+
+class MissingFileError(IoError, FileNotFoundError):
+    """There is no such file."""
+
+
+class FormatError(ThaliaError, ValueError):
+    """The file breaks its format, or is cut short."""
+
+
+class IntegrityError(ThaliaError):
+    """Bytes are not those that were written."""
+
+
+class UnsupportedError(ThaliaError):
+    """This version, or the target, has no such thing."""
+
+
+class UsageError(ThaliaError, ValueError):
+    """An argument that cannot be."""
+
+
+class NotFoundError(UsageError, KeyError):
+    """No such region, tensor or name."""
+
+
+class ExistsError(UsageError):
+    """The file is there already, and was not to be replaced."""
+
+
+class CancelledError(ThaliaError):
+    """Ended on request; the file that was there stays."""
+
+
+_KINDS: dict[str, type[ThaliaError]] = {
+    "io": IoError,
+    "format": FormatError,
+    "integrity": IntegrityError,
+    "unsupported": UnsupportedError,
+    "usage": UsageError,
+    "cancelled": CancelledError,
+}
+_CODES: dict[str, type[ThaliaError]] = {"not_found": NotFoundError, "exists": ExistsError}
+
+
+def _from_core(kind: str, text: str, facts: dict[str, Any], number: int) -> ThaliaError:
+    """The exception for an error of the library, whose facts become attributes."""
+    cls = _KINDS.get(kind, ThaliaError)
+    if cls is UsageError:
+        cls = _CODES.get(facts["code"], UsageError)
+    if cls is IoError and number == _errno.ENOENT:
+        cls = MissingFileError
+    error = cls(text)
+    for name, value in facts.items():
+        setattr(error, name, value)
+    if isinstance(error, OSError):
+        error.errno = number
+        error.filename = facts["path"]
+    return error
+
+
+def make_error(
+    cls: type[ThaliaError], text: str, code: str, **facts: str | int | None
+) -> ThaliaError:
+    """An error of this package's own, with the same attributes as the library's."""
+    error = cls(text)
+    error.code = code
+    for name, value in facts.items():
+        setattr(error, name, value)
+    return error

@@ -1,0 +1,77 @@
+"""Dictionaries of numpy arrays, as safetensors.numpy saves and loads them: in both formats.
+
+    from thalia_checkpoint.numpy import load_file, save_file
+
+    save_file({"weight": weight}, "model.thalia")
+    weight = load_file("model.thalia")["weight"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._dtypes import array_bytes
+from ._file import Path
+from ._file import open as open_file
+from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+
+__all__ = ["load", "load_file", "save", "save_file"]
+
+
+def _named(tensors: Mapping[str, npt.NDArray[Any]]) -> list[Named]:
+    named = []
+    for name, array in tensors.items():
+        array = np.asarray(array)
+        dtype, data = array_bytes(array)
+        named.append(Named(name, dtype, array.shape, data))
+    return named
+
+
+def save_file(
+    tensor_dict: Mapping[str, npt.NDArray[Any]],
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    **options: Any,
+) -> None:
+    """Saves arrays under their names: as safetensors where the name ends in .safetensors, else as
+    .thalia. The file is there whole, and on the disk, when this returns.
+
+    metadata: texts. options: those of SaveOptions; of safetensors durability, replace and threads.
+
+    Raises IoError; UsageError for names that cannot be; UnsupportedError for a dtype that the
+    format lacks.
+    """
+    save_named(_named(tensor_dict), filename, metadata, options)
+
+
+def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[Any]]:
+    """All tensors by their names, in memory of their own; the zeros of sparse ones included.
+
+    mmap: without a copy where that goes: read-only, and read from the file when touched.
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes.
+    """
+    with open_file(filename) as file:
+        return {
+            name: tensor.numpy(writable=not mmap) if tensor.encoding == "dense" else tensor.dense()
+            for name, tensor in file.tensors.items()
+        }
+
+
+def save(
+    tensor_dict: Mapping[str, npt.NDArray[Any]],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    format: Format = "safetensors",
+) -> bytes:
+    """The bytes that save_file() would write."""
+    return saved_bytes(_named(tensor_dict), metadata, format)
+
+
+def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file of either format from its bytes. Raises as load_file()."""
+    with OpenBytes(data) as file:
+        return {name: tensor.numpy(writable=True) for name, tensor in file.tensors.items()}

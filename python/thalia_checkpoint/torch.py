@@ -1,0 +1,308 @@
+"""State of PyTorch: dictionaries of tensors as safetensors.torch has them, and whole checkpoints.
+
+    import thalia_checkpoint.torch as thalia
+
+    thalia.save({"model": model, "optimizer": optimizer, "step": step}, "run.thalia")
+    state = thalia.load("run.thalia")
+    model.load_state_dict(state["model"])
+
+    thalia.save_file(model.state_dict(), "model.thalia")
+    model.load_state_dict(thalia.load_file("model.thalia"))
+
+No pickle is read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple, overload
+
+import torch
+
+from . import _core, _torch_tree
+from ._file import File, Path
+from ._file import open as open_file
+from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+from ._tensor import Tensor
+from ._torch_tensors import bytes_of, mapped_tensors, named, tensor_dtype, tensor_of
+from .errors import FormatError, UsageError, make_error
+
+__all__ = ["LoadReport", "load", "load_file", "load_into", "save", "save_file"]
+
+
+def _shared(tensors: Mapping[str, torch.Tensor]) -> list[set[str]]:
+    """Names of tensors that lie in each other's memory."""
+    storages: dict[tuple[torch.device, int], list[tuple[int, int, str]]] = defaultdict(list)
+    for name, tensor in tensors.items():
+        if tensor.numel() == 0 or tensor.device.type == "meta":
+            continue
+        begin = tensor.data_ptr()
+        # The last element that the strides lead to.
+        reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+        storage = (tensor.device, tensor.untyped_storage().data_ptr())
+        storages[storage].append((begin, begin + (reach + 1) * tensor.element_size(), name))
+    found = []
+    for spans in storages.values():
+        spans.sort()
+        group, end = {spans[0][2]}, spans[0][1]
+        for begin, stop, name in spans[1:]:
+            if begin < end:
+                group.add(name)
+            else:
+                found.append(group)
+                group = {name}
+            end = max(end, stop)
+        found.append(group)
+    return [group for group in found if len(group) > 1]
+
+
+def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
+    if not isinstance(tensors, Mapping):
+        raise ValueError(f"expected a dict of [str, torch.Tensor] but received {type(tensors)}")
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
+        if tensor.layout != torch.strided:
+            raise ValueError(
+                f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())"
+            )
+        if tensor.device.type == "meta":
+            raise ValueError(f"{name}: a tensor on the device meta has no elements to save")
+    if shared := _shared(tensors):
+        raise RuntimeError(
+            "Some tensors share memory, this will lead to duplicate memory on disk and potential "
+            f"differences when loading them again: {shared}. Save one of them, or clones."
+        )
+    for name, tensor in tensors.items():
+        if not tensor.is_contiguous():
+            raise ValueError(
+                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. "
+                "Call `.contiguous()` first to pack it."
+            )
+    return [named(name, tensor) for name, tensor in tensors.items()]
+
+
+def save_file(
+    tensors: Mapping[str, torch.Tensor],
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    **options: Any,
+) -> None:
+    """Saves tensors of any device under their names: as safetensors where the name ends in
+    .safetensors, else as .thalia. The file is there whole, and on the disk, when this returns.
+
+    metadata: texts. options: those of SaveOptions; of safetensors durability, replace and threads.
+
+    Raises, as safetensors does, ValueError for what is no dense contiguous tensor and RuntimeError
+    for tensors that share memory; IoError; UnsupportedError for a dtype that the format lacks.
+    """
+    save_named(_named(tensors), filename, metadata, options)
+
+
+def load_file(filename: Path, device: torch.device | str | int = "cpu") -> dict[str, torch.Tensor]:
+    """All tensors by their names, on the device.
+
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
+    """
+    where = torch.device(device)
+    with open_file(filename) as file:
+        return {
+            name: tensor_of(tensor, device=None if where.type == "cpu" else where)
+            for name, tensor in file.tensors.items()
+        }
+
+
+@overload
+def save(
+    obj: Mapping[str, torch.Tensor],
+    path: Mapping[str, str] | None = None,
+    *,
+    format: Format = "safetensors",
+) -> bytes: ...
+@overload
+def save(obj: Any, path: Path, **options: Any) -> None: ...
+def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
+    """Saves an object to a .thalia file: save(obj, path), as torch.save() is called.
+
+    obj: tensors of any device, numpy arrays, numbers, texts, bytes, lists, tuples, sets and
+        dictionaries of these, and objects with state_dict() (modules, optimizers, schedulers),
+        which become their state. Tensors that share memory are stored once, and come back shared.
+        The state of an optimizer has the role "optimizer", which conversions leave exact.
+    options: those of SaveOptions.
+
+    The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one.
+    Raises UnsupportedError that names the place of what is none of these; IoError.
+
+    Without a path, or with texts in its place: the bytes of save_file(obj), as
+    safetensors.torch.save() gives them; `format` is "safetensors" or "thalia".
+    """
+    if path is None or isinstance(path, Mapping):
+        return saved_bytes(_named(obj), path, options.get("format", "safetensors"))
+    encoded = _torch_tree.encode(obj)
+    writer = _core.Writer(path, options)
+    tree = {"version": _torch_tree.VERSION, "tree": encoded.tree}
+    writer.set_metadata(json.dumps({_torch_tree.MEMBER: tree}))
+    regions: dict[str, int] = {}
+    for tensor in encoded.tensors:
+        region = _core.region_for_name(tensor.name)
+        if region not in regions:
+            regions[region] = writer.add_region(region, 0, 0, "none", "{}", "")
+        role = encoded.roles.get(tensor.name) or _core.role_of_name(tensor.name, len(tensor.shape))
+        writer.add_tensor(
+            regions[region], tensor.name, tensor.dtype, list(tensor.shape), role, tensor.data
+        )
+    writer.commit()
+    return None
+
+
+def load(
+    source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False
+) -> Any:
+    """What save() was given, with its tensors on `device` (by default the CPU). A file that holds
+    tensors alone, of either format, gives a dictionary of them; so do the bytes of one.
+
+    mmap: tensors lie in a private mapping of the file: nothing is read before it is touched, and
+        writing to one changes this process's copy alone. Compressed tensors are decoded.
+
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
+    """
+    if isinstance(source, bytes):
+        with OpenBytes(source) as opened:
+            return {name: tensor_of(tensor) for name, tensor in opened.tensors.items()}
+    with open_file(source) as file:
+        read = mapped_tensors(file) if mmap else tensor_of
+        tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
+        if tree is None:
+            return {name: _on(read(tensor), device) for name, tensor in file.tensors.items()}
+        if not isinstance(tree, dict) or tree.get("version") != _torch_tree.VERSION:
+            raise make_error(
+                FormatError,
+                f"{os.fspath(source)}: metadata.{_torch_tree.MEMBER}.version: expected "
+                f"{_torch_tree.VERSION}",
+                "unsupported_version",
+                path=os.fspath(source),
+                section="metadata",
+            )
+        by_name = {tensor.name: tensor for tensor in file.tensors.values()}
+        return _torch_tree.decode(
+            tree.get("tree"),
+            lambda name: _on(read(by_name[name]), device),
+            lambda name: by_name[name].numpy(writable=True),
+        )
+
+
+def _on(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor:
+    return tensor if device is None else tensor.to(device)
+
+
+class LoadReport(NamedTuple):
+    """What load_into() found."""
+
+    loaded: list[str]
+    missing: list[str]
+    """Of the module, and not in the file."""
+    unexpected: list[str]
+    """Of the file, and not in the module."""
+    mismatched: list[str]
+    """With both shapes: "weight: [3, 4] in the file, [3, 5] in the module"."""
+
+
+def load_into(
+    module: torch.nn.Module,
+    path: Path,
+    *,
+    prefix: str = "",
+    strict: bool = True,
+    assign: bool = False,
+    mmap: bool = False,
+) -> LoadReport:
+    """Reads a module's parameters and buffers from a file, right into their memory.
+
+    prefix: in front of the module's names in the file: "model." for what save({"model": …}) wrote.
+    strict: raises UsageError that lists all that is missing, unexpected or of another shape, before
+        anything is changed. Else what fits is loaded.
+    assign: the module gets the file's tensors, with their dtypes, in place of its own; with `mmap`
+        in a private mapping of the file, for inference.
+    """
+    own = dict(module.state_dict(keep_vars=True))
+    with open_file(path) as file:
+        found = {
+            tensor.name.removeprefix(prefix): tensor
+            for tensor in file.tensors.values()
+            if tensor.name.startswith(prefix)
+        }
+        shared = _aliases(file, prefix)
+        found.update({name: found[first] for name, first in shared.items() if first in found})
+        report = _compare(own, found)
+        if strict and (report.missing or report.unexpected or report.mismatched):
+            raise _misfit(path, report)
+        if assign:
+            read = mapped_tensors(file) if mmap else tensor_of
+            state = {name: read(found[name]) for name in report.loaded}
+            module.load_state_dict(state, strict=False, assign=True)
+            return report
+        with torch.no_grad():
+            for name in report.loaded:
+                _read_into(own[name], found[name])
+    return report
+
+
+def _aliases(file: Any, prefix: str) -> dict[str, str]:
+    """Names that a tree gives to tensors that are stored under another one."""
+    tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
+    if not isinstance(tree, dict):
+        return {}
+    return {
+        name.removeprefix(prefix): first.removeprefix(prefix)
+        for name, first in _torch_tree.names(tree.get("tree")).items()
+        if name != first and name.startswith(prefix)
+    }
+
+
+def _compare(own: Mapping[str, torch.Tensor], found: Mapping[str, Tensor]) -> LoadReport:
+    mismatched = [
+        f"{name}: {list(found[name].shape)} in the file, {list(tensor.shape)} in the module"
+        for name, tensor in own.items()
+        if name in found and tuple(tensor.shape) != found[name].shape
+    ]
+    fits = [
+        name
+        for name, tensor in own.items()
+        if name in found and tuple(tensor.shape) == found[name].shape
+    ]
+    return LoadReport(
+        loaded=fits,
+        missing=[name for name in own if name not in found],
+        unexpected=[name for name in found if name not in own],
+        mismatched=mismatched,
+    )
+
+
+def _misfit(path: Path, report: LoadReport) -> Exception:
+    parts = [
+        f"{what}: {', '.join(names)}"
+        for what, names in (
+            ("missing", report.missing),
+            ("unexpected", report.unexpected),
+            ("of another shape", report.mismatched),
+        )
+        if names
+    ]
+    return make_error(
+        UsageError,
+        f"{os.fspath(path)} does not fit the module; {'; '.join(parts)}",
+        "shape_mismatch" if report.mismatched else "not_found",
+        path=os.fspath(path),
+    )
+
+
+def _read_into(target: torch.Tensor, tensor: Tensor) -> None:
+    plain = target.detach()
+    in_place = plain.device.type == "cpu" and plain.is_contiguous() and plain.numel() != 0
+    if in_place and tensor.encoding == "dense" and tensor_dtype(tensor) == plain.dtype:
+        tensor._source.read(bytes_of(plain))
+    else:
+        plain.copy_(tensor_of(tensor))

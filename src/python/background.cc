@@ -1,0 +1,105 @@
+// Saves that run while Python does.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "python/bindings.h"
+#include "python/calls.h"
+#include "python/errors.h"
+#include "python/options.h"
+#include "python/writer.h"
+#include "thalia/async_save.h"
+#include "thalia/error.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+
+WhenBusy when_busy_of(const std::string& name) {
+  if (name == "wait") return WhenBusy::wait;
+  if (name == "queue") return WhenBusy::queue;
+  if (name == "replace") return WhenBusy::replace;
+  throw UsageError(
+      ErrorCode::bad_argument, {},
+      {.field = "when_busy", .value = "'" + name + "'", .bound = "wait, queue, replace"});
+}
+
+// Waits in steps, so that signals are seen. nullopt: not done within the time, in seconds. A signal
+// ends the waiting, and not the save.
+std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> timeout) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(50);
+  constexpr double kLongest = 1e9;  // seconds
+  const Clock::time_point end =
+      Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
+                         std::clamp(timeout.value_or(kLongest), 0.0, kLongest) * 1e9));
+  while (true) {
+    bool done;
+    {
+      const nb::gil_scoped_release unlocked;
+      done = handle.wait_for(std::clamp<std::chrono::nanoseconds>(end - Clock::now(), {}, kStep));
+    }
+    if (done) return result_dict(handle.wait());
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (timeout && Clock::now() >= end) return std::nullopt;
+  }
+}
+
+nb::object error_of(const SaveHandle& handle) {
+  const std::exception_ptr error = handle.error();
+  return error ? exception_of(error) : nb::none();
+}
+
+SaveHandle save_async(AsyncSaver& saver, PyWriter& writer) {
+  Writer& declared = writer.get();
+  std::optional<SaveHandle> handle;
+  {
+    const nb::gil_scoped_release unlocked;
+    handle.emplace(saver.save_async(std::move(declared), Snapshot::copy));
+  }
+  writer.writer.reset();
+  writer.held.clear();
+  return *std::move(handle);
+}
+
+}  // namespace
+
+void bind_background(nb::module_& module) {
+  nb::class_<SaveHandle>(module, "SaveHandle")
+      .def("wait", wait, nb::arg("timeout").none())
+      .def_prop_ro("done", &SaveHandle::done)
+      .def_prop_ro("progress",
+                   [](const SaveHandle& handle) {
+                     const SaveProgress progress = handle.progress();
+                     return std::pair(progress.done, progress.total);
+                   })
+      .def_prop_ro("error", error_of)
+      .def("cancel", &SaveHandle::cancel);
+  nb::class_<AsyncSaver>(module, "AsyncSaver")
+      .def("__init__",
+           [](AsyncSaver* self, const std::string& when_busy, unsigned max_unfinished,
+              std::uint64_t max_snapshot_bytes, unsigned background_threads) {
+             new (self) AsyncSaver({.when_busy = when_busy_of(when_busy),
+                                    .max_unfinished = max_unfinished,
+                                    .max_snapshot_bytes = max_snapshot_bytes,
+                                    .background_threads = background_threads});
+           })
+      .def("save_async", save_async)
+      .def(
+          "reserve", [](AsyncSaver& self, std::uint64_t bytes) { self.reserve(bytes); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "wait_all", [](AsyncSaver& self) { self.wait_all(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("snapshot_bytes", &AsyncSaver::snapshot_bytes);
+}
+
+}  // namespace thalia::python

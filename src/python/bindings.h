@@ -1,0 +1,16 @@
+// What the module is put together from: a function a file.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace thalia::python {
+
+void bind_buffers(nanobind::module_& module);
+void bind_names(nanobind::module_& module);
+void bind_reader(nanobind::module_& module);
+void bind_safetensors(nanobind::module_& module);
+void bind_writer(nanobind::module_& module);
+void bind_background(nanobind::module_& module);
+void bind_verify(nanobind::module_& module);
+
+}  // namespace thalia::python

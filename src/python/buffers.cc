@@ -1,0 +1,40 @@
+#include "python/buffers.h"
+
+#include "python/bindings.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const ByteSpan bytes = nb::inst_ptr<Payload>(self)->bytes();
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()),
+                           static_cast<Py_ssize_t>(bytes.size()), /*readonly=*/1, flags);
+}
+
+PyType_Slot payload_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                               {0, nullptr}};
+
+}  // namespace
+
+HeldBuffer::HeldBuffer(nb::handle object, Use use) : view_(new Py_buffer) {
+  const int flags = use == Use::write ? PyBUF_WRITABLE : PyBUF_SIMPLE;
+  if (PyObject_GetBuffer(object.ptr(), view_, flags) == 0) return;
+  delete view_;
+  throw nb::python_error();
+}
+
+HeldBuffer::~HeldBuffer() {
+  if (view_ == nullptr) return;
+  PyBuffer_Release(view_);
+  delete view_;
+}
+
+void bind_buffers(nb::module_& module) {
+  nb::class_<Payload>(module, "Payload", nb::type_slots(payload_slots),
+                      "Read-only bytes of a file, with the buffer protocol.")
+      .def("__len__", [](const Payload& payload) { return payload.bytes().size(); });
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,50 @@
+// Bytes across the border, without a copy: those of Python objects for the library, and those of
+// the library for Python objects.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+#include "thalia/bytes.h"
+
+namespace thalia::python {
+
+/// Contiguous bytes of an object with the buffer protocol, which is kept, and cannot be resized,
+/// until this is gone. Made and destroyed with the GIL held; the bytes need none.
+class HeldBuffer {
+ public:
+  enum class Use { read, write };
+  /// @throws BufferError of the object, as where it is not contiguous.
+  HeldBuffer(nanobind::handle object, Use use);
+  ~HeldBuffer();
+  HeldBuffer(HeldBuffer&& other) noexcept : view_(std::exchange(other.view_, nullptr)) {}
+  HeldBuffer& operator=(HeldBuffer&&) = delete;
+
+  ByteSpan bytes() const noexcept {
+    return {static_cast<const std::byte*>(view_->buf), static_cast<std::size_t>(view_->len)};
+  }
+  MutableByteSpan writable() const noexcept {
+    return {static_cast<std::byte*>(view_->buf), static_cast<std::size_t>(view_->len)};
+  }
+
+ private:
+  Py_buffer* view_;
+};
+
+/// Read-only bytes of the library with the buffer protocol: what looks at them keeps this, and this
+/// their owner.
+class Payload {
+ public:
+  template <typename Owner>
+  Payload(ByteSpan bytes, Owner owner)
+      : bytes_(bytes), owner_(std::make_shared<Owner>(std::move(owner))) {}
+  ByteSpan bytes() const noexcept { return bytes_; }
+
+ private:
+  ByteSpan bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace thalia::python

@@ -1,0 +1,57 @@
+// Calls that take long: without the GIL, and ended by a signal.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <stop_token>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+#include "thalia/options.h"
+
+namespace thalia::python {
+
+/// Runs action(stop token) on a thread of its own, without the GIL, and looks for signals
+/// meanwhile: a handler that raises, as that of Ctrl-C does, stops the action, and its exception is
+/// thrown once that has ended. The GIL is held by the caller.
+template <typename Action>
+auto interruptible(Action action) {
+  using Result = std::invoke_result_t<Action, std::stop_token>;
+  std::stop_source stop;
+  std::packaged_task<Result()> task([&] { return action(stop.get_token()); });
+  std::future<Result> result = task.get_future();
+  bool raised = false;
+  {
+    const nanobind::gil_scoped_release unlocked;
+    const std::jthread thread(std::move(task));
+    while (!raised && result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+      const nanobind::gil_scoped_acquire locked;
+      raised = PyErr_CheckSignals() != 0;
+      if (raised) stop.request_stop();
+    }
+    if (raised) result.wait();
+  }
+  if (raised) throw nanobind::python_error();
+  return result.get();
+}
+
+/// Calls callback(done, total) with the GIL. What it raises ends the work with that exception. None
+/// is no callback.
+inline Progress progress_of(nanobind::object callback) {
+  if (callback.is_none()) return {};
+  // The last copy may go on a thread that does not have the GIL.
+  const auto release = [](nanobind::object* held) {
+    const nanobind::gil_scoped_acquire locked;
+    delete held;
+  };
+  const std::shared_ptr<nanobind::object> held(new nanobind::object(std::move(callback)), release);
+  return [held](std::uint64_t done, std::uint64_t total) {
+    const nanobind::gil_scoped_acquire locked;
+    (*held)(done, total);
+  };
+}
+
+}  // namespace thalia::python

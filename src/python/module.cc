@@ -1,0 +1,19 @@
+// thalia_checkpoint._core: the public C++ interface as Python objects, and nothing else. What makes
+// it comfortable is python/thalia_checkpoint.
+#include <nanobind/nanobind.h>
+
+#include "python/bindings.h"
+#include "python/errors.h"
+
+NB_MODULE(_core, module) {
+  using namespace thalia::python;
+  module.doc() = "The C++ library as Python objects; use thalia_checkpoint instead.";
+  translate_errors();
+  bind_buffers(module);
+  bind_names(module);
+  bind_reader(module);
+  bind_safetensors(module);
+  bind_writer(module);
+  bind_background(module);
+  bind_verify(module);
+}

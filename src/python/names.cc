@@ -1,0 +1,39 @@
+// What names tell: regions, roles, versions.
+#include <optional>
+#include <string>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "python/bindings.h"
+#include "thalia/convert.h"
+#include "thalia/tensor.h"
+#include "thalia/tensor_role.h"
+#include "thalia/version.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+
+std::optional<std::string> format_of(const std::filesystem::path& path) {
+  if (const auto format = detect_format(path)) return std::string(file_format_name(*format));
+  return std::nullopt;
+}
+
+}  // namespace
+
+void bind_names(nb::module_& module) {
+  module.attr("__version__") = library_version();
+  module.def("region_for_name",
+             [](std::string_view name) { return region_for_name(name, RegionGrouping{}); });
+  module.def("role_of_name", [](std::string_view name, unsigned rank) {
+    return role_name(role_of_name(name, rank));
+  });
+  module.def("detect_format", format_of);
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,30 @@
+// The library's options from keyword arguments.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+#include "thalia/options.h"
+#include "thalia/tensor.h"
+
+namespace thalia::python {
+
+/// One of the names of an enumeration. @throws UsageError (bad_argument) naming the argument and
+/// what it can be.
+Access access_of(std::string_view name);
+Verification verification_of(std::string_view name);
+
+DType dtype_of(std::string_view name);
+Role role_of(std::string_view name);
+Encoding encoding_of(std::string_view name);
+
+ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads);
+
+/// Of a save: the arguments that python/thalia_checkpoint/_options.py documents, all optional.
+/// @throws UsageError (bad_argument); TypeError for an unknown name.
+SaveOptions save_options(const nanobind::dict& arguments);
+
+}  // namespace thalia::python

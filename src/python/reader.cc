@@ -1,0 +1,310 @@
+// Files and their tensors. A delta's tensors are those of the state that it stands for: they are
+// read through its chain.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/buffers.h"
+#include "python/calls.h"
+#include "python/options.h"
+#include "thalia/delta.h"
+#include "thalia/error.h"
+#include "thalia/reader.h"
+#include "thalia/text.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+
+struct File;
+
+// A tensor as its file stores it, and through the chain where that is a delta.
+struct FileTensor {
+  TensorView view;
+  std::shared_ptr<const ChainReader> chain;
+  TensorLayout layout{};
+
+  FileTensor(TensorView stored, std::shared_ptr<const ChainReader> of)
+      : view(std::move(stored)), chain(std::move(of)) {
+    layout = chain ? chain->describe(view).layout : view.layout();
+    if (!chain && layout.encoding == Encoding::quantized) layout.encoding = Encoding::dense;
+  }
+
+  bool is_quantized() const { return !chain && view.encoding() == Encoding::quantized; }
+  /// Whether the logical bytes lie in the file as they are.
+  bool is_mapped() const { return !chain && view.is_raw() && !is_quantized(); }
+  std::uint64_t read_bytes() const {
+    if (chain) return chain->describe(view).logical_bytes;
+    return is_quantized() ? view.dense_bytes() : view.logical_bytes();
+  }
+
+  void read(MutableByteSpan out) const {
+    if (chain) return chain->read_part(view, 0, out);
+    is_quantized() ? view.read_dense(out) : view.read(out);
+  }
+};
+
+struct File {
+  Reader reader;
+  std::shared_ptr<const ChainReader> chain{};  ///< of a delta
+
+  FileTensor tensor(TensorView view) const { return {std::move(view), chain}; }
+};
+
+File open_file(const Path& path, const ReadOptions& options, std::vector<Path> search) {
+  File file{.reader = Reader::open(path, options)};
+  if (file.reader.delta_base()) {
+    file.chain = std::make_shared<const ChainReader>(
+        ChainReader::open(file.reader, {.read = options, .search = std::move(search)}));
+  }
+  return file;
+}
+
+struct Region {
+  File file;
+  RegionView view;
+};
+
+nb::tuple shape_tuple(const Shape& shape) {
+  nb::list extents;
+  for (const std::uint64_t extent : shape.extents()) extents.append(extent);
+  return nb::tuple(extents);
+}
+
+std::vector<SliceRange> ranges_of(
+    const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
+  std::vector<SliceRange> ranges;
+  for (const auto& [begin, end] : pairs) ranges.push_back({begin, end});
+  return ranges;
+}
+
+void read_slice(const FileTensor& tensor,
+                const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs, nb::handle out) {
+  const std::vector<SliceRange> ranges = ranges_of(pairs);
+  const HeldBuffer buffer(out, HeldBuffer::Use::write);
+  const nb::gil_scoped_release unlocked;
+  tensor.view.read_slice(ranges, buffer.writable());
+}
+
+void read_whole(const FileTensor& tensor, nb::handle out) {
+  const HeldBuffer buffer(out, HeldBuffer::Use::write);
+  const nb::gil_scoped_release unlocked;
+  tensor.read(buffer.writable());
+}
+
+// Bytes [begin, begin + len(out)) of what read() gives.
+void read_part(const FileTensor& tensor, std::uint64_t begin, nb::handle out) {
+  const HeldBuffer buffer(out, HeldBuffer::Use::write);
+  const nb::gil_scoped_release unlocked;
+  if (!tensor.chain) {
+    throw UsageError(ErrorCode::wrong_state, {},
+                     {.field = "tensor", .value = "no delta's", .bound = "one of a delta"});
+  }
+  tensor.chain->read_part(tensor.view, begin, buffer.writable());
+}
+
+Payload payload(const FileTensor& tensor) {
+  const nb::gil_scoped_release unlocked;
+  return {tensor.view.bytes(), tensor.view};
+}
+
+Payload rows(const FileTensor& tensor, std::uint64_t begin, std::uint64_t end) {
+  const nb::gil_scoped_release unlocked;
+  return {tensor.view.rows(begin, end), tensor.view};
+}
+
+// Arrays of a sparse tensor, in the mapping or in memory of their own.
+template <typename Owner>
+void append_arrays(std::vector<Payload>& out, const Owner& owner, const CsrView& csr) {
+  std::visit(
+      [&](const auto& arrays) {
+        out.emplace_back(as_byte_span(arrays.row_pointers), owner);
+        out.emplace_back(as_byte_span(arrays.column_indices), owner);
+        out.emplace_back(arrays.values, owner);
+      },
+      csr);
+}
+
+template <typename Owner>
+void append_arrays(std::vector<Payload>& out, const Owner& owner, const CooView& coo, int) {
+  std::visit(
+      [&](const auto& arrays) {
+        out.emplace_back(as_byte_span(arrays.indices), owner);
+        out.emplace_back(arrays.values, owner);
+      },
+      coo);
+}
+
+std::vector<Payload> sparse(const FileTensor& tensor) {
+  const nb::gil_scoped_release unlocked;
+  std::vector<Payload> out;
+  if (tensor.is_mapped()) {
+    if (tensor.layout.encoding == Encoding::csr) {
+      append_arrays(out, tensor.view, tensor.view.csr());
+    } else {
+      append_arrays(out, tensor.view, tensor.view.coo(), 0);
+    }
+    return out;
+  }
+  if (tensor.chain) {
+    const auto whole = std::make_shared<const Tensor>(tensor.chain->read(tensor.view));
+    if (tensor.layout.encoding == Encoding::csr) {
+      append_arrays(out, whole, whole->csr());
+    } else {
+      append_arrays(out, whole, whole->coo(), 0);
+    }
+    return out;
+  }
+  const auto words =
+      std::make_shared<std::vector<std::uint64_t>>(tensor.view.logical_bytes() / 8 + 1);
+  const MutableByteSpan storage =
+      std::as_writable_bytes(std::span(*words)).first(tensor.view.logical_bytes());
+  if (tensor.layout.encoding == Encoding::csr) {
+    append_arrays(out, words, tensor.view.csr(storage));
+  } else {
+    append_arrays(out, words, tensor.view.coo(storage), 0);
+  }
+  return out;
+}
+
+std::vector<std::string> codec_names(const FileTensor& tensor) {
+  std::vector<std::string> names;
+  for (const Codec codec : tensor.view.codecs()) names.emplace_back(codec_name(codec));
+  return names;
+}
+
+nb::dict header_facts(const File& file) {
+  const FileHeader header = file.reader.header();
+  nb::dict facts;
+  facts["timestamp"] = header.timestamp;
+  facts["total_neurons"] = header.total_neurons;
+  facts["total_synapses"] = header.total_synapses;
+  facts["training_steps"] = header.training_steps;
+  facts["generation"] = header.generation;
+  facts["file_uuid"] = hex(header.file_uuid);
+  return facts;
+}
+
+void bind_tensor(nb::module_& module) {
+  nb::class_<FileTensor>(module, "FileTensor")
+      .def_prop_ro("name", [](const FileTensor& t) { return std::string(t.view.name()); })
+      .def_prop_ro("region",
+                   [](const FileTensor& t) { return std::string(Reader::region_name(t.view)); })
+      .def_prop_ro("role", [](const FileTensor& t) { return role_name(t.view.role()); })
+      .def_prop_ro("dtype", [](const FileTensor& t) { return dtype_name(t.layout.dtype); })
+      .def_prop_ro("shape", [](const FileTensor& t) { return shape_tuple(t.layout.shape); })
+      .def_prop_ro("encoding", [](const FileTensor& t) { return encoding_name(t.layout.encoding); })
+      .def_prop_ro("stored_encoding",
+                   [](const FileTensor& t) { return encoding_name(t.view.encoding()); })
+      .def_prop_ro("nnz", [](const FileTensor& t) { return t.layout.nnz; })
+      .def_prop_ro("wide_indices", [](const FileTensor& t) { return t.layout.wide_indices; })
+      .def_prop_ro("nbytes", &FileTensor::read_bytes)
+      .def_prop_ro("stored_bytes", [](const FileTensor& t) { return t.view.stored_bytes(); })
+      .def_prop_ro("offset", [](const FileTensor& t) { return t.view.stored_offset(); })
+      .def_prop_ro("codecs", codec_names)
+      .def_prop_ro("is_mapped", &FileTensor::is_mapped)
+      .def_prop_ro("of_delta", [](const FileTensor& t) { return t.chain != nullptr; })
+      .def_prop_ro("is_quantized", &FileTensor::is_quantized)
+      .def("payload", payload)
+      .def("rows", rows)
+      .def("read", read_whole)
+      .def("read_slice", read_slice)
+      .def("read_part", read_part)
+      .def("sparse", sparse)
+      .def("prefetch", [](const FileTensor& t) { t.view.prefetch(); })
+      .def(
+          "populate", [](const FileTensor& t) { t.view.populate(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("release", [](const FileTensor& t) { t.view.release(); });
+}
+
+void bind_region(nb::module_& module) {
+  nb::class_<Region>(module, "FileRegion")
+      .def_prop_ro("name", [](const Region& r) { return std::string(r.view.name()); })
+      .def_prop_ro("n_neurons", [](const Region& r) { return r.view.n_neurons(); })
+      .def_prop_ro("n_inputs", [](const Region& r) { return r.view.n_inputs(); })
+      .def_prop_ro("neuron_type",
+                   [](const Region& r) { return neuron_type_name(r.view.neuron_type()); })
+      .def_prop_ro("config_json", [](const Region& r) { return std::string(r.view.config_json()); })
+      .def_prop_ro("metadata_json",
+                   [](const Region& r) { return std::string(r.view.metadata_json()); })
+      .def("__len__", [](const Region& r) { return r.view.tensor_count(); })
+      .def("tensor",
+           [](const Region& r, std::uint32_t i) { return r.file.tensor(r.view.tensor(i)); })
+      .def("find",
+           [](const Region& r, std::string_view name) -> std::optional<FileTensor> {
+             if (auto view = r.view.find(name)) return r.file.tensor(*view);
+             return std::nullopt;
+           })
+      .def("prefetch", [](const Region& r) { r.view.prefetch(); })
+      .def(
+          "populate", [](const Region& r) { r.view.populate(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("release", [](const Region& r) { r.view.release(); });
+}
+
+nb::object connection_tuple(const File& file, const ConnectionView& connection) {
+  return nb::make_tuple(connection.source, connection.target, file.tensor(connection.weights),
+                        connection.delays ? nb::cast(file.tensor(*connection.delays)) : nb::none());
+}
+
+}  // namespace
+
+void bind_reader(nb::module_& module) {
+  bind_tensor(module);
+  bind_region(module);
+  nb::class_<File>(module, "File")
+      .def_static(
+          "open",
+          [](const Path& path, const std::string& access, const std::string& verification,
+             unsigned threads, std::vector<Path> search) {
+            ReadOptions options = read_options(access, verification, threads);
+            const nb::gil_scoped_release unlocked;
+            return open_file(path, options, std::move(search));
+          },
+          nb::arg("path"), nb::arg("access"), nb::arg("verification"), nb::arg("threads"),
+          nb::arg("search"))
+      .def_prop_ro("path", [](const File& f) { return f.reader.path(); })
+      .def_prop_ro("is_delta", [](const File& f) { return f.chain != nullptr; })
+      .def_prop_ro("file_bytes", [](const File& f) { return f.reader.file_bytes(); })
+      .def_prop_ro("header", header_facts)
+      .def_prop_ro("metadata_json",
+                   [](const File& f) { return std::string(f.reader.metadata_json()); })
+      .def_prop_ro("tensor_count", [](const File& f) { return f.reader.tensor_count(); })
+      .def("__len__", [](const File& f) { return f.reader.region_count(); })
+      .def("region",
+           [](const File& f, std::uint32_t i) {
+             return Region{f, f.reader.region(i)};
+           })
+      .def("find_region",
+           [](const File& f, std::string_view name) -> std::optional<Region> {
+             if (auto view = f.reader.find_region(name)) return Region{f, *view};
+             return std::nullopt;
+           })
+      .def("tensor",
+           [](const File& f, std::string_view name) { return f.tensor(f.reader.tensor(name)); })
+      .def_prop_ro("connection_count", [](const File& f) { return f.reader.connection_count(); })
+      .def("connection",
+           [](const File& f, std::uint32_t i) {
+             return connection_tuple(f, f.reader.connection(i));
+           })
+      .def(
+          "verify_all", [](const File& f) { f.reader.verify_all(); },
+          nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,85 @@
+#include "thalia/safetensors.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/buffers.h"
+#include "python/calls.h"
+#include "python/options.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+
+SafetensorsFile open_safetensors(const Path& path, const std::string& access) {
+  const ReadOptions options = read_options(access, "off", 0);
+  const nb::gil_scoped_release unlocked;
+  return SafetensorsFile::open(path, options);
+}
+
+// In the order of the file: (name, dtype, shape, payload) each.
+nb::list tensors_of(const SafetensorsFile& file) {
+  nb::list out;
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    nb::list extents;
+    for (const std::uint64_t extent : tensor.shape.extents()) extents.append(extent);
+    out.append(nb::make_tuple(tensor.name, dtype_name(tensor.dtype), nb::tuple(extents),
+                              Payload(tensor.bytes, file)));
+  }
+  return out;
+}
+
+using Named = std::vector<std::pair<std::string, std::string>>;
+
+// `tensors`: (name, dtype, shape, buffer) each. Returns the bytes of the file.
+std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Named> metadata,
+                   const nb::dict& options) {
+  std::vector<SafetensorsTensor> specs;
+  std::vector<HeldBuffer> held;
+  held.reserve(tensors.size());
+  for (const nb::handle item : tensors) {
+    const auto tensor = nb::cast<nb::tuple>(item);
+    held.emplace_back(tensor[3], HeldBuffer::Use::read);
+    const auto extents = nb::cast<std::vector<std::uint64_t>>(tensor[2]);
+    specs.push_back({.name = nb::cast<std::string>(tensor[0]),
+                     .dtype = dtype_of(nb::cast<std::string>(tensor[1])),
+                     .shape = Shape(std::span<const std::uint64_t>(extents)),
+                     .bytes = held.back().bytes()});
+  }
+  const OutputOptions output = save_options(options).output;
+  return interruptible([&](const std::stop_token&) {
+    return save_safetensors(path, std::move(specs), metadata, output);
+  });
+}
+
+}  // namespace
+
+void bind_safetensors(nb::module_& module) {
+  nb::class_<SafetensorsFile>(module, "SafetensorsFile")
+      .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
+      .def_prop_ro("tensors", tensors_of)
+      .def_prop_ro("metadata",
+                   [](const SafetensorsFile& file) -> std::optional<Named> {
+                     if (!file.has_metadata()) return std::nullopt;
+                     return file.metadata();
+                   })
+      .def_prop_ro("file_bytes", &SafetensorsFile::file_bytes);
+  module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
+             nb::arg("metadata").none(), nb::arg("options"));
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,64 @@
+#include "thalia/verify.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/calls.h"
+#include "python/options.h"
+#include "thalia/delta.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+
+nb::dict finding_dict(const Finding& finding) {
+  nb::dict out;
+  out["severity"] = finding.severity == Severity::error ? "error" : "warning";
+  out["code"] = error_code_name(finding.code);
+  out["section"] = finding.section;
+  out["field"] = finding.field;
+  out["region"] = finding.region;
+  out["tensor"] = finding.tensor;
+  out["offset"] = finding.offset;
+  out["length"] = finding.length;
+  out["message"] = finding.message;
+  return out;
+}
+
+nb::dict run(const Path& path, bool quick, const std::string& access, unsigned threads,
+             std::uint64_t max_findings, const std::vector<Path>& search, nb::object progress) {
+  VerifyOptions options{.input = {.access = access_of(access)},
+                        .quick = quick,
+                        .max_findings = max_findings,
+                        .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
+  const VerifyReport report = interruptible([&](const std::stop_token& stop) {
+    options.work.cancel = stop;
+    return verify_chain(path, options, search);
+  });
+  nb::list findings;
+  for (const Finding& finding : report.findings) findings.append(finding_dict(finding));
+  nb::dict out;
+  out["ok"] = report.ok();
+  out["findings"] = findings;
+  out["suppressed"] = report.suppressed;
+  out["bytes_checked"] = report.bytes_checked;
+  out["regions"] = report.regions;
+  out["tensors"] = report.tensors;
+  out["seconds"] = report.seconds;
+  return out;
+}
+
+}  // namespace
+
+void bind_verify(nb::module_& module) {
+  module.def("verify", run, nb::arg("path"), nb::arg("quick"), nb::arg("access"),
+             nb::arg("threads"), nb::arg("max_findings"), nb::arg("search"),
+             nb::arg("progress").none());
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,175 @@
+#include "python/writer.h"
+
+#include <span>
+#include <utility>
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/calls.h"
+#include "python/options.h"
+#include "thalia/error.h"
+#include "thalia/text.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+using Extents = std::vector<std::uint64_t>;
+
+TensorSpec spec_of(std::string name, const std::string& dtype, const Extents& extents,
+                   const std::string& role) {
+  return {.name = std::move(name),
+          .dtype = dtype_of(dtype),
+          .shape = Shape(std::span<const std::uint64_t>(extents)),
+          .role = role_of(role)};
+}
+
+NeuronType neuron_type_of(const std::string& name) {
+  for (int code = 0; code < 256; ++code) {
+    const auto type = static_cast<NeuronType>(code);
+    if (neuron_type_name(type) == name) return type;
+  }
+  throw UsageError(ErrorCode::bad_argument, {},
+                   {.field = "neuron_type", .value = "'" + name + "'", .bound = "a neuron type"});
+}
+
+std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neurons,
+                         std::uint32_t n_inputs, const std::string& neuron_type,
+                         std::string config_json, std::string metadata_json) {
+  return self.get()
+      .add_region({.name = std::move(name),
+                   .config_json = std::move(config_json),
+                   .metadata_json = std::move(metadata_json),
+                   .n_neurons = n_neurons,
+                   .n_inputs = n_inputs,
+                   .neuron_type = neuron_type_of(neuron_type)})
+      .value;
+}
+
+void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const std::string& dtype,
+                const Extents& shape, const std::string& role, nb::handle data) {
+  HeldBuffer held(data, HeldBuffer::Use::read);
+  self.get().add_tensor(RegionId{region}, spec_of(std::move(name), dtype, shape, role),
+                        held.bytes());
+  self.held.push_back(std::move(held));
+}
+
+template <typename Index>
+std::span<const Index> array_of(const HeldBuffer& held) {
+  return {reinterpret_cast<const Index*>(held.bytes().data()), held.bytes().size() / sizeof(Index)};
+}
+
+// `pointers` is None for coo. Index arrays are u32 or, where `wide`, u64.
+void add_sparse(PyWriter& self, std::uint32_t region, std::string name, const std::string& dtype,
+                const Extents& shape, const std::string& role, bool wide, nb::handle pointers,
+                nb::handle indices, nb::handle values) {
+  TensorSpec spec = spec_of(std::move(name), dtype, shape, role);
+  std::vector<HeldBuffer> held;
+  held.emplace_back(indices, HeldBuffer::Use::read);
+  held.emplace_back(values, HeldBuffer::Use::read);
+  const ByteSpan elements = held[1].bytes();
+  const auto add = [&]<typename Index>(Index) {
+    if (pointers.is_none()) {
+      self.get().add_coo(RegionId{region}, std::move(spec),
+                         CooArrays<Index>{array_of<Index>(held[0]), elements});
+      return;
+    }
+    held.emplace_back(pointers, HeldBuffer::Use::read);
+    self.get().add_csr(
+        RegionId{region}, std::move(spec),
+        CsrArrays<Index>{array_of<Index>(held[2]), array_of<Index>(held[0]), elements});
+  };
+  wide ? add(std::uint64_t{}) : add(std::uint32_t{});
+  for (HeldBuffer& buffer : held) self.held.push_back(std::move(buffer));
+}
+
+void add_connection(PyWriter& self, const std::string& source, const std::string& target,
+                    const std::string& dtype, const Extents& shape, nb::handle weights,
+                    const std::string& delay_dtype, const Extents& delay_shape, nb::handle delays) {
+  const ConnectionId connection = self.get().add_connection(source, target);
+  HeldBuffer held(weights, HeldBuffer::Use::read);
+  self.get().add_connection_weights(connection, spec_of("weights", dtype, shape, "weights"),
+                                    held.bytes());
+  self.held.push_back(std::move(held));
+  if (delays.is_none()) return;
+  HeldBuffer held_delays(delays, HeldBuffer::Use::read);
+  self.get().add_connection_delays(
+      connection, spec_of("delays", delay_dtype, delay_shape, "weights"), held_delays.bytes());
+  self.held.push_back(std::move(held_delays));
+}
+
+nb::dict commit(PyWriter& self) {
+  Writer& writer = self.get();
+  const SaveResult result = interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { self.stop.request_stop(); });
+    return writer.commit();
+  });
+  self.writer.reset();
+  self.held.clear();
+  return result_dict(result);
+}
+
+void abandon(PyWriter& self) {
+  self.writer.reset();
+  self.held.clear();
+}
+
+}  // namespace
+
+PyWriter::PyWriter(const Path& path, SaveOptions options) {
+  options.work.cancel = stop.get_token();
+  const nb::gil_scoped_release unlocked;
+  writer.emplace(path, options);
+}
+
+Writer& PyWriter::get() {
+  if (writer) return *writer;
+  throw UsageError(ErrorCode::wrong_state, "the writer was committed or abandoned already");
+}
+
+nb::dict result_dict(const SaveResult& result) {
+  nb::dict out;
+  out["file_bytes"] = result.file_bytes;
+  out["payload_bytes"] = result.payload_bytes;
+  out["regions"] = result.regions;
+  out["tensors"] = result.tensors;
+  out["seconds"] = result.seconds;
+  out["sync_seconds"] = result.sync_seconds;
+  out["codec"] = codec_name(result.codec);
+  out["io"] = result.io == IoMode::direct ? "direct" : "buffered";
+  out["io_fallback"] = result.io_fallback.empty() ? nb::none() : nb::cast(result.io_fallback);
+  out["sha256"] = result.sha256 ? nb::cast(hex(result.sha256->bytes)) : nb::none();
+  out["closing_checksum"] = hex(result.closing_checksum.bytes);
+  return out;
+}
+
+void bind_writer(nb::module_& module) {
+  nb::class_<PyWriter>(module, "Writer")
+      .def("__init__",
+           [](PyWriter* self, const Path& path, const nb::dict& options) {
+             new (self) PyWriter(path, save_options(options));
+           })
+      .def("set_metadata",
+           [](PyWriter& self, std::string json) { self.get().set_metadata(std::move(json)); })
+      .def("set_training_steps",
+           [](PyWriter& self, std::uint64_t steps) { self.get().set_training_steps(steps); })
+      .def("add_region", add_region)
+      .def("add_tensor", add_tensor)
+      .def("add_sparse", add_sparse, nb::arg("region"), nb::arg("name"), nb::arg("dtype"),
+           nb::arg("shape"), nb::arg("role"), nb::arg("wide"), nb::arg("pointers").none(),
+           nb::arg("indices"), nb::arg("values"))
+      .def("add_connection", add_connection, nb::arg("source"), nb::arg("target"), nb::arg("dtype"),
+           nb::arg("shape"), nb::arg("weights"), nb::arg("delay_dtype"), nb::arg("delay_shape"),
+           nb::arg("delays").none())
+      .def("commit", commit)
+      .def("abandon", abandon)
+      .def_prop_ro("is_open", [](const PyWriter& self) { return self.writer.has_value(); });
+}
+
+}  // namespace thalia::python

@@ -1,0 +1,32 @@
+// What a Python writer has declared, with the objects whose bytes it borrows.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "python/buffers.h"
+#include "thalia/writer.h"
+
+namespace thalia::python {
+
+/// Used with the GIL held; a save of it needs none.
+struct PyWriter {
+  std::optional<Writer> writer;  ///< none once it was committed, given away or abandoned
+  std::vector<HeldBuffer> held{};
+  std::stop_source stop{};  ///< of the save
+
+  PyWriter(const std::filesystem::path& path, SaveOptions options);
+  /// @throws UsageError (wrong_state) where there is none.
+  Writer& get();
+};
+
+/// What a save tells, as a dict: thalia_checkpoint.SaveResult documents it.
+nanobind::dict result_dict(const SaveResult& result);
+
+}  // namespace thalia::python

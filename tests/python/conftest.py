@@ -1,0 +1,30 @@
+"""What the tests of the Python package share."""
+
+import numpy as np
+import pytest
+import thalia_checkpoint as thalia
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.thalia"
+
+
+@pytest.fixture
+def sample(path):
+    """A file with two regions, and what is in it."""
+    rng = np.random.default_rng(7)
+    arrays = {
+        "encoder/weight": rng.normal(size=(6, 5)).astype(np.float32),
+        "encoder/bias": rng.normal(size=5),
+        "encoder/scalar": np.array(3, np.int64),
+        "encoder/empty": np.zeros((0, 4), np.float16),
+        "decoder/weight": np.arange(24, dtype=np.int16).reshape(2, 3, 4),
+        "decoder/mask": np.array([True, False, True]),
+    }
+    with thalia.Writer(path, durability="none") as writer:
+        for name, array in arrays.items():
+            writer.add(name, array)
+        writer.metadata = {"step": 12, "nested": {"lr": 0.5}}
+        writer.training_steps = 12
+    return path, arrays

@@ -1,0 +1,102 @@
+"""The same calls as the reference library's, with the same results, in both formats."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy as theirs
+import thalia_checkpoint as thalia
+import thalia_checkpoint.numpy as ours
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(5)
+    return {
+        "model.layers.0.weight": rng.normal(size=(4, 3)).astype(np.float32),
+        "model.layers.0.bias": rng.normal(size=3).astype(ml_dtypes.bfloat16),
+        "model.layers.1.weight": rng.normal(size=(4, 3)).astype(np.float16),
+        "steps": np.array(7, np.int64),
+        "mask": np.array([True, False]),
+        "empty": np.zeros((0, 3), np.float32),
+    }
+
+
+def check(found, arrays):
+    assert set(found) == set(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "thalia"])
+def test_files_of_ours_and_theirs(tmp_path, arrays, ending):
+    path = tmp_path / f"f.{ending}"
+    ours.save_file(arrays, path, metadata={"format": "pt", "step": "7"})
+    check(ours.load_file(path), arrays)
+    check(ours.load_file(path, mmap=True), arrays)
+    assert ours.load_file(path)["steps"].flags.writeable
+    assert not ours.load_file(path, mmap=True)["mask"].flags.writeable
+    with thalia.safe_open(path, "np") as file:
+        assert file.metadata() == {"format": "pt", "step": "7"}
+        assert file.keys() == sorted(arrays)
+    if ending == "safetensors":
+        check(theirs.load_file(path), arrays)
+        theirs.save_file(arrays, tmp_path / "t.safetensors", metadata={"format": "pt", "step": "7"})
+        check(ours.load_file(tmp_path / "t.safetensors"), arrays)
+
+
+def test_bytes_are_those_of_the_reference(arrays):
+    del arrays["empty"]
+    assert ours.save(arrays, {"a": "b"}) == theirs.save(arrays, {"a": "b"})
+    check(ours.load(theirs.save(arrays)), arrays)
+    check(ours.load(ours.save(arrays, format="thalia")), arrays)
+    del arrays["model.layers.0.bias"]  # the reference's load() knows no bf16
+    check(theirs.load(ours.save(arrays)), arrays)
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "thalia"])
+def test_safe_open_is_the_references(tmp_path, arrays, ending):
+    path, reference = tmp_path / f"f.{ending}", tmp_path / "reference.safetensors"
+    ours.save_file(arrays, path)
+    theirs.save_file(arrays, reference)
+    with thalia.safe_open(path, framework="np") as a, safetensors.safe_open(reference, "np") as b:
+        assert a.keys() == sorted(b.keys())
+        assert set(a.offset_keys()) == set(b.offset_keys())
+        assert a.metadata() == b.metadata()
+        for name in b.keys():
+            if arrays[name].dtype == ml_dtypes.bfloat16:
+                continue
+            np.testing.assert_array_equal(a.get_tensor(name), b.get_tensor(name))
+        ours_part, theirs_part = (f.get_slice("model.layers.0.weight") for f in (a, b))
+        assert ours_part.get_shape() == theirs_part.get_shape() == [4, 3]
+        assert ours_part.get_dtype() == theirs_part.get_dtype() == "F32"
+        for index in (slice(1, 3), (slice(None), slice(0, 2)), (2, slice(None)), ...):
+            np.testing.assert_array_equal(ours_part[index], theirs_part[index])
+        for file, error in ((a, thalia.SafetensorError), (b, safetensors.SafetensorError)):
+            with pytest.raises(error, match="File does not contain tensor nope"):
+                file.get_tensor("nope")
+
+
+def test_errors_are_caught_as_the_references(tmp_path):
+    missing, broken = tmp_path / "missing.safetensors", tmp_path / "broken.safetensors"
+    broken.write_bytes(b"\x00" * 7)
+    for module, error in ((thalia, thalia.SafetensorError), (safetensors, safetensors.SafetensorError)):
+        with pytest.raises(FileNotFoundError):
+            module.safe_open(missing, "np")
+        with pytest.raises(error):
+            module.safe_open(broken, "np")
+        with pytest.raises(error):
+            module.safe_open(broken, "no such framework")
+
+
+def test_a_safetensors_file_opens_as_any_other(tmp_path, arrays):
+    path = tmp_path / "f.safetensors"
+    theirs.save_file(arrays, path, metadata={"a": "b"})
+    with thalia.open(path) as file:
+        assert set(file) == set(arrays) and file.metadata == {"a": "b"}
+        weight = file["model.layers.0.weight"]
+        np.testing.assert_array_equal(weight[1:3, ::2], arrays["model.layers.0.weight"][1:3, ::2])
+        assert weight.is_mapped and np.shares_memory(weight.numpy(), weight[2:])
+        with pytest.raises(KeyError):
+            file["nope"]

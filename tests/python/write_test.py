@@ -1,0 +1,217 @@
+"""Writing: whole or not at all, of any array."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+
+import ml_dtypes
+import numpy as np
+import pytest
+import thalia_checkpoint as thalia
+
+
+def test_what_raises_in_the_block_leaves_no_trace(path):
+    with thalia.Writer(path) as writer:
+        writer.add("r/w", np.zeros(3))
+    before = path.read_bytes()
+    with pytest.raises(ZeroDivisionError), thalia.Writer(path) as writer:
+        writer.add("r/w", np.ones(3))
+        raise ZeroDivisionError
+    assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+
+
+def test_arrays_of_any_layout_are_written_as_they_look(path):
+    base = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    arrays = {
+        "transposed": base.T,
+        "strided": base[::2, 1::2],
+        "reversed": base[:, ::-1],
+        "big_endian": base.astype(">f4"),
+        "fortran": np.asfortranarray(base),
+        "scalar": np.float64(2.5),
+        "list": np.array([[1, 2], [3, 4]]),
+        "bool": base > 20,
+        "complex": base + 1j * base,
+    }
+    with thalia.Writer(path, durability="none") as writer:
+        for name, array in arrays.items():
+            writer.add(f"r/{name}", array)
+        writer.add("r/nested", [[1.0, 2.0]])
+    with thalia.open(path) as file:
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(file[name].numpy(), array)
+        assert file["nested"].dtype == "f64"
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+             "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4",
+             "int2", "uint2"]
+)  # fmt: skip
+def test_types_of_ml_dtypes_come_back_bit_for_bit(path, name):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}.get(
+        name, 6 if "float6" in name else 8
+    )
+    codes = np.arange(35, dtype=np.uint8) % (1 << min(bits, 7))
+    if name in ("int4", "int2"):
+        codes = ((codes.astype(np.int8) ^ (1 << (bits - 1))) - (1 << (bits - 1))).view(np.uint8)
+    array = (codes.astype(np.uint16) << 4 if name == "bfloat16" else codes).view(dtype)
+    array = array.reshape(5, 7)
+    with thalia.Writer(path, durability="none") as writer:
+        writer.add("r/w", array)
+    tensor = thalia.open(path)["w"]
+    read = tensor.numpy()
+    assert read.dtype == dtype and read.tobytes() == array.tobytes()
+    assert tensor[1:4, 2:6].tobytes() == array[1:4, 2:6].tobytes()
+    assert tensor[2].tobytes() == array[2].tobytes()
+
+
+def test_bad_input_is_one_clear_error(path):
+    with thalia.Writer(path) as writer:
+        writer.add("r/w", np.zeros(3))
+        with pytest.raises(thalia.UsageError) as error:
+            writer.add("r/w", np.zeros(3))
+        assert error.value.code == "duplicate" and "w" in str(error.value)
+        with pytest.raises(thalia.UnsupportedError, match="object"):
+            writer.add("r/o", np.array([{}]))
+        with pytest.raises(thalia.UsageError, match="role"):
+            writer.add("r/x", np.zeros(3), role="wieghts")
+        with pytest.raises(thalia.UsageError, match="16"):
+            writer.add_bytes("r/b", "f32", (2, 2), b"too few")
+        with pytest.raises(thalia.NotFoundError, match="'q'"):
+            writer.connect("r", "q", np.zeros((1, 1)))
+    with pytest.raises(thalia.UsageError, match="committed"):
+        writer.add("r/late", np.zeros(3))
+    for options in ({"compression": "zip"}, {"checksum": "md5"}, {"durability": "some"}):
+        with pytest.raises(thalia.UsageError, match="expected"):
+            thalia.Writer(path, **options)
+    with pytest.raises(TypeError, match="compresion"):
+        thalia.Writer(path, compresion="zstd")
+    with pytest.raises(thalia.ExistsError):
+        thalia.Writer(path, replace=False)
+
+
+def test_roles_are_what_names_tell(path):
+    with thalia.Writer(path, durability="none") as writer:
+        for name in ("layers.0.weight", "layers.0.bias", "optimizer.layers.0.weight.exp_avg_sq"):
+            writer.add(name, np.zeros((2, 2) if name.endswith("0.weight") else 2, np.float32))
+        writer.add("r/special", np.zeros(2), role="buffer")
+    tensors = thalia.open(path).tensors
+    assert [tensors[name].role for name in sorted(tensors)] == [
+        "bias", "weights", "optimizer", "buffer"
+    ]  # fmt: skip
+    assert tensors["layers.0.bias"].region == "layers.0"
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    files = [tmp_path / name for name in ("a", "b")]
+    for file in files:
+        with thalia.Writer(file, reproducible=True, durability="none") as writer:
+            writer.add("r/w", np.arange(5))
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_progress_is_told_and_may_end_the_save(path):
+    array = np.zeros(4 << 20)
+    seen = []
+    with thalia.Writer(path, progress=lambda *step: seen.append(step), durability="none") as writer:
+        writer.add("r/w", array)
+    assert seen[-1] == (array.nbytes, array.nbytes) and seen == sorted(seen)
+    before = path.stat()
+
+    def refuse(done, total):
+        raise LookupError(f"at {done}")
+
+    with pytest.raises(LookupError, match="at "), thalia.Writer(path, progress=refuse) as writer:
+        writer.add("r/w", array)
+    assert path.stat() == before and os.listdir(path.parent) == [path.name]
+
+
+def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
+    with thalia.Writer(path) as writer:
+        writer.add("r/w", np.zeros(3))
+    before = path.read_bytes()
+    array = np.random.default_rng(0).integers(0, 255, 256 << 20, np.uint8)
+    begun = threading.Event()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        with thalia.Writer(
+            path, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set()
+        ) as writer:
+            writer.add("r/w", array)
+    thread.join()
+    assert time.monotonic() - start < 60
+    assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+
+
+def test_the_interpreter_runs_while_a_save_does(path):
+    array = np.random.default_rng(0).normal(size=8 << 20).astype(np.float32)
+    ticks = []
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    with thalia.Writer(path, compression="zstd", threads=1, durability="none") as writer:
+        writer.add("r/w", array)
+        begin = time.monotonic()
+    end = time.monotonic()
+    done.set()
+    thread.join()
+    assert sum(begin < tick < end for tick in ticks) > 5
+
+
+def test_background_saves_take_a_copy(path):
+    saver = thalia.AsyncSaver()
+    array = np.arange(1 << 20)
+    writer = thalia.Writer(path)
+    writer.add("r/w", array)
+    writer.metadata = {"step": 1}
+    handle = saver.save(writer)
+    array[:] = -1
+    result = handle.wait()
+    assert result.tensors == 1 and handle.done and handle.error is None
+    assert handle.progress[0] == handle.progress[1] == array.nbytes
+    with thalia.open(path) as file:
+        np.testing.assert_array_equal(file["w"].numpy(), np.arange(1 << 20))
+        assert file.metadata == {"step": 1}
+    saver.wait_all()
+
+
+def test_background_saves_are_awaited(path):
+    async def save():
+        saver = thalia.AsyncSaver()
+        writer = thalia.Writer(path)
+        writer.add("r/w", np.zeros(10))
+        return await saver.save(writer)
+
+    assert asyncio.run(save()).tensors == 1
+
+
+def test_a_background_save_tells_its_error_and_can_be_cancelled(path):
+    saver = thalia.AsyncSaver()
+    writer = thalia.Writer(path, compression="zstd", level=19, threads=1)
+    writer.add("r/w", np.random.default_rng(0).integers(0, 255, 64 << 20, np.uint8))
+    handle = saver.save(writer)
+    with pytest.raises(TimeoutError):
+        handle.wait(timeout=0.01)
+    handle.cancel()
+    with pytest.raises(thalia.CancelledError):
+        handle.wait()
+    assert isinstance(handle.error, thalia.CancelledError) and not path.exists()
+    with pytest.raises(thalia.UsageError, match="committed"):
+        saver.save(writer)
