@@ -1,0 +1,29 @@
+"""The examples of the manual run, one behind the other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["docs/python.md"]
+
+
+def examples(page, with_torch):
+    """The Python examples of a page that need torch, or those that do not, from the first on."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    return [block for i, block in enumerate(blocks) if i == 0 or ("torch" in block) == with_torch]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page, tmp_path, monkeypatch):
+    run_examples(page, tmp_path, monkeypatch, with_torch=False)
+
+
+def run_examples(page, tmp_path, monkeypatch, with_torch):
+    monkeypatch.chdir(tmp_path)
+    found = examples(page, with_torch)
+    assert len(found) > 1
+    names = {}
+    for number, block in enumerate(found):
+        exec(compile(block, f"{page}, example {number}", "exec"), names)
