@@ -33,18 +33,20 @@ class Connection(NamedTuple):
 class Tensors(Mapping[str, Tensor]):
     """All tensors of a file by one flat name each, in the order of the file.
 
-    That is the tensor's own name, or REGION.NAME for each of several that share theirs: as a
-    conversion to safetensors names them.
+    That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
+    conversion to safetensors names them; REGION/NAME where that is another tensor's name.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         uses = Counter(tensor.name for tensor in tensors)
-        self._tensors = {
-            tensor.name
-            if uses[tensor.name] == 1 or not tensor.region
-            else f"{tensor.region}.{tensor.name}": tensor
-            for tensor in tensors
-        }
+        self._tensors: dict[str, Tensor] = {}
+        for tensor in tensors:
+            name = tensor.name
+            if uses[name] > 1 and tensor.region:
+                name = f"{tensor.region}.{name}"
+                # No other tensor's own name.
+                name = tensor.path if name in uses or name in self._tensors else name
+            self._tensors[name] = tensor
 
     def __getitem__(self, name: str) -> Tensor:
         try:
@@ -137,6 +139,7 @@ class File(Mapping[str, Region]):
     def __init__(self, raw: _core.File) -> None:
         self._open: _core.File | None = raw
         self._tensors: Tensors | None = None
+        self._lookups = 0
 
     @property
     def _raw(self) -> _core.File:
@@ -199,6 +202,10 @@ class File(Mapping[str, Region]):
 
     def tensor(self, name: str) -> Tensor:
         """By "region/name", or its own name where one region alone has it. Raises NotFoundError."""
+        # The file is searched region by region. Who asks often is better off with a dictionary.
+        self._lookups += 1
+        if self._lookups > 32 and name in self.tensors and self.tensors[name].name == name:
+            return self.tensors[name]
         return Tensor(self._raw.tensor(name))
 
     def verify_all(self) -> None:

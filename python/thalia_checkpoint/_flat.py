@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Literal, NamedTuple
@@ -75,6 +74,8 @@ def saved_bytes(
     tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format
 ) -> bytes:
     """The bytes of the file, which is written to the folder for temporary files meanwhile."""
+    import tempfile  # slow to import
+
     with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
         path = FilePath(folder) / f"tensors.{format}"
         save_named(tensors, path, metadata, {"durability": "none"})
@@ -85,6 +86,8 @@ class OpenBytes:
     """A file of these bytes, open as long as the context; in the folder for temporary files."""
 
     def __init__(self, data: bytes) -> None:
+        import tempfile  # slow to import
+
         self._folder = tempfile.TemporaryDirectory(prefix="thalia-")
         # What the format is its first bytes tell.
         self._path = FilePath(self._folder.name) / (

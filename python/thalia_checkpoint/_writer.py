@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -116,6 +115,8 @@ class SaveHandle:
         return self._poll().__await__()
 
     async def _poll(self) -> SaveResult:
+        import asyncio  # slow to import, and only needed here
+
         # A thread that waits would hold the loop's executor back; a look now and then does not.
         pause = 0.001
         while not self.done:

@@ -48,6 +48,26 @@ def test_arrays_lie_in_the_mapping_and_outlive_the_file(sample):
     np.testing.assert_array_equal(first, arrays["encoder/weight"])
 
 
+def test_many_look_ups_find_what_one_does(path):
+    with thalia.Writer(path, durability="none") as writer:
+        for i in range(100):
+            writer.add(f"r{i}/own{i}", np.full(2, i))
+            writer.add(f"r{i}/shared", np.full(3, i))
+        writer.add("a/r1.shared", np.full(4, -1))  # looks like a flat name
+    with thalia.open(path) as file:
+        assert len(file.tensors) == 201
+        assert (file.tensors["r1/shared"].numpy() == 1).all()
+        assert (file.tensors["r2.shared"].numpy() == 2).all()
+        for i in range(100):
+            assert (file[f"own{i}"].numpy() == i).all() and file[f"own{i}"].path == f"r{i}/own{i}"
+            assert (file[f"r{i}/shared"].numpy() == i).all()
+            assert (file["r1.shared"].numpy() == -1).all()
+            with pytest.raises(thalia.UsageError, match="shared"):
+                file["shared"]
+            with pytest.raises(KeyError):
+                file[f"r{i}.own{i}"]
+
+
 def test_a_closed_file_says_so(sample):
     file = thalia.open(sample[0])
     tensor = file["bias"]
