@@ -11,7 +11,7 @@ build_packages=(
   libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libisal-dev liburing-dev
   libcli11-dev libeigen3-dev
 )
-test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv 'zstd=zstd' 'lz4=lz4' 'groff-base=groff' 'cmake=cmake' locales 'zsh=zsh' 'fish=fish'
+test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv python3-dev 'zstd=zstd' 'lz4=lz4' 'groff-base=groff' 'cmake=cmake' locales 'zsh=zsh' 'fish=fish'
   'librsvg2-bin=rsvg-convert')
 clang_packages=('clang-14=clang++-14' libclang-rt-14-dev)
 lint_packages=(
