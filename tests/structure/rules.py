@@ -99,8 +99,13 @@ PUBLIC_PLACES = {
 
 # Folders that see the public headers and their own files only, beside what is lent to them. What the
 # program and bench/ measure with, src/measure, is open to both.
-USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "examples")
-SEEN_BY_USERS = {"src/cli": {"cli", "measure"}, "src/measure": {"measure"}, "examples": set()}
+USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "src/python", "examples")
+SEEN_BY_USERS = {
+    "src/cli": {"cli", "measure"},
+    "src/measure": {"measure"},
+    "src/python": {"python"},
+    "examples": set(),
+}
 LENT = {
     "src/cli": (
         "base/stopwatch.h", "base/suggestion.h", "json/writer.h", "model/precision/glob.h", "model/value/path_names.h"),
@@ -112,6 +117,7 @@ EXAMPLE_FOLDERS = ("spiking", "demo")
 THIRD_PARTY = {
     r"fmt/": ("src/",),
     r"CLI/": ("src/cli/",),
+    r"nanobind/": ("src/python/",),
     r"simdjson\.h$": ("src/json/",),
     r"zstd(_errors)?\.h$": ("src/codec/frame/zstd_",),
     r"lz4(hc|frame)?\.h$": ("src/codec/frame/lz4_",),
