@@ -1,5 +1,5 @@
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,3 +186,107 @@ class AsyncSaver:
 def region_for_name(name: str) -> str: ...
 def role_of_name(name: str, rank: int) -> str: ...
 def detect_format(path: _Path) -> str | None: ...
+
+# What follows are operations on whole files. Results are the members of dataclasses.
+
+def verify(
+    path: _Path,
+    quick: bool,
+    access: str,
+    threads: int,
+    max_findings: int,
+    search: Sequence[_Path],
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
+def info(path: _Path, access: str) -> dict[str, Any]: ...
+def diff(
+    before: _Path,
+    after: _Path,
+    values: bool,
+    tensors: Sequence[str],
+    atol: float,
+    rtol: float,
+    access: str,
+    search: Sequence[_Path],
+    threads: int,
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
+def delta(
+    base: _Path,
+    input: _Path,
+    target: _Path,
+    threshold: float,
+    exclude: Sequence[str],
+    low_rank: dict[str, Any] | None,
+    access: str,
+    search: Sequence[_Path],
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def resolve(
+    delta: _Path, target: _Path, access: str, search: Sequence[_Path], save: dict[str, Any]
+) -> dict[str, Any]: ...
+def quantize(
+    path: _Path,
+    target: _Path,
+    bits: float,
+    group_size: int,
+    adaptive: bool,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    min_elements: int,
+    max_generations: int | None,
+    access: str,
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def convert(
+    path: _Path,
+    target: _Path,
+    from_: str | None,
+    to: str | None,
+    grouping: str,
+    depth: int,
+    precision: str,
+    dense: bool,
+    access: str,
+    search: Sequence[_Path],
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def extract(
+    path: _Path,
+    regions: Sequence[str],
+    target: _Path,
+    access: str,
+    search: Sequence[_Path],
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def merge(
+    inputs: Sequence[_Path],
+    target: _Path,
+    prefer: str,
+    number: int,
+    access: str,
+    search: Sequence[_Path],
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def migrate(
+    path: _Path,
+    target: _Path,
+    to: str,
+    across_major: bool,
+    access: str,
+    search: Sequence[_Path],
+    save: dict[str, Any],
+) -> dict[str, Any]: ...
+def recover(path: _Path, wait: bool, access: str, threads: int) -> dict[str, Any]: ...
+def salvage(
+    path: _Path, target: _Path, side_file: _Path, access: str, save: dict[str, Any]
+) -> dict[str, Any]: ...
+def compact(
+    path: _Path, target: _Path, wait: bool, access: str, save: dict[str, Any]
+) -> dict[str, Any]: ...
+def compress(
+    path: _Path, target: _Path, frame_bytes: int, save: dict[str, Any]
+) -> dict[str, Any]: ...
+def decompress(
+    path: _Path, target: _Path, access: str, save: dict[str, Any]
+) -> dict[str, Any]: ...

@@ -12,5 +12,12 @@ void bind_safetensors(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
+void bind_info(nanobind::module_& module);
+void bind_diff(nanobind::module_& module);
+void bind_delta(nanobind::module_& module);
+void bind_convert(nanobind::module_& module);
+void bind_quantize(nanobind::module_& module);
+void bind_repair(nanobind::module_& module);
+void bind_wrap(nanobind::module_& module);
 
 }  // namespace thalia::python

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "python/objects.h"
 #include "thalia/error.h"
 
 namespace thalia::python {
@@ -12,10 +13,7 @@ namespace {
 namespace nb = nanobind;
 
 nb::object text_or_none(const std::string& text) {
-  // Names of files are bytes, and values may quote damaged ones.
-  if (text.empty()) return nb::none();
-  return nb::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  return text.empty() ? nb::none() : text_object(text);
 }
 
 nb::object made(std::string_view kind, const Error& error, int errno_value = 0) {

@@ -115,6 +115,11 @@ ReadOptions read_options(std::string_view access, std::string_view verification,
           .work = {.threads = threads}};
 }
 
+ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
+                           unsigned threads) {
+  return {.read = read_options(access, "on_first_touch", threads), .search = std::move(search)};
+}
+
 SaveOptions save_options(const nb::dict& arguments) {
   SaveOptions save;
   for (const auto& [key, value] : arguments) {
@@ -156,6 +161,11 @@ SaveOptions save_options(const nb::dict& arguments) {
     }
   }
   return save;
+}
+
+Compression fixed_compression(const SaveOptions& save) {
+  if (save.automatic_codec) fail_choice("compression", "auto", "the name of a codec");
+  return save.compression;
 }
 
 }  // namespace thalia::python

@@ -1,12 +1,15 @@
 // The library's options from keyword arguments.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 
+#include "thalia/delta.h"
 #include "thalia/options.h"
 #include "thalia/tensor.h"
 
@@ -23,8 +26,15 @@ Encoding encoding_of(std::string_view name);
 
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads);
 
+/// Of files that may be deltas, read by as many threads as a save has.
+ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
+                           unsigned threads);
+
 /// Of a save: the arguments that python/thalia_checkpoint/_options.py documents, all optional.
 /// @throws UsageError (bad_argument); TypeError for an unknown name.
 SaveOptions save_options(const nanobind::dict& arguments);
+
+/// The compression of what cannot choose one. @throws UsageError (bad_argument) for "auto".
+Compression fixed_compression(const SaveOptions& save);
 
 }  // namespace thalia::python

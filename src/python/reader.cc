@@ -18,6 +18,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
@@ -78,12 +79,6 @@ struct Region {
   File file;
   RegionView view;
 };
-
-nb::tuple shape_tuple(const Shape& shape) {
-  nb::list extents;
-  for (const std::uint64_t extent : shape.extents()) extents.append(extent);
-  return nb::tuple(extents);
-}
 
 std::vector<SliceRange> ranges_of(
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {

@@ -1,4 +1,7 @@
-#include "thalia/verify.h"
+// Everything that is wrong with a file, as a dict.
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
@@ -7,8 +10,9 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
-#include "thalia/delta.h"
+#include "python/verify_file.h"
 
 namespace thalia::python {
 namespace {
@@ -20,25 +24,27 @@ nb::dict finding_dict(const Finding& finding) {
   nb::dict out;
   out["severity"] = finding.severity == Severity::error ? "error" : "warning";
   out["code"] = error_code_name(finding.code);
-  out["section"] = finding.section;
-  out["field"] = finding.field;
-  out["region"] = finding.region;
-  out["tensor"] = finding.tensor;
+  out["section"] = text_object(finding.section);
+  out["field"] = text_object(finding.field);
+  out["region"] = text_object(finding.region);
+  out["tensor"] = text_object(finding.tensor);
   out["offset"] = finding.offset;
   out["length"] = finding.length;
-  out["message"] = finding.message;
+  out["message"] = text_object(finding.message);
   return out;
 }
 
-nb::dict run(const Path& path, bool quick, const std::string& access, unsigned threads,
-             std::uint64_t max_findings, const std::vector<Path>& search, nb::object progress) {
-  VerifyOptions options{.input = {.access = access_of(access)},
+nb::dict run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
+                    std::uint64_t max_findings, std::vector<Path> search, nb::object progress) {
+  ChainOptions chain = chain_options(access, std::move(search), threads);
+  VerifyOptions options{.input = chain.read.input,
                         .quick = quick,
                         .max_findings = max_findings,
                         .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
-    return verify_chain(path, options, search);
+    chain.read.work.cancel = stop;
+    return verify_file(path, options, chain);
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));
@@ -46,6 +52,7 @@ nb::dict run(const Path& path, bool quick, const std::string& access, unsigned t
   out["ok"] = report.ok();
   out["findings"] = findings;
   out["suppressed"] = report.suppressed;
+  out["suppressed_errors"] = report.suppressed_errors;
   out["bytes_checked"] = report.bytes_checked;
   out["regions"] = report.regions;
   out["tensors"] = report.tensors;
@@ -56,7 +63,7 @@ nb::dict run(const Path& path, bool quick, const std::string& access, unsigned t
 }  // namespace
 
 void bind_verify(nb::module_& module) {
-  module.def("verify", run, nb::arg("path"), nb::arg("quick"), nb::arg("access"),
+  module.def("verify", run_verify, nb::arg("path"), nb::arg("quick"), nb::arg("access"),
              nb::arg("threads"), nb::arg("max_findings"), nb::arg("search"),
              nb::arg("progress").none());
 }

@@ -1,0 +1,238 @@
+"""What differs between two checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _core
+from ._operations import paths, texts
+
+if TYPE_CHECKING:
+    from ._file import Access, Path
+    from ._writer import Progress
+
+__all__ = [
+    "ConnectionDiff",
+    "Diff",
+    "FieldDiff",
+    "RegionDiff",
+    "TensorDiff",
+    "TensorFacts",
+    "ValueDiff",
+    "diff",
+]
+
+Change = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True)
+class FieldDiff:
+    """A number, a text or a member of a JSON object that differs."""
+
+    field: str
+    """Of a member of a member the keys with dots between them: "training.step"."""
+    change: Change
+    before: Any
+    """As the JSON text says; None where it was added."""
+    after: Any
+    """The same; None where it was removed."""
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """What a file says of a tensor."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    role: str | None
+    encoding: str
+    """"dense", "csr", "coo", …"""
+    nnz: int | None
+    """Stored elements of csr and coo; None of other encodings."""
+    wide_indices: bool
+    """Indices of csr and coo are of 64 bits."""
+    logical_bytes: int
+    restored: bool
+    """The file has codes, of which these are the elements that come out."""
+
+
+@dataclass(frozen=True)
+class ValueDiff:
+    """How the elements of two tensors differ.
+
+    Complex numbers differ by a magnitude, sparse tensors have zeros where they store nothing, and
+    quantized ones are restored. NaN is the same as a NaN of the same bits, and -0 is 0.
+    """
+
+    skipped: str
+    """Why nothing was compared; empty where it was."""
+    compared: tuple[int, ...]
+    """The shape, or where shapes differ their common corner."""
+    elements: int
+    """Of that."""
+    differing: int
+    """Of which, by more than the tolerance."""
+    not_finite: int
+    """Of these, with a difference that is no finite number."""
+    max_difference: float
+    """Of the others, absolute."""
+    rms_difference: float
+    """The root of the mean square over all elements but the not finite."""
+    relative_difference: float | None
+    """The norm of the difference over that of the tensor before; None where that is 0."""
+    cosine: float | None
+    """Of the angle between both as vectors; None where one is all zeros."""
+
+
+@dataclass(frozen=True)
+class TensorDiff:
+    """A tensor that one file has, or that is not the same in both."""
+
+    name: str
+    """Of a connection's matrix "weights" or "delays"."""
+    change: Change
+    differing: tuple[Literal["dtype", "shape", "role", "encoding", "content"], ...]
+    """In what a changed one differs."""
+    before: TensorFacts | None
+    after: TensorFacts | None
+    values: ValueDiff | None
+    """Of changed tensors, where values or a tolerance were asked for."""
+
+
+@dataclass(frozen=True)
+class RegionDiff:
+    """A region that one file has, or that is not the same in both."""
+
+    name: str
+    change: Change
+    facts: tuple[FieldDiff, ...]
+    config: tuple[FieldDiff, ...]
+    metadata: tuple[FieldDiff, ...]
+    tensors: tuple[TensorDiff, ...]
+    """By name."""
+    tensor_count: int
+    """That one side or both have."""
+    logical_bytes: int
+    """Of the side that has it, or the later one."""
+
+
+@dataclass(frozen=True)
+class ConnectionDiff:
+    """A connection that one file has, or that is not the same in both."""
+
+    source: str
+    target: str
+    change: Change
+    matrices: tuple[TensorDiff, ...]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between two checkpoints. It is true where something does, as a list is."""
+
+    header: tuple[FieldDiff, ...]
+    storage: tuple[FieldDiff, ...]
+    """What two saves of one state differ in, such as the timestamp: no difference by itself."""
+    metadata: tuple[FieldDiff, ...]
+    regions: tuple[RegionDiff, ...]
+    """In the order of the earlier file, then those added."""
+    connections: tuple[ConnectionDiff, ...]
+    same_regions: int
+    same_connections: int
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs but the storage."""
+        return not (self.header or self.metadata or self.regions or self.connections)
+
+    def __bool__(self) -> bool:
+        return not self.same
+
+
+def diff(
+    before: Path,
+    after: Path,
+    *,
+    values: bool = False,
+    tensors: Iterable[str] = (),
+    atol: float = 0.0,
+    rtol: float = 0.0,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Diff:
+    """What differs between two .thalia files, as `thalia diff` tells it. Of deltas, their states.
+
+    Without `values` and tolerances no payload is read: contents are compared by their hashes.
+
+    values: compare the elements of changed tensors too, which reads them.
+    tensors: patterns of the tensors to compare, and nothing else: "*" stands for any characters,
+        "?" for one; a region's name for all of the region.
+    atol, rtol: elements that differ by at most atol + rtol × |element before| are no difference;
+        where one is not 0, another type or encoding is none either.
+    search: folders in which bases are looked for that are not where their delta says.
+    threads: 0 for one a core.
+    progress: called with bytes of elements that are compared and in all, of both sides, from a
+        thread of the work; what it raises ends that.
+    Raises NotFoundError for a pattern that fits no tensor of either; UsageError for a tolerance that
+    is no finite number from 0 on; IoError where a file or a base is missing; FormatError,
+    IntegrityError.
+    """
+    found = _core.diff(
+        before,
+        after,
+        values,
+        texts(tensors),
+        atol,
+        rtol,
+        access,
+        paths(search),
+        threads,
+        progress,
+    )
+    return Diff(
+        header=_fields(found["header"]),
+        storage=_fields(found["storage"]),
+        metadata=_fields(found["metadata"]),
+        regions=tuple(_region(region) for region in found["regions"]),
+        connections=tuple(
+            ConnectionDiff(**{**connection, "matrices": _tensors(connection["matrices"])})
+            for connection in found["connections"]
+        ),
+        same_regions=found["same_regions"],
+        same_connections=found["same_connections"],
+    )
+
+
+def _fields(fields: list[dict[str, Any]]) -> tuple[FieldDiff, ...]:
+    return tuple(
+        FieldDiff(
+            field=field["field"],
+            change=field["change"],
+            before=json.loads(field["before"] or "null"),
+            after=json.loads(field["after"] or "null"),
+        )
+        for field in fields
+    )
+
+
+def _region(region: dict[str, Any]) -> RegionDiff:
+    for texts_of in ("facts", "config", "metadata"):
+        region[texts_of] = _fields(region[texts_of])
+    region["tensors"] = _tensors(region["tensors"])
+    return RegionDiff(**region)
+
+
+def _tensors(tensors: list[dict[str, Any]]) -> tuple[TensorDiff, ...]:
+    for tensor in tensors:
+        tensor["differing"] = tuple(tensor["differing"])
+        for side in ("before", "after"):
+            if tensor[side] is not None:
+                tensor[side] = TensorFacts(**tensor[side])
+        if tensor["values"] is not None:
+            tensor["values"] = ValueDiff(**tensor["values"])
+    return tuple(TensorDiff(**tensor) for tensor in tensors)

@@ -1,0 +1,48 @@
+"""What operations on whole files share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError, make_error
+
+if TYPE_CHECKING:
+    from ._file import Path
+
+
+def texts(values: Iterable[str]) -> list[str]:
+    """Names or patterns; a single one may stand without a list."""
+    return [values] if isinstance(values, str) else list(values)
+
+
+def paths(values: Path | Iterable[Path]) -> list[Path]:
+    """The same of paths."""
+    return [values] if isinstance(values, str | os.PathLike) else list(values)
+
+
+def save_options(options: Any, out: Path, inputs: Iterable[Path]) -> dict[str, Any]:
+    """SaveOptions of a file that is not replaced unless asked for, and is none of the inputs.
+
+    Raises UsageError.
+    """
+    for path in inputs:
+        if _is_same_file(path, out):
+            raise make_error(
+                UsageError,
+                f"{os.fspath(out)}: the output is a file that is read",
+                "bad_argument",
+                path=os.fspath(out),
+                field="out",
+                value=os.fspath(out),
+                expected="another file",
+            )
+    return {"replace": False, **options}
+
+
+def _is_same_file(a: Path, b: Path) -> bool:
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return False

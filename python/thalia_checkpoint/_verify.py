@@ -1,0 +1,82 @@
+"""Whether a file is what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import _core
+from ._operations import paths
+
+if TYPE_CHECKING:
+    from ._file import Access, Path
+    from ._writer import Progress
+
+__all__ = ["Finding", "VerifyReport", "verify"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, or odd. Texts are empty, and length is 0, where they do not apply."""
+
+    severity: str
+    """"error": the file breaks its format, or bytes are not those that were written; "warning"."""
+    code: str
+    """As `code` of the exception that a reader would raise."""
+    section: str
+    """"header", "directory", "payload", …"""
+    field: str
+    region: str
+    tensor: str
+    offset: int
+    """In bytes from the start of the file."""
+    length: int
+    """Bytes concerned."""
+    message: str
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What verify() found."""
+
+    ok: bool
+    """No finding is an error."""
+    findings: tuple[Finding, ...]
+    suppressed: int
+    """Findings beyond max_findings."""
+    suppressed_errors: int
+    """Of these, errors."""
+    bytes_checked: int
+    regions: int
+    tensors: int
+    seconds: float
+
+
+def verify(
+    path: Path,
+    quick: bool = False,
+    access: Access = "mapped",
+    threads: int = 0,
+    max_findings: int = 1000,
+    search: Iterable[Path] = (),
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Everything that is wrong with a file of any format, as `thalia verify` tells it.
+
+    Damage is reported and never raised. Of a delta all that it is based on is verified too, and
+    whether each tensor comes out as it was saved.
+
+    quick: structure alone, no payload is read.
+    access: "copied" to read in parts, so that what the disk cannot give is a finding.
+    threads: 0 for one a core.
+    search: folders in which bases are looked for that are not where their delta says.
+    progress: called with bytes checked and in all, from a thread of the work; what it raises ends
+        that.
+    Raises IoError where the file cannot be opened; FormatError with the code "limit_exceeded".
+    """
+    report = _core.verify(
+        path, quick, access, threads, max_findings, paths(search), progress
+    )
+    report["findings"] = tuple(Finding(**finding) for finding in report["findings"])
+    return VerifyReport(**report)
