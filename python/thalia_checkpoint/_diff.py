@@ -172,7 +172,7 @@ def diff(
     values: compare the elements of changed tensors too, which reads them.
     tensors: patterns of the tensors to compare, and nothing else: "*" stands for any characters,
         "?" for one; a region's name for all of the region.
-    atol, rtol: elements that differ by at most atol + rtol × |element before| are no difference;
+    atol, rtol: elements that differ by at most atol + rtol * abs(element before) are no difference;
         where one is not 0, another type or encoding is none either.
     search: folders in which bases are looked for that are not where their delta says.
     threads: 0 for one a core.

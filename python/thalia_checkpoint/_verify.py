@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -75,8 +76,8 @@ def verify(
         that.
     Raises IoError where the file cannot be opened; FormatError with the code "limit_exceeded".
     """
-    report = _core.verify(
-        path, quick, access, threads, max_findings, paths(search), progress
-    )
+    begin = time.perf_counter()
+    report = _core.verify(path, quick, access, threads, max_findings, paths(search), progress)
+    report["seconds"] = time.perf_counter() - begin
     report["findings"] = tuple(Finding(**finding) for finding in report["findings"])
     return VerifyReport(**report)

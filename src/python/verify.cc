@@ -56,7 +56,6 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
   out["bytes_checked"] = report.bytes_checked;
   out["regions"] = report.regions;
   out["tensors"] = report.tensors;
-  out["seconds"] = report.seconds;
   return out;
 }
 

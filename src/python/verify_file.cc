@@ -1,7 +1,6 @@
 // Formats but .thalia tell of damage by exceptions, of which the first is the finding.
 #include "python/verify_file.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -85,7 +84,6 @@ VerifyReport verify_file(const std::filesystem::path& path, const VerifyOptions&
                          const ChainOptions& chain) {
   const FileFormat format = known_format(path);
   if (format == FileFormat::thalia) return verify_chain(path, options, chain.search);
-  const auto start = std::chrono::steady_clock::now();
   VerifyReport report;
   try {
     check(path, format, options.quick, chain, report);
@@ -95,7 +93,6 @@ VerifyReport verify_file(const std::filesystem::path& path, const VerifyOptions&
   } catch (const IntegrityError& error) {
     report.findings.push_back(finding_of(error));
   }
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
