@@ -14,10 +14,43 @@ docs/python.md is the manual. numpy is all that is needed; `thalia_checkpoint.to
 
 from __future__ import annotations
 
+from ._convert import (
+    ConvertResult,
+    MigrateResult,
+    RoundedNumbers,
+    Rounding,
+    convert,
+    extract,
+    merge,
+    migrate,
+)
 from ._core import __version__
+from ._delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
+from ._diff import (
+    ConnectionDiff,
+    Diff,
+    FieldDiff,
+    RegionDiff,
+    TensorDiff,
+    TensorFacts,
+    ValueDiff,
+    diff,
+)
 from ._file import Connection, File, Region, SafetensorsFile, Tensors, open
+from ._quantize import QuantizedTensor, QuantizeResult, quantize
+from ._repair import (
+    CompactResult,
+    LostTensor,
+    RecoverResult,
+    SalvageResult,
+    compact,
+    recover,
+    salvage,
+)
 from ._safe_open import safe_open
 from ._tensor import CooArrays, CsrArrays, Tensor
+from ._verify import Finding, VerifyReport, verify
+from ._wrap import WrapResult, compress, decompress
 from ._writer import AsyncSaver, SaveHandle, SaveOptions, SaveResult, Writer
 from .errors import (
     CancelledError,
@@ -38,29 +71,67 @@ SafetensorError = ThaliaError
 __all__ = [
     "AsyncSaver",
     "CancelledError",
+    "CompactResult",
     "Connection",
+    "ConnectionDiff",
+    "ConvertResult",
     "CooArrays",
     "CsrArrays",
+    "DeltaResult",
+    "Diff",
     "ExistsError",
+    "FieldDiff",
     "File",
+    "Finding",
     "FormatError",
     "IntegrityError",
     "IoError",
+    "LostTensor",
+    "LowRank",
+    "LowRankMatrix",
+    "MigrateResult",
     "MissingFileError",
     "NotFoundError",
+    "QuantizeResult",
+    "QuantizedTensor",
+    "RecoverResult",
     "Region",
+    "RegionDiff",
+    "ResolveResult",
+    "RoundedNumbers",
+    "Rounding",
     "SafetensorError",
     "SafetensorsFile",
+    "SalvageResult",
     "SaveHandle",
     "SaveOptions",
     "SaveResult",
     "Tensor",
+    "TensorDiff",
+    "TensorFacts",
     "Tensors",
     "ThaliaError",
     "UnsupportedError",
     "UsageError",
+    "ValueDiff",
+    "VerifyReport",
+    "WrapResult",
     "Writer",
     "__version__",
+    "compact",
+    "compress",
+    "convert",
+    "decompress",
+    "delta",
+    "diff",
+    "extract",
+    "merge",
+    "migrate",
     "open",
+    "quantize",
+    "recover",
+    "resolve",
     "safe_open",
+    "salvage",
+    "verify",
 ]

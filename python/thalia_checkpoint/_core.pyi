@@ -198,7 +198,6 @@ def verify(
     search: Sequence[_Path],
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...
-def info(path: _Path, access: str) -> dict[str, Any]: ...
 def diff(
     before: _Path,
     after: _Path,

@@ -63,7 +63,7 @@ def verify(
     search: Iterable[Path] = (),
     progress: Progress | None = None,
 ) -> VerifyReport:
-    """Everything that is wrong with a file of any format, as `thalia verify` tells it.
+    """Everything that is wrong with a .thalia file or a delta, as `thalia verify` tells it.
 
     Damage is reported and never raised. Of a delta all that it is based on is verified too, and
     whether each tensor comes out as it was saved.

@@ -12,7 +12,6 @@ void bind_safetensors(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
-void bind_info(nanobind::module_& module);
 void bind_diff(nanobind::module_& module);
 void bind_delta(nanobind::module_& module);
 void bind_convert(nanobind::module_& module);

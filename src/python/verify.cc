@@ -12,7 +12,8 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/verify_file.h"
+#include "thalia/delta.h"
+#include "thalia/verify.h"
 
 namespace thalia::python {
 namespace {
@@ -35,16 +36,15 @@ nb::dict finding_dict(const Finding& finding) {
 }
 
 nb::dict run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
-                    std::uint64_t max_findings, std::vector<Path> search, nb::object progress) {
-  ChainOptions chain = chain_options(access, std::move(search), threads);
-  VerifyOptions options{.input = chain.read.input,
+                    std::uint64_t max_findings, const std::vector<Path>& search,
+                    nb::object progress) {
+  VerifyOptions options{.input = {.access = access_of(access)},
                         .quick = quick,
                         .max_findings = max_findings,
                         .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
-    chain.read.work.cancel = stop;
-    return verify_file(path, options, chain);
+    return verify_chain(path, options, search);
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));
