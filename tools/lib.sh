@@ -80,20 +80,27 @@ system_command() {
   fi
 }
 
-# The virtual environment of the Python tests, remade when tests/requirements.txt has changed. Says
+# make_environment FOLDER REQUIREMENTS: a virtual environment, remade when its list has changed. Says
 # so and fails where the packages cannot be fetched; the caller decides what that means.
-python_environment=$source_root/.venv-tests
-make_python_environment() {
-  local wanted=$source_root/tests/requirements.txt stamp=$python_environment/requirements.txt
-  if cmp -s "$wanted" "$stamp"; then
+make_environment() {
+  local folder=$1 wanted=$2
+  if cmp -s "$wanted" "$folder/requirements.txt"; then
     return
   fi
-  say "Making ${python_environment#"$source_root"/}: $(grep -o '^[^#=]*' "$wanted" | tr '\n' ' ')"
-  rm -rf "$python_environment"
-  "$(system_command python3)" -m venv "$python_environment" || return
-  "$python_environment/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input \
+  say "Making ${folder#"$source_root"/}: $(grep -o '^[^#=]*' "$wanted" | tr '\n' ' ')"
+  rm -rf "$folder"
+  "$(system_command python3)" -m venv "$folder" || return
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input \
     --only-binary :all: -r "$wanted" || return
-  cp "$wanted" "$stamp"
+  cp "$wanted" "$folder/requirements.txt"
+}
+python_environment=$source_root/.venv-tests
+make_python_environment() {
+  make_environment "$python_environment" "$source_root/tests/requirements.txt"
+}
+frameworks_environment=$source_root/.venv-frameworks
+make_frameworks_environment() {
+  make_environment "$frameworks_environment" "$source_root/tests/python/frameworks.txt"
 }
 
 # The compiler sees all sources of a library or test program at once (none has a hundred): their
