@@ -14,7 +14,6 @@ No pickle is read or written.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Mapping
@@ -28,9 +27,19 @@ from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, mapped_tensors, named, tensor_dtype, tensor_of
+from ._writer import Writer
 from .errors import FormatError, UsageError, make_error
 
-__all__ = ["LoadReport", "load", "load_file", "load_into", "save", "save_file"]
+__all__ = [
+    "AsyncCheckpointer",
+    "LoadReport",
+    "Resumed",
+    "load",
+    "load_file",
+    "load_into",
+    "save",
+    "save_file",
+]
 
 
 def _shared(tensors: Mapping[str, torch.Tensor]) -> list[set[str]]:
@@ -141,21 +150,24 @@ def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
     """
     if path is None or isinstance(path, Mapping):
         return saved_bytes(_named(obj), path, options.get("format", "safetensors"))
+    declare(obj, path, options).commit()
+    return None
+
+
+def declare(obj: Any, path: Path, options: Mapping[str, Any]) -> Writer:
+    """A writer that has been told of all that save(obj, path) writes, and has not written it."""
     encoded = _torch_tree.encode(obj)
-    writer = _core.Writer(path, options)
-    tree = {"version": _torch_tree.VERSION, "tree": encoded.tree}
-    writer.set_metadata(json.dumps({_torch_tree.MEMBER: tree}))
-    regions: dict[str, int] = {}
+    writer = Writer(path, **options)
+    writer.metadata = {
+        _torch_tree.MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}
+    }
     for tensor in encoded.tensors:
         region = _core.region_for_name(tensor.name)
-        if region not in regions:
-            regions[region] = writer.add_region(region, 0, 0, "none", "{}", "")
-        role = encoded.roles.get(tensor.name) or _core.role_of_name(tensor.name, len(tensor.shape))
-        writer.add_tensor(
-            regions[region], tensor.name, tensor.dtype, list(tensor.shape), role, tensor.data
+        role = encoded.roles.get(tensor.name)
+        writer.add_bytes(
+            tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role
         )
-    writer.commit()
-    return None
+    return writer
 
 
 def load(
@@ -306,3 +318,7 @@ def _read_into(target: torch.Tensor, tensor: Tensor) -> None:
         tensor._source.read(bytes_of(plain))
     else:
         plain.copy_(tensor_of(tensor))
+
+
+# It is built from what stands above.
+from ._checkpointer import AsyncCheckpointer, Resumed  # noqa: E402

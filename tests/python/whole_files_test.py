@@ -1,0 +1,184 @@
+"""Operations on whole files: each does what the program's command of its name does."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import thalia_checkpoint as thalia
+from thalia_checkpoint.numpy import load_file, save_file
+
+
+def write(path, scale=0.0, **options):
+    rng = np.random.default_rng(2)
+    with thalia.Writer(path, durability="none", **options) as writer:
+        weight = rng.normal(size=(200, 300)).astype(np.float32)
+        step = rng.normal(size=(200, 300)).astype(np.float32)
+        writer.add("layers.0.weight", weight + np.float32(scale) * step)
+        writer.add("layers.0.bias", np.arange(300, dtype=np.float32))
+        writer.add("optimizer.layers.0.weight.exp_avg_sq", weight**2)
+        writer.metadata = {"step": int(scale * 1000)}
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write(tmp_path / "a.thalia"), write(tmp_path / "b.thalia", 1e-3)
+
+
+def test_verify_tells_what_is_wrong_and_where(files):
+    path = files[0]
+    report = thalia.verify(path)
+    assert report.ok and report.tensors == 3 and not report.findings
+    offset = thalia.open(path).tensors["layers.0.weight"]._source.offset
+    data = bytearray(path.read_bytes())
+    data[offset + 1000] ^= 1
+    path.write_bytes(data)
+    report = thalia.verify(path)
+    assert not report.ok
+    assert "layers.0.weight" in {finding.tensor for finding in report.findings}
+    assert {finding.code for finding in report.findings} == {"checksum_mismatch"}
+    assert thalia.verify(path, quick=True).ok
+
+
+def test_diff_names_what_changed(files):
+    a, b = files
+    assert thalia.diff(a, a).same
+    diff = thalia.diff(a, b, values=True)
+    assert not diff.same and [region.name for region in diff.regions] == ["layers.0"]
+    (tensor,) = diff.regions[0].tensors
+    assert tensor.name == "layers.0.weight" and tensor.values.elements == 60_000
+    assert 0 < tensor.values.max_difference < 0.01 and tensor.values.cosine > 0.99
+    assert thalia.diff(a, b, atol=0.1, tensors=["layers.0.weight"]).same
+    with pytest.raises(thalia.NotFoundError, match="wieght"):
+        thalia.diff(a, b, tensors=["layers.0.wieght"])
+
+
+def test_deltas_are_chains_that_come_back(files, tmp_path):
+    a, b = files
+    delta = tmp_path / "b.delta.thalia"
+    result = thalia.delta(a, b, delta)
+    assert result.tensors == 3 and delta.stat().st_size < b.stat().st_size
+    with thalia.open(delta) as state, thalia.open(b) as full:
+        assert state.is_delta and not full.is_delta
+        for name, tensor in full.tensors.items():
+            found = state.tensors[name]
+            np.testing.assert_array_equal(found.numpy(), tensor.numpy())
+            np.testing.assert_array_equal(found[3:9], tensor[3:9])
+            assert not found.is_mapped
+        np.testing.assert_array_equal(
+            state.tensors["layers.0.weight"][5:50, 7], full.tensors["layers.0.weight"][5:50, 7]
+        )
+    thalia.resolve(delta, tmp_path / "full.thalia")
+    assert thalia.diff(b, tmp_path / "full.thalia").same
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    os.rename(a, moved / "a.thalia")
+    with pytest.raises(FileNotFoundError, match=r"a\.thalia"):
+        thalia.open(delta)
+    with thalia.open(delta, search=[moved]) as state:
+        assert state.tensors["layers.0.bias"].shape == (300,)
+
+
+def test_quantized_tensors_come_out_restored(files, tmp_path):
+    a, _ = files
+    out = tmp_path / "q.thalia"
+    thalia.quantize(a, out, bits=8)
+    with thalia.open(out) as file, thalia.open(a) as exact:
+        tensor = file.tensors["layers.0.weight"]
+        error = np.abs(tensor.numpy() - exact.tensors["layers.0.weight"].numpy()).max()
+        assert 0 < error < 0.05 and tensor.encoding == "dense"
+        np.testing.assert_array_equal(tensor[3:5, 7:9], tensor.numpy()[3:5, 7:9])
+        for name in ("layers.0.bias", "optimizer.layers.0.weight.exp_avg_sq"):
+            np.testing.assert_array_equal(file.tensors[name].numpy(), exact.tensors[name].numpy())
+
+
+def test_convert_there_and_back(files, tmp_path):
+    a, _ = files
+    out = tmp_path / "a.safetensors"
+    assert thalia.convert(a, out).tensors == 3
+    assert set(load_file(out)) == set(load_file(a))
+    back = tmp_path / "back.thalia"
+    thalia.convert(out, back, precision="fp16", compression="plane_entropy")
+    with thalia.open(back) as file:
+        dtypes = {name: tensor.dtype for name, tensor in file.tensors.items()}
+    assert dtypes["layers.0.weight"] == "f16"
+    assert dtypes["optimizer.layers.0.weight.exp_avg_sq"] == "f32"
+
+
+def test_merge_and_extract(files, tmp_path):
+    a, _ = files
+    with thalia.Writer(tmp_path / "c.thalia", durability="none") as writer:
+        writer.add("other/w", np.zeros(3))
+    merged = tmp_path / "m.thalia"
+    thalia.merge([a, tmp_path / "c.thalia"], merged)
+    with thalia.open(merged) as file:
+        assert "other" in file and "layers.0" in file
+    thalia.extract(merged, ["oth*"], tmp_path / "e.thalia")
+    assert list(thalia.open(tmp_path / "e.thalia")) == ["other"]
+
+
+def test_compress_and_decompress_are_exact(files, tmp_path):
+    a, _ = files
+    thalia.compress(a, tmp_path / "a.thalia.zst")
+    thalia.decompress(tmp_path / "a.thalia.zst", tmp_path / "again.thalia")
+    assert (tmp_path / "again.thalia").read_bytes() == a.read_bytes()
+    with thalia.open(tmp_path / "a.thalia.zst") as file, thalia.open(a) as plain:
+        for name, tensor in plain.tensors.items():
+            np.testing.assert_array_equal(file.tensors[name].numpy(), tensor.numpy())
+
+
+def test_salvage_gets_out_what_verifies(files, tmp_path):
+    a, _ = files
+    offset = thalia.open(a).tensors["layers.0.weight"]._source.offset
+    data = bytearray(a.read_bytes())
+    data[offset + 1000] ^= 1
+    a.write_bytes(data)
+    result = thalia.salvage(a, tmp_path / "s.thalia")
+    assert len(result.lost) == 1
+    with thalia.open(tmp_path / "s.thalia") as file:
+        assert "layers.0.weight" not in file.tensors and len(file.tensors) == 2
+
+
+def test_nothing_is_overwritten_behind_the_users_back(files, tmp_path):
+    a, b = files
+    before = b.read_bytes()
+    calls = [
+        lambda **o: thalia.convert(a, b, **o),
+        lambda **o: thalia.quantize(a, b, **o),
+        lambda **o: thalia.delta(a, a, b, **o),
+        lambda **o: thalia.merge([a, a], b, **o),
+        lambda **o: thalia.compress(a, b, compression="zstd", **o),
+        lambda **o: thalia.salvage(a, b, **o),
+        lambda **o: thalia.extract(a, ["layers.0"], b, **o),
+    ]
+    for call in calls:
+        with pytest.raises(thalia.ExistsError):
+            call()
+        assert b.read_bytes() == before
+    for call in (thalia.convert, thalia.quantize):
+        with pytest.raises(thalia.UsageError, match="is read"):
+            call(a, a, replace=True)
+    thalia.convert(a, b, replace=True)
+    assert thalia.diff(a, b).same
+
+
+def test_ctrl_c_ends_a_conversion(tmp_path):
+    source, out = tmp_path / "big.safetensors", tmp_path / "big.thalia"
+    save_file({"w": np.random.default_rng(0).integers(0, 255, 64 << 20, np.uint8)}, source)
+    begun = threading.Event()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        thalia.convert(
+            source, out, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set()
+        )
+    thread.join()
+    assert os.listdir(tmp_path) == [source.name]
