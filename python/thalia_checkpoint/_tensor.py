@@ -182,7 +182,7 @@ class Tensor:
         if is_packed(source.dtype):
             return unpack(source.dtype, self._all_bytes(), self.size).reshape(source.shape)
         if source.is_mapped and not writable:
-            return np.frombuffer(cast(Any, source.payload()), dtype=dtype).reshape(source.shape)
+            return self.array_of(source.payload())
         out = np.empty(source.shape, dtype)
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
@@ -260,6 +260,13 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
+
+    def array_of(self, data: Buffer) -> npt.NDArray[Any]:
+        """An array of `shape` over the bytes of all elements, as the file has them."""
+        if is_packed(self.dtype):
+            return unpack(self.dtype, bytes_of(data), self.size).reshape(self.shape)
+        dtype = numpy_dtype(self.dtype)
+        return np.frombuffer(cast(Any, data), dtype=dtype).reshape(self.shape)
 
     def _get(self, index: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         self._need_dense("csr(), coo() or dense()")

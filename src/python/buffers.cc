@@ -13,6 +13,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
                            static_cast<Py_ssize_t>(bytes.size()), /*readonly=*/1, flags);
 }
 
+int get_owned(PyObject* self, Py_buffer* view, int flags) {
+  const MutableByteSpan bytes = nb::inst_ptr<OwnedBytes>(self)->bytes;
+  return PyBuffer_FillInfo(view, self, bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                           /*readonly=*/0, flags);
+}
+
+PyType_Slot owned_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_owned)}, {0, nullptr}};
 PyType_Slot payload_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
                                {0, nullptr}};
 
@@ -35,6 +42,9 @@ void bind_buffers(nb::module_& module) {
   nb::class_<Payload>(module, "Payload", nb::type_slots(payload_slots),
                       "Read-only bytes of a file, with the buffer protocol.")
       .def("__len__", [](const Payload& payload) { return payload.bytes().size(); });
+  nb::class_<OwnedBytes>(module, "OwnedBytes", nb::type_slots(owned_slots),
+                         "Bytes in memory of their own, with the buffer protocol.")
+      .def("__len__", [](const OwnedBytes& owned) { return owned.bytes.size(); });
 }
 
 }  // namespace thalia::python

@@ -47,4 +47,10 @@ class Payload {
   std::shared_ptr<const void> owner_;
 };
 
+/// Bytes in memory of their own, with the buffer protocol: who has it may write.
+struct OwnedBytes {
+  MutableByteSpan bytes;
+  std::shared_ptr<void> memory;
+};
+
 }  // namespace thalia::python

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_names(module);
   bind_reader(module);
   bind_safetensors(module);
+  bind_stream(module);
   bind_writer(module);
   bind_background(module);
   bind_verify(module);

@@ -18,6 +18,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/file.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "thalia/delta.h"
@@ -30,41 +31,6 @@ namespace {
 
 namespace nb = nanobind;
 using Path = std::filesystem::path;
-
-struct File;
-
-// A tensor as its file stores it, and through the chain where that is a delta.
-struct FileTensor {
-  TensorView view;
-  std::shared_ptr<const ChainReader> chain;
-  TensorLayout layout{};
-
-  FileTensor(TensorView stored, std::shared_ptr<const ChainReader> of)
-      : view(std::move(stored)), chain(std::move(of)) {
-    layout = chain ? chain->describe(view).layout : view.layout();
-    if (!chain && layout.encoding == Encoding::quantized) layout.encoding = Encoding::dense;
-  }
-
-  bool is_quantized() const { return !chain && view.encoding() == Encoding::quantized; }
-  /// Whether the logical bytes lie in the file as they are.
-  bool is_mapped() const { return !chain && view.is_raw() && !is_quantized(); }
-  std::uint64_t read_bytes() const {
-    if (chain) return chain->describe(view).logical_bytes;
-    return is_quantized() ? view.dense_bytes() : view.logical_bytes();
-  }
-
-  void read(MutableByteSpan out) const {
-    if (chain) return chain->read_part(view, 0, out);
-    is_quantized() ? view.read_dense(out) : view.read(out);
-  }
-};
-
-struct File {
-  Reader reader;
-  std::shared_ptr<const ChainReader> chain{};  ///< of a delta
-
-  FileTensor tensor(TensorView view) const { return {std::move(view), chain}; }
-};
 
 File open_file(const Path& path, const ReadOptions& options, std::vector<Path> search) {
   File file{.reader = Reader::open(path, options)};

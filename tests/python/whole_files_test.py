@@ -6,7 +6,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import thalia_checkpoint as thalia
 from thalia_checkpoint.numpy import load_file, save_file
 
