@@ -23,6 +23,17 @@ namespace {
 
 namespace nb = nanobind;
 
+// Its destructor waits for saves, whose progress callbacks need the GIL.
+struct Saver {
+  std::optional<AsyncSaver> saver;
+
+  explicit Saver(const AsyncSaveOptions& options) { saver.emplace(options); }
+  ~Saver() {
+    const nb::gil_scoped_release unlocked;
+    saver.reset();
+  }
+};
+
 WhenBusy when_busy_of(const std::string& name) {
   if (name == "wait") return WhenBusy::wait;
   if (name == "queue") return WhenBusy::queue;
@@ -58,12 +69,12 @@ nb::object error_of(const SaveHandle& handle) {
   return error ? exception_of(error) : nb::none();
 }
 
-SaveHandle save_async(AsyncSaver& saver, PyWriter& writer) {
+SaveHandle save_async(Saver& self, PyWriter& writer) {
   Writer& declared = writer.get();
   std::optional<SaveHandle> handle;
   {
     const nb::gil_scoped_release unlocked;
-    handle.emplace(saver.save_async(std::move(declared), Snapshot::copy));
+    handle.emplace(self.saver->save_async(std::move(declared), Snapshot::copy));
   }
   writer.writer.reset();
   writer.held.clear();
@@ -83,23 +94,24 @@ void bind_background(nb::module_& module) {
                    })
       .def_prop_ro("error", error_of)
       .def("cancel", &SaveHandle::cancel);
-  nb::class_<AsyncSaver>(module, "AsyncSaver")
+  nb::class_<Saver>(module, "AsyncSaver")
       .def("__init__",
-           [](AsyncSaver* self, const std::string& when_busy, unsigned max_unfinished,
+           [](Saver* self, const std::string& when_busy, unsigned max_unfinished,
               std::uint64_t max_snapshot_bytes, unsigned background_threads) {
-             new (self) AsyncSaver({.when_busy = when_busy_of(when_busy),
-                                    .max_unfinished = max_unfinished,
-                                    .max_snapshot_bytes = max_snapshot_bytes,
-                                    .background_threads = background_threads});
+             new (self) Saver({.when_busy = when_busy_of(when_busy),
+                               .max_unfinished = max_unfinished,
+                               .max_snapshot_bytes = max_snapshot_bytes,
+                               .background_threads = background_threads});
            })
       .def("save_async", save_async)
       .def(
-          "reserve", [](AsyncSaver& self, std::uint64_t bytes) { self.reserve(bytes); },
+          "reserve", [](Saver& self, std::uint64_t bytes) { self.saver->reserve(bytes); },
           nb::call_guard<nb::gil_scoped_release>())
       .def(
-          "wait_all", [](AsyncSaver& self) { self.wait_all(); },
+          "wait_all", [](Saver& self) { self.saver->wait_all(); },
           nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("snapshot_bytes", &AsyncSaver::snapshot_bytes);
+      .def_prop_ro("snapshot_bytes",
+                   [](const Saver& self) { return self.saver->snapshot_bytes(); });
 }
 
 }  // namespace thalia::python

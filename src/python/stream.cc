@@ -25,9 +25,15 @@ namespace {
 
 namespace nb = nanobind;
 
+// Its destructor waits for reads that are under way.
 struct Stream {
   std::stop_source stop{};
   std::optional<StreamReader> stream{};
+
+  ~Stream() {
+    const nb::gil_scoped_release unlocked;
+    stream.reset();
+  }
 };
 
 StreamOrder order_of(const std::string& name) {

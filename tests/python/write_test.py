@@ -192,6 +192,16 @@ def test_background_saves_take_a_copy(path):
     saver.wait_all()
 
 
+def test_a_saver_that_is_dropped_finishes_its_saves(path):
+    seen = []
+    saver = thalia.AsyncSaver()
+    writer = thalia.Writer(path, compression="zstd", progress=lambda *step: seen.append(step))
+    writer.add("r/w", np.random.default_rng(0).normal(size=1 << 20))
+    saver.save(writer)
+    del saver, writer
+    assert seen and thalia.verify(path).ok
+
+
 def test_background_saves_are_awaited(path):
     async def save():
         saver = thalia.AsyncSaver()
