@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ._file import Access, Path
-    from ._writer import Progress, SaveOptions
+    from ._progress import Progress
+    from ._writer import SaveOptions
 
 __all__ = ["DeltaResult", "LowRank", "LowRankMatrix", "ResolveResult", "delta", "resolve"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from ._operations import paths, texts
+from ._progress import callback
 
 if TYPE_CHECKING:
     from ._file import Access, Path
-    from ._writer import Progress
+    from ._progress import Progress
 
 __all__ = [
     "ConnectionDiff",
@@ -192,7 +194,7 @@ def diff(
         access,
         paths(search),
         threads,
-        progress,
+        callback(progress, f"comparing {os.fspath(before)}"),
     )
     return Diff(
         header=_fields(found["header"]),

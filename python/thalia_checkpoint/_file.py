@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._tensor import Buffer, Tensor, bytes_of
-from .errors import NotFoundError, UsageError, make_error
+from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
 Path = str | os.PathLike[str]
 Access = Literal["mapped", "copied"]
@@ -402,8 +402,20 @@ def open(
 
     Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
     """
-    if _core.detect_format(path) == "safetensors":
+    format = _core.detect_format(path)
+    if format == "safetensors":
         return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
+    if format in ("thalia-0.1", "mckp", "mst"):
+        raise make_error(
+            UnsupportedError,
+            f"{os.fspath(path)}: a file of the format {format}; thalia_checkpoint.convert(path, "
+            "'NAME.thalia') makes one that opens",
+            "unsupported_feature",
+            path=os.fspath(path),
+            field="format",
+            value=format,
+            expected="thalia or safetensors",
+        )
     return File(_core.File.open(path, access, verification, threads, list(search)))
 
 

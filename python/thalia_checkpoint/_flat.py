@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from . import _core
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
+from ._writer import Writer
 
 Format = Literal["safetensors", "thalia"]
 
@@ -41,19 +42,13 @@ def save_named(
         pairs = None if metadata is None else list(metadata.items())
         _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
         return
-    writer = _core.Writer(path, dict(options))
-    regions: dict[str, int] = {}
+    writer = Writer(path, **options)
     for tensor in tensors:
         region = _core.region_for_name(tensor.name)
-        if region not in regions:
-            regions[region] = writer.add_region(region, 0, 0, "none", "{}", "")
-        role = _core.role_of_name(tensor.name, len(tensor.shape))
-        writer.add_tensor(
-            regions[region], tensor.name, tensor.dtype, list(tensor.shape), role, tensor.data
-        )
+        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region)
     # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
-    writer.set_metadata(json.dumps({"format": "safetensors", "safetensors": origin}))
+    writer.metadata = {"format": "safetensors", "safetensors": origin}
     writer.commit()
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._progress import callback
 from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def save_options(options: Any, out: Path, inputs: Iterable[Path]) -> dict[str, A
                 value=os.fspath(out),
                 expected="another file",
             )
-    return {"replace": False, **options}
+    shown = callback(options.get("progress"), f"writing {os.fspath(out)}")
+    return {"replace": False, **options, "progress": shown}
 
 
 def _is_same_file(a: Path, b: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from . import _core
 from ._operations import paths
+from ._progress import callback
 
 if TYPE_CHECKING:
     from ._file import Access, Path
-    from ._writer import Progress
+    from ._progress import Progress
 
 __all__ = ["Finding", "VerifyReport", "verify"]
 
@@ -77,7 +79,8 @@ def verify(
     Raises IoError where the file cannot be opened; FormatError with the code "limit_exceeded".
     """
     begin = time.perf_counter()
-    report = _core.verify(path, quick, access, threads, max_findings, paths(search), progress)
+    shown = callback(progress, f"verifying {os.fspath(path)}")
+    report = _core.verify(path, quick, access, threads, max_findings, paths(search), shown)
     report["seconds"] = time.perf_counter() - begin
     report["findings"] = tuple(Finding(**finding) for finding in report["findings"])
     return VerifyReport(**report)

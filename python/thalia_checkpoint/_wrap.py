@@ -10,7 +10,7 @@ from ._operations import save_options
 
 if TYPE_CHECKING:
     from ._file import Access, Path
-    from ._writer import Progress
+    from ._progress import Progress
 
 __all__ = ["WrapResult", "compress", "decompress"]
 

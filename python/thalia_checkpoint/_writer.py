@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+import os
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypedDict
@@ -14,10 +15,9 @@ import numpy.typing as npt
 from . import _core
 from ._dtypes import array_bytes
 from ._file import Path
+from ._progress import Progress, callback
 from ._tensor import CooArrays, CsrArrays
 from .errors import NotFoundError, make_error
-
-Progress = Callable[[int, int], object]
 
 
 class SaveOptions(TypedDict, total=False):
@@ -50,7 +50,8 @@ class SaveOptions(TypedDict, total=False):
     memory_bytes: int | None
     """Of buffers; 128 MiB."""
     progress: Progress | None
-    """Called with bytes done and in all, from a thread of the save. What it raises ends the save."""
+    """Called with bytes done and in all, from a thread of the save. What it raises ends the save.
+    True shows a bar, with tqdm."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ class Writer:
 
     def __init__(self, path: Path, **options: Any) -> None:
         """`options` are those of SaveOptions. Raises IoError, UsageError."""
-        self._raw = _core.Writer(path, options)
+        shown = callback(options.get("progress"), f"saving {os.fspath(path)}")
+        self._raw = _core.Writer(path, {**options, "progress": shown})
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
         """A JSON object, or its text; set it at any time before the commit."""

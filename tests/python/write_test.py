@@ -130,6 +130,16 @@ def test_progress_is_told_and_may_end_the_save(path):
     assert path.stat() == before and os.listdir(path.parent) == [path.name]
 
 
+def test_a_bar_is_shown_on_request(path, capsys):
+    pytest.importorskip("tqdm")
+    with thalia.Writer(path, progress=True, durability="none") as writer:
+        writer.add("r/w", np.zeros(1000))
+    assert "saving" in capsys.readouterr().err
+    assert thalia.verify(path, progress=True).ok
+    shown = capsys.readouterr().err
+    assert "verifying" in shown and "100%" in shown
+
+
 def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     with thalia.Writer(path) as writer:
         writer.add("r/w", np.zeros(3))
