@@ -7,7 +7,6 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -139,12 +138,7 @@ class AsyncCheckpointer:
     def __enter__(self) -> AsyncCheckpointer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.wait()
         else:

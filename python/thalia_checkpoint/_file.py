@@ -6,7 +6,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -52,9 +51,7 @@ class Tensors(Mapping[str, Tensor]):
         try:
             return self._tensors[name]
         except KeyError:
-            raise make_error(
-                NotFoundError, f"{name}: no such tensor", "not_found", tensor=name
-            ) from None
+            raise make_error(NotFoundError, f"{name}: no such tensor", "not_found", tensor=name) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -176,9 +173,7 @@ class File(Mapping[str, Region]):
         if self._tensors is None:
             raw = self._raw
             regions = [raw.region(i) for i in range(len(raw))]
-            self._tensors = Tensors(
-                [Tensor(region.tensor(i)) for region in regions for i in range(len(region))]
-            )
+            self._tensors = Tensors([Tensor(region.tensor(i)) for region in regions for i in range(len(region))])
         return self._tensors
 
     @property
@@ -186,18 +181,14 @@ class File(Mapping[str, Region]):
         found = []
         for i in range(self._raw.connection_count):
             source, target, weights, delays = self._raw.connection(i)
-            found.append(
-                Connection(source, target, Tensor(weights), Tensor(delays) if delays else None)
-            )
+            found.append(Connection(source, target, Tensor(weights), Tensor(delays) if delays else None))
         return found
 
     def region(self, name: str) -> Region:
         """Raises NotFoundError, a KeyError."""
         found = self._raw.find_region(name)
         if found is None:
-            raise make_error(
-                NotFoundError, f"{self.path}: no region {name!r}", "not_found", region=name
-            )
+            raise make_error(NotFoundError, f"{self.path}: no region {name!r}", "not_found", region=name)
         return Region(found)
 
     def tensor(self, name: str) -> Tensor:
@@ -226,7 +217,7 @@ class File(Mapping[str, Region]):
         wanted = list(self.tensors) if names is None else list(names)
         found = [self.tensors[n] if n in self.tensors else self.tensor(n) for n in wanted]
         for tensor in found:
-            tensor._need_dense("csr(), coo() or dense()")
+            tensor.need_dense()
         sources = [cast(_core.FileTensor, tensor._source) for tensor in found]
         stream = _core.Stream.open(self._raw, sources, order, threads, memory_bytes)
         return _streamed(stream, wanted, found)
@@ -263,12 +254,7 @@ class File(Mapping[str, Region]):
     def __enter__(self) -> File:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -277,9 +263,7 @@ class File(Mapping[str, Region]):
         return f"<File {self.path!r}: {self._raw.tensor_count} tensors in {len(self)} regions>"
 
 
-def _streamed(
-    stream: _core.Stream, names: list[str], tensors: list[Tensor]
-) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     while (arrived := stream.next()) is not None:
         index, data = arrived
         yield names[index], tensors[index].array_of(data)
@@ -371,12 +355,7 @@ class SafetensorsFile(Mapping[str, Tensor]):
     def __enter__(self) -> SafetensorsFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from . import _slicing
@@ -71,12 +70,7 @@ class safe_open:
     def __enter__(self) -> safe_open:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def keys(self) -> list[str]:
@@ -94,7 +88,7 @@ class safe_open:
         """Raises NotFoundError for a name that the file does not have."""
         tensor = self._find(name)
         if self._framework == "numpy":
-            return tensor.numpy(writable=True) if tensor.encoding == "dense" else tensor.dense()
+            return tensor.dense(writable=True)
         return tensor.torch(device=None if str(self._device) == "cpu" else self._device)
 
     def get_slice(self, name: str) -> Slice:
@@ -104,6 +98,4 @@ class safe_open:
         try:
             return self._file.tensors[name]
         except NotFoundError:
-            raise make_error(
-                NotFoundError, f"File does not contain tensor {name}", "not_found", tensor=name
-            ) from None
+            raise make_error(NotFoundError, f"File does not contain tensor {name}", "not_found", tensor=name) from None

@@ -79,7 +79,7 @@ class CooArrays(NamedTuple):
     values: npt.NDArray[Any]
 
 
-def bytes_of(buffer: Buffer) -> npt.NDArray[np.uint8]:
+def bytes_of(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """The same bytes as an array, which keeps the buffer."""
     return np.frombuffer(cast(Any, buffer), dtype=np.uint8)
 
@@ -108,7 +108,7 @@ class Tensor:
 
     @property
     def path(self) -> str:
-        """"region/name", by which a file finds it whatever other tensors there are."""
+        """ "region/name", by which a file finds it whatever other tensors there are."""
         return f"{self.region}/{self.name}" if self.region else self.name
 
     @property
@@ -146,7 +146,7 @@ class Tensor:
 
     @property
     def encoding(self) -> str:
-        """"dense", "csr" or "coo". Quantized tensors, and those of deltas, come out restored."""
+        """ "dense", "csr" or "coo". Quantized tensors, and those of deltas, come out restored."""
         return self._source.encoding
 
     @property
@@ -177,20 +177,15 @@ class Tensor:
         csr(), coo() or dense()).
         """
         source = self._source
-        self._need_dense("csr(), coo() or dense()")
-        dtype = numpy_dtype(source.dtype)
-        if is_packed(source.dtype):
-            return unpack(source.dtype, self._all_bytes(), self.size).reshape(source.shape)
-        if source.is_mapped and not writable:
-            return self.array_of(source.payload())
-        out = np.empty(source.shape, dtype)
+        self.need_dense()
+        if is_packed(source.dtype) or (source.is_mapped and not writable):
+            return self.array_of(self._all_bytes())
+        out = np.empty(source.shape, numpy_dtype(source.dtype))
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
         return out
 
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.numpy(writable=bool(copy))
         if dtype is None or np.dtype(dtype) == array.dtype:
             return array
@@ -206,10 +201,10 @@ class Tensor:
         """
         return self._get(index, numpy_dtype(self.dtype))
 
-    def dense(self) -> npt.NDArray[Any]:
-        """All elements, with the zeros that a sparse tensor does not store."""
+    def dense(self, *, writable: bool = False) -> npt.NDArray[Any]:
+        """All elements, with the zeros that a sparse tensor does not store; else as numpy()."""
         if self.encoding == "dense":
-            return self.numpy()
+            return self.numpy(writable=writable)
         out = np.zeros(self.shape, numpy_dtype(self.dtype))
         if self.encoding == "csr":
             csr = self.csr()
@@ -225,17 +220,13 @@ class Tensor:
         """The arrays of a csr matrix; in the mapping where `is_mapped`. Checks every index."""
         self._need("csr")
         pointers, columns, values = self._source.sparse()
-        index = np.dtype("<u8" if self._source.wide_indices else "<u4")
-        return CsrArrays(
-            bytes_of(pointers).view(index), bytes_of(columns).view(index), self._values(values)
-        )
+        return CsrArrays(self._indices(pointers), self._indices(columns), self._values(values))
 
     def coo(self) -> CooArrays:
         """The arrays of a coordinate list; in the mapping where `is_mapped`. Checks every index."""
         self._need("coo")
         indices, values = self._source.sparse()
-        index = np.dtype("<u8" if self._source.wide_indices else "<u4")
-        flat = bytes_of(indices).view(index)
+        flat = self._indices(indices)
         return CooArrays(flat.reshape(self.ndim, -1), self._values(values))
 
     def torch(self, *, device: torch.device | str | None = None) -> torch.Tensor:
@@ -261,15 +252,14 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def array_of(self, data: Buffer) -> npt.NDArray[Any]:
+    def array_of(self, data: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """An array of `shape` over the bytes of all elements, as the file has them."""
         if is_packed(self.dtype):
             return unpack(self.dtype, bytes_of(data), self.size).reshape(self.shape)
-        dtype = numpy_dtype(self.dtype)
-        return np.frombuffer(cast(Any, data), dtype=dtype).reshape(self.shape)
+        return bytes_of(data).view(numpy_dtype(self.dtype)).reshape(self.shape)
 
     def _get(self, index: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        self._need_dense("csr(), coo() or dense()")
+        self.need_dense()
         planned = _slicing.plan(index, self.shape)
         if planned is None:
             return np.asarray(self.numpy()[index])
@@ -283,6 +273,9 @@ class Tensor:
         if out.size != 0:
             self._source.read(out)
         return out
+
+    def _indices(self, buffer: Buffer) -> npt.NDArray[Any]:
+        return bytes_of(buffer).view("<u8" if self._source.wide_indices else "<u4")
 
     def _values(self, buffer: Buffer) -> npt.NDArray[Any]:
         data = bytes_of(buffer)
@@ -304,7 +297,7 @@ class Tensor:
         rows = _slicing.rows(planned, self.shape)
         packed = is_packed(source.dtype)
         if source.is_mapped and rows is not None and not packed:
-            return np.frombuffer(cast(Any, source.rows(*rows)), dtype=dtype).reshape(planned.shape)
+            return bytes_of(source.rows(*rows)).view(dtype).reshape(planned.shape)
         if source.is_quantized or (source.of_delta and (rows is None or packed)):
             whole = unpack(source.dtype, self._all_bytes(), self.size) if packed else self._all_bytes()
             array = whole.view(dtype).reshape(source.shape)
@@ -318,26 +311,18 @@ class Tensor:
             return unpack(source.dtype, out, count).reshape(planned.shape)
         return out.view(dtype).reshape(planned.shape)
 
-    def _need(self, encoding: str) -> None:
+    def need_dense(self) -> None:
+        """Raises UsageError for a sparse tensor."""
+        self._need("dense", "; use csr(), coo() or dense()")
+
+    def _need(self, encoding: str, hint: str = "") -> None:
         if self.encoding != encoding:
             raise make_error(
                 UsageError,
-                f"{self.path}: encoding: got {self.encoding}, expected {encoding}",
+                f"{self.path}: encoding: got {self.encoding}, expected {encoding}{hint}",
                 "wrong_state",
                 tensor=self.path,
                 field="encoding",
                 value=self.encoding,
                 expected=encoding,
-            )
-
-    def _need_dense(self, instead: str) -> None:
-        if self.encoding != "dense":
-            raise make_error(
-                UsageError,
-                f"{self.path}: encoding: got {self.encoding}, expected dense; use {instead}",
-                "wrong_state",
-                tensor=self.path,
-                field="encoding",
-                value=self.encoding,
-                expected="dense",
             )

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -189,9 +188,7 @@ class Writer:
         Raises UsageError for a name that is there already; UnsupportedError for a dtype that no
         file holds.
         """
-        if region is None:
-            region, slash, rest = name.partition("/")
-            region, name = (region, rest) if slash else (_core.region_for_name(name), name)
+        region, name = _placed(region, name)
         if isinstance(array, CsrArrays | CooArrays):
             self._add_sparse(region, name, array, shape, role)
             return
@@ -214,26 +211,18 @@ class Writer:
         dtype is the format's name, as "bf16". Raises UsageError unless the bytes are as many as
         dtype and shape ask for.
         """
-        if region is None:
-            region, slash, rest = name.partition("/")
-            region, name = (region, rest) if slash else (_core.region_for_name(name), name)
+        region, name = _placed(region, name)
         self._add_bytes(region, name, dtype, shape, data, role)
 
-    def connect(
-        self, source: str, target: str, weights: npt.ArrayLike, delays: npt.ArrayLike | None = None
-    ) -> None:
+    def connect(self, source: str, target: str, weights: npt.ArrayLike, delays: npt.ArrayLike | None = None) -> None:
         """Declares a connection between two declared regions."""
         for region in (source, target):
             if region not in self._regions:
-                raise make_error(
-                    NotFoundError, f"no region {region!r} was declared", "not_found", region=region
-                )
+                raise make_error(NotFoundError, f"no region {region!r} was declared", "not_found", region=region)
         values = np.asarray(weights)
         dtype, data = array_bytes(values)
         if delays is None:
-            self._raw.add_connection(
-                source, target, dtype, list(values.shape), data, dtype, [], None
-            )
+            self._raw.add_connection(source, target, dtype, list(values.shape), data, dtype, [], None)
             return
         late = np.asarray(delays)
         delay_dtype, delay_data = array_bytes(late)
@@ -257,12 +246,7 @@ class Writer:
     def __enter__(self) -> Writer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self.abandon()
         elif self._raw.is_open:
@@ -306,11 +290,7 @@ class Writer:
         indices = arrays.column_indices if isinstance(arrays, CsrArrays) else arrays.indices
         wide = np.dtype(indices.dtype).itemsize == 8
         index = np.dtype("<u8" if wide else "<u4")
-        pointers = (
-            np.ascontiguousarray(arrays.row_pointers, index)
-            if isinstance(arrays, CsrArrays)
-            else None
-        )
+        pointers = np.ascontiguousarray(arrays.row_pointers, index) if isinstance(arrays, CsrArrays) else None
         self._raw.add_sparse(
             self._region(region),
             name,
@@ -322,6 +302,14 @@ class Writer:
             np.ascontiguousarray(indices, index),
             values,
         )
+
+
+def _placed(region: str | None, name: str) -> tuple[str, str]:
+    """Where a tensor goes, and its own name there."""
+    if region is not None:
+        return region, name
+    before, slash, rest = name.partition("/")
+    return (before, rest) if slash else (_core.region_for_name(name), name)
 
 
 class AsyncSaver:
@@ -347,9 +335,7 @@ class AsyncSaver:
         max_snapshot_bytes: int = 0,
         background_threads: int = 0,
     ) -> None:
-        self._raw = _core.AsyncSaver(
-            when_busy, max_unfinished, max_snapshot_bytes, background_threads
-        )
+        self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
 
     def save(self, writer: Writer) -> SaveHandle:
         """Takes over a writer that was not committed, and commits it in the background."""

@@ -1,9 +1,9 @@
 """Dictionaries of numpy arrays, as safetensors.numpy saves and loads them: in both formats.
 
-    from thalia_checkpoint.numpy import load_file, save_file
+from thalia_checkpoint.numpy import load_file, save_file
 
-    save_file({"weight": weight}, "model.thalia")
-    weight = load_file("model.thalia")["weight"]
+save_file({"weight": weight}, "model.thalia")
+weight = load_file("model.thalia")["weight"]
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[An
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes.
     """
     with open_file(filename) as file:
-        return {
-            name: tensor.numpy(writable=not mmap) if tensor.encoding == "dense" else tensor.dense()
-            for name, tensor in file.tensors.items()
-        }
+        return {name: tensor.dense(writable=not mmap) for name, tensor in file.tensors.items()}
 
 
 def save(
@@ -74,4 +71,4 @@ def save(
 def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a file of either format from its bytes. Raises as load_file()."""
     with OpenBytes(data) as file:
-        return {name: tensor.numpy(writable=True) for name, tensor in file.tensors.items()}
+        return {name: tensor.dense(writable=True) for name, tensor in file.tensors.items()}

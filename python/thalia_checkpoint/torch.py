@@ -75,9 +75,7 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
         if tensor.layout != torch.strided:
-            raise ValueError(
-                f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())"
-            )
+            raise ValueError(f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())")
         if tensor.device.type == "meta":
             raise ValueError(f"{name}: a tensor on the device meta has no elements to save")
     if shared := _shared(tensors):
@@ -158,21 +156,15 @@ def declare(obj: Any, path: Path, options: Mapping[str, Any]) -> Writer:
     """A writer that has been told of all that save(obj, path) writes, and has not written it."""
     encoded = _torch_tree.encode(obj)
     writer = Writer(path, **options)
-    writer.metadata = {
-        _torch_tree.MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}
-    }
+    writer.metadata = {_torch_tree.MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}}
     for tensor in encoded.tensors:
         region = _core.region_for_name(tensor.name)
         role = encoded.roles.get(tensor.name)
-        writer.add_bytes(
-            tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role
-        )
+        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
     return writer
 
 
-def load(
-    source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False
-) -> Any:
+def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU). A file that holds
     tensors alone, of either format, gives a dictionary of them; so do the bytes of one.
 
@@ -183,7 +175,7 @@ def load(
     """
     if isinstance(source, bytes):
         with OpenBytes(source) as opened:
-            return {name: tensor_of(tensor) for name, tensor in opened.tensors.items()}
+            return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
     with open_file(source) as file:
         read = mapped_tensors(file) if mmap else tensor_of
         tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
@@ -192,8 +184,7 @@ def load(
         if not isinstance(tree, dict) or tree.get("version") != _torch_tree.VERSION:
             raise make_error(
                 FormatError,
-                f"{os.fspath(source)}: metadata.{_torch_tree.MEMBER}.version: expected "
-                f"{_torch_tree.VERSION}",
+                f"{os.fspath(source)}: metadata.{_torch_tree.MEMBER}.version: expected {_torch_tree.VERSION}",
                 "unsupported_version",
                 path=os.fspath(source),
                 section="metadata",
@@ -280,11 +271,7 @@ def _compare(own: Mapping[str, torch.Tensor], found: Mapping[str, Tensor]) -> Lo
         for name, tensor in own.items()
         if name in found and tuple(tensor.shape) != found[name].shape
     ]
-    fits = [
-        name
-        for name, tensor in own.items()
-        if name in found and tuple(tensor.shape) == found[name].shape
-    ]
+    fits = [name for name, tensor in own.items() if name in found and tuple(tensor.shape) == found[name].shape]
     return LoadReport(
         loaded=fits,
         missing=[name for name in own if name not in found],

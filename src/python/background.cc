@@ -12,11 +12,11 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/choices.h"
 #include "python/errors.h"
 #include "python/options.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
-#include "thalia/error.h"
 
 namespace thalia::python {
 namespace {
@@ -35,12 +35,9 @@ struct Saver {
 };
 
 WhenBusy when_busy_of(const std::string& name) {
-  if (name == "wait") return WhenBusy::wait;
-  if (name == "queue") return WhenBusy::queue;
-  if (name == "replace") return WhenBusy::replace;
-  throw UsageError(
-      ErrorCode::bad_argument, {},
-      {.field = "when_busy", .value = "'" + name + "'", .bound = "wait, queue, replace"});
+  return chosen<WhenBusy>(
+      "when_busy", name,
+      {{"wait", WhenBusy::wait}, {"queue", WhenBusy::queue}, {"replace", WhenBusy::replace}});
 }
 
 // Waits in steps, so that signals are seen. nullopt: not done within the time, in seconds. A signal

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <stop_token>
 #include <thread>
 #include <type_traits>

@@ -15,6 +15,7 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/choices.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "thalia/error.h"
@@ -28,16 +29,11 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 using Paths = std::vector<Path>;
 
-[[noreturn]] void refuse(const char* argument, const std::string& value, const char* expected) {
-  throw UsageError(ErrorCode::bad_argument, {},
-                   {.field = argument, .value = "'" + value + "'", .bound = expected});
-}
-
 std::optional<FileFormat> file_format(const char* argument,
                                       const std::optional<std::string>& name) {
   if (!name) return std::nullopt;
   if (const auto format = file_format_from_name(*name)) return format;
-  refuse(argument, *name, "thalia, safetensors, thalia-0.1, mckp, mst");
+  fail_choice(argument, *name, "thalia, safetensors, thalia-0.1, mckp, mst");
 }
 
 // `depth` counts of kind "depth".
@@ -46,7 +42,7 @@ RegionGrouping grouping_of(const std::string& kind, unsigned depth) {
   if (kind == "auto") return {Kind::automatic};
   if (kind == "none") return {Kind::none};
   if (kind == "depth" && depth > 0) return {Kind::depth, depth};
-  refuse("grouping", kind, "auto, none, a number of name parts from 1");
+  fail_choice("grouping", kind, "auto, none, a number of name parts from 1");
 }
 
 // The library does not know the argument's name.
@@ -67,7 +63,7 @@ MergePreference preference_of(const std::string& kind, std::size_t number) {
   if (kind == "first") return {.kind = Kind::first};
   if (kind == "last") return {.kind = Kind::last};
   if (kind == "input") return {.kind = Kind::input, .number = number};
-  refuse("prefer", kind, "first, last, one of the files that are merged");
+  fail_choice("prefer", kind, "first, last, one of the files that are merged");
 }
 
 nb::dict numbers_dict(const RoundedNumbers& numbers) {
@@ -156,7 +152,7 @@ nb::dict run_merge(const Paths& inputs, const Path& target, const std::string& p
 nb::dict run_migrate(const Path& path, const Path& target, const std::string& to, bool across_major,
                      const std::string& access, Paths search, const nb::dict& save) {
   const auto version = parse_format_version(to);
-  if (!version) refuse("to", to, "a version: 0.1 or 1.0");
+  if (!version) fail_choice("to", to, "a version: 0.1 or 1.0");
   MigrateOptions options{.across_major = across_major, .search = std::move(search)};
   options.save = save_options(save);
   options.read = read_options(access, "on_first_touch", options.save.work.threads);

@@ -107,14 +107,9 @@ nb::dict run_resolve(const Path& delta, const Path& target, const std::string& a
     options.work.cancel = stop;
     return resolve(delta, target, chain, options);
   });
-  nb::dict out;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
+  nb::dict out = rewritten_dict(result);
   out["depth"] = result.depth;
-  out["regions"] = result.regions;
-  out["tensors"] = result.tensors;
   out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  out["seconds"] = result.seconds;
   return out;
 }
 

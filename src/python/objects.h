@@ -27,4 +27,15 @@ inline nanobind::tuple shape_tuple(const Shape& shape) {
   return nanobind::tuple(extents);
 }
 
+/// What a call that wrote a file anew tells, whichever it is.
+inline nanobind::dict rewritten_dict(const auto& result) {
+  nanobind::dict out;
+  out["input_bytes"] = result.input_bytes;
+  out["output_bytes"] = result.output_bytes;
+  out["regions"] = result.regions;
+  out["tensors"] = result.tensors;
+  out["seconds"] = result.seconds;
+  return out;
+}
+
 }  // namespace thalia::python

@@ -9,32 +9,13 @@
 #include <nanobind/stl/string.h>
 
 #include "python/calls.h"
+#include "python/choices.h"
 #include "thalia/error.h"
 
 namespace thalia::python {
 namespace {
 
 namespace nb = nanobind;
-
-[[noreturn]] void fail_choice(std::string_view argument, std::string_view value,
-                              const std::string& expected) {
-  throw UsageError(
-      ErrorCode::bad_argument, {},
-      {.field = std::string(argument), .value = "'" + std::string(value) + "'", .bound = expected});
-}
-
-template <typename Choice>
-using Choices = std::initializer_list<std::pair<std::string_view, Choice>>;
-
-template <typename Choice>
-Choice chosen(std::string_view argument, std::string_view value, Choices<Choice> choices) {
-  std::string expected;
-  for (const auto& [name, choice] : choices) {
-    if (name == value) return choice;
-    expected += (expected.empty() ? "" : ", ") + std::string(name);
-  }
-  fail_choice(argument, value, expected);
-}
 
 ChecksumType checksum_of(std::string_view name) {
   return chosen<ChecksumType>("checksum", name,
@@ -101,12 +82,6 @@ Role role_of(std::string_view name) {
   for (std::uint8_t r = 0; r < kRoleCount; ++r)
     names += (r == 0 ? "" : ", ") + std::string(role_name(Role{r}));
   fail_choice("role", name, names);
-}
-
-Encoding encoding_of(std::string_view name) {
-  return chosen<Encoding>(
-      "encoding", name,
-      {{"dense", Encoding::dense}, {"csr", Encoding::csr}, {"coo", Encoding::coo}});
 }
 
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads) {

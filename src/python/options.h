@@ -22,7 +22,6 @@ Verification verification_of(std::string_view name);
 
 DType dtype_of(std::string_view name);
 Role role_of(std::string_view name);
-Encoding encoding_of(std::string_view name);
 
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads);
 
@@ -30,7 +29,8 @@ ReadOptions read_options(std::string_view access, std::string_view verification,
 ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
                            unsigned threads);
 
-/// Of a save: the arguments that python/thalia_checkpoint/_options.py documents, all optional.
+/// Of a save: those that SaveOptions of python/thalia_checkpoint/_writer.py documents, all
+/// optional.
 /// @throws UsageError (bad_argument); TypeError for an unknown name.
 SaveOptions save_options(const nanobind::dict& arguments);
 

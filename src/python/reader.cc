@@ -88,58 +88,47 @@ Payload rows(const FileTensor& tensor, std::uint64_t begin, std::uint64_t end) {
   return {tensor.view.rows(begin, end), tensor.view};
 }
 
-// Arrays of a sparse tensor, in the mapping or in memory of their own.
+// What the arrays of a sparse tensor lie in stays as long as one of them is looked at.
 template <typename Owner>
-void append_arrays(std::vector<Payload>& out, const Owner& owner, const CsrView& csr) {
-  std::visit(
-      [&](const auto& arrays) {
-        out.emplace_back(as_byte_span(arrays.row_pointers), owner);
-        out.emplace_back(as_byte_span(arrays.column_indices), owner);
-        out.emplace_back(arrays.values, owner);
+std::vector<Payload> payloads(const Owner& owner, const CsrView& csr) {
+  return std::visit(
+      [&](const auto& arrays) -> std::vector<Payload> {
+        return {{as_byte_span(arrays.row_pointers), owner},
+                {as_byte_span(arrays.column_indices), owner},
+                {arrays.values, owner}};
       },
       csr);
 }
 
 template <typename Owner>
-void append_arrays(std::vector<Payload>& out, const Owner& owner, const CooView& coo, int) {
-  std::visit(
-      [&](const auto& arrays) {
-        out.emplace_back(as_byte_span(arrays.indices), owner);
-        out.emplace_back(arrays.values, owner);
+std::vector<Payload> payloads(const Owner& owner, const CooView& coo) {
+  return std::visit(
+      [&](const auto& arrays) -> std::vector<Payload> {
+        return {{as_byte_span(arrays.indices), owner}, {arrays.values, owner}};
       },
       coo);
 }
 
+// `storage`: where `from` puts them, if it has to.
+template <typename Owner, typename... Storage>
+std::vector<Payload> arrays_of(Encoding encoding, const Owner& owner, const auto& from,
+                               Storage... storage) {
+  return encoding == Encoding::csr ? payloads(owner, from.csr(storage...))
+                                   : payloads(owner, from.coo(storage...));
+}
+
 std::vector<Payload> sparse(const FileTensor& tensor) {
   const nb::gil_scoped_release unlocked;
-  std::vector<Payload> out;
-  if (tensor.is_mapped()) {
-    if (tensor.layout.encoding == Encoding::csr) {
-      append_arrays(out, tensor.view, tensor.view.csr());
-    } else {
-      append_arrays(out, tensor.view, tensor.view.coo(), 0);
-    }
-    return out;
-  }
+  const Encoding encoding = tensor.layout.encoding;
+  if (tensor.is_mapped()) return arrays_of(encoding, tensor.view, tensor.view);
   if (tensor.chain) {
     const auto whole = std::make_shared<const Tensor>(tensor.chain->read(tensor.view));
-    if (tensor.layout.encoding == Encoding::csr) {
-      append_arrays(out, whole, whole->csr());
-    } else {
-      append_arrays(out, whole, whole->coo(), 0);
-    }
-    return out;
+    return arrays_of(encoding, whole, *whole);
   }
-  const auto words =
-      std::make_shared<std::vector<std::uint64_t>>(tensor.view.logical_bytes() / 8 + 1);
-  const MutableByteSpan storage =
-      std::as_writable_bytes(std::span(*words)).first(tensor.view.logical_bytes());
-  if (tensor.layout.encoding == Encoding::csr) {
-    append_arrays(out, words, tensor.view.csr(storage));
-  } else {
-    append_arrays(out, words, tensor.view.coo(storage), 0);
-  }
-  return out;
+  const std::uint64_t bytes = tensor.view.logical_bytes();
+  const auto words = std::make_shared<std::vector<std::uint64_t>>(bytes / 8 + 1);
+  return arrays_of(encoding, words, tensor.view,
+                   std::as_writable_bytes(std::span(*words)).first(bytes));
 }
 
 std::vector<std::string> codec_names(const FileTensor& tensor) {
@@ -169,9 +158,6 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("dtype", [](const FileTensor& t) { return dtype_name(t.layout.dtype); })
       .def_prop_ro("shape", [](const FileTensor& t) { return shape_tuple(t.layout.shape); })
       .def_prop_ro("encoding", [](const FileTensor& t) { return encoding_name(t.layout.encoding); })
-      .def_prop_ro("stored_encoding",
-                   [](const FileTensor& t) { return encoding_name(t.view.encoding()); })
-      .def_prop_ro("nnz", [](const FileTensor& t) { return t.layout.nnz; })
       .def_prop_ro("wide_indices", [](const FileTensor& t) { return t.layout.wide_indices; })
       .def_prop_ro("nbytes", &FileTensor::read_bytes)
       .def_prop_ro("stored_bytes", [](const FileTensor& t) { return t.view.stored_bytes(); })
@@ -185,12 +171,7 @@ void bind_tensor(nb::module_& module) {
       .def("read", read_whole)
       .def("read_slice", read_slice)
       .def("read_part", read_part)
-      .def("sparse", sparse)
-      .def("prefetch", [](const FileTensor& t) { t.view.prefetch(); })
-      .def(
-          "populate", [](const FileTensor& t) { t.view.populate(); },
-          nb::call_guard<nb::gil_scoped_release>())
-      .def("release", [](const FileTensor& t) { t.view.release(); });
+      .def("sparse", sparse);
 }
 
 void bind_region(nb::module_& module) {

@@ -55,18 +55,13 @@ nb::dict run_salvage(const Path& path, const Path& target, const Path& side_file
     one["reason"] = text_object(tensor.reason);
     lost.append(one);
   }
-  nb::dict out;
+  nb::dict out = rewritten_dict(result);
   out["source"] = salvage_source_name(result.source);
   out["fault"] = text_object(result.fault);
   out["tables_verified"] = result.tables_verified;
   out["generation"] = result.generation;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
-  out["regions"] = result.regions;
-  out["tensors"] = result.tensors;
   out["lost"] = lost;
   out["lost_texts"] = text_list(result.lost_texts);
-  out["seconds"] = result.seconds;
   return out;
 }
 
@@ -81,13 +76,8 @@ nb::dict run_compact(const Path& path, const Path& target, bool wait, const std:
     options.work.cancel = stop;
     return compact(path, target, options);
   });
-  nb::dict out;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
-  out["regions"] = result.regions;
-  out["tensors"] = result.tensors;
+  nb::dict out = rewritten_dict(result);
   out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  out["seconds"] = result.seconds;
   return out;
 }
 

@@ -72,12 +72,10 @@ void bind_safetensors(nb::module_& module) {
   nb::class_<SafetensorsFile>(module, "SafetensorsFile")
       .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
       .def_prop_ro("tensors", tensors_of)
-      .def_prop_ro("metadata",
-                   [](const SafetensorsFile& file) -> std::optional<Named> {
-                     if (!file.has_metadata()) return std::nullopt;
-                     return file.metadata();
-                   })
-      .def_prop_ro("file_bytes", &SafetensorsFile::file_bytes);
+      .def_prop_ro("metadata", [](const SafetensorsFile& file) -> std::optional<Named> {
+        if (!file.has_metadata()) return std::nullopt;
+        return file.metadata();
+      });
   module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
              nb::arg("metadata").none(), nb::arg("options"));
 }

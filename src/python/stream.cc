@@ -17,8 +17,8 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/choices.h"
 #include "python/file.h"
-#include "thalia/error.h"
 
 namespace thalia::python {
 namespace {
@@ -37,12 +37,10 @@ struct Stream {
 };
 
 StreamOrder order_of(const std::string& name) {
-  if (name == "as_asked") return StreamOrder::as_asked;
-  if (name == "file") return StreamOrder::file;
-  if (name == "as_completed") return StreamOrder::as_completed;
-  throw UsageError(
-      ErrorCode::bad_argument, {},
-      {.field = "order", .value = "'" + name + "'", .bound = "as_asked, file, as_completed"});
+  return chosen<StreamOrder>("order", name,
+                             {{"as_asked", StreamOrder::as_asked},
+                              {"file", StreamOrder::file},
+                              {"as_completed", StreamOrder::as_completed}});
 }
 
 std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTensor>& tensors,

@@ -11,6 +11,7 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/choices.h"
 #include "python/options.h"
 #include "thalia/error.h"
 #include "thalia/text.h"
@@ -35,8 +36,7 @@ NeuronType neuron_type_of(const std::string& name) {
     const auto type = static_cast<NeuronType>(code);
     if (neuron_type_name(type) == name) return type;
   }
-  throw UsageError(ErrorCode::bad_argument, {},
-                   {.field = "neuron_type", .value = "'" + name + "'", .bound = "a neuron type"});
+  fail_choice("neuron_type", name, "a neuron type");
 }
 
 std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neurons,

@@ -78,6 +78,18 @@ def test_safe_open_is_the_references(tmp_path, arrays, ending):
                 file.get_tensor("nope")
 
 
+def test_sparse_tensors_come_with_their_zeros(tmp_path):
+    dense = np.zeros((3, 4), np.float32)
+    dense[[0, 2], [1, 3]] = [5, 6]
+    csr = thalia.CsrArrays(np.array([0, 1, 1, 2]), np.array([1, 3], np.uint32), dense[[0, 2], [1, 3]])
+    with thalia.Writer(tmp_path / "f.thalia", durability="none") as writer:
+        writer.add("r/w", csr, shape=dense.shape)
+    np.testing.assert_array_equal(ours.load_file(tmp_path / "f.thalia")["w"], dense)
+    np.testing.assert_array_equal(ours.load((tmp_path / "f.thalia").read_bytes())["w"], dense)
+    with thalia.safe_open(tmp_path / "f.thalia", "np") as file:
+        np.testing.assert_array_equal(file.get_tensor("w"), dense)
+
+
 def test_errors_are_caught_as_the_references(tmp_path):
     missing, broken = tmp_path / "missing.safetensors", tmp_path / "broken.safetensors"
     broken.write_bytes(b"\x00" * 7)

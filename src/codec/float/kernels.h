@@ -8,6 +8,9 @@
 
 namespace thalia::codec {
 
+/// Sums are kept in so many lanes.
+inline constexpr std::size_t kSumLanes = 8;
+
 /// Of numbers, which NaN is not: it counts for the sum alone.
 struct NumberRange {
   double sum = 0;
@@ -28,7 +31,7 @@ struct FloatKernels {
   Convert f64_to_f32;
   Convert f16_to_f32;
   Convert bf16_to_f32;
-  /// `count` is a multiple of 8, as for the next one.
+  /// `count` is a multiple of kSumLanes, as for the next one.
   void (*range)(const double* numbers, std::size_t count, double limit, NumberRange& out) noexcept;
   /// The sum of the squared distances from `mean`.
   double (*squares)(const double* numbers, std::size_t count, double mean) noexcept;

@@ -14,7 +14,7 @@ namespace thalia::codec {
 
 using Lanes [[gnu::vector_size(64)]] = double;
 using LaneBits [[gnu::vector_size(64)]] = std::int64_t;
-inline constexpr std::size_t kSumLanes = sizeof(Lanes) / sizeof(double);
+static_assert(sizeof(Lanes) == kSumLanes * sizeof(double));
 
 [[gnu::always_inline]] inline void range_in_lanes(const double* numbers, std::size_t count,
                                                   double limit, NumberRange& out) noexcept {

@@ -22,7 +22,6 @@ namespace thalia {
 namespace {
 
 constexpr std::size_t kBlock = 1024;
-constexpr std::size_t kLanes = 8;  // of a kernel
 constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -119,7 +118,7 @@ Facts facts_of(const double* x, std::size_t count, double least) {
 
 // The squared distances of the finite ones; `all`: all are.
 double squares_of(const double* x, std::size_t count, double mean, bool all) {
-  const std::size_t whole = all ? count / kLanes * kLanes : 0;
+  const std::size_t whole = all ? count / codec::kSumLanes * codec::kSumLanes : 0;
   double squares = kernels().squares(x, whole, mean);
   for (std::size_t i = whole; i < count; ++i)
     if (std::fabs(x[i]) <= kMost) squares += (x[i] - mean) * (x[i] - mean);
