@@ -135,9 +135,7 @@ def line_of(cells):
 
 
 def git(*words):
-    return subprocess.run(
-        ["git", "-C", str(ROOT), *words], check=False, capture_output=True, text=True
-    ).stdout.strip()
+    return subprocess.run(["git", "-C", str(ROOT), *words], check=False, capture_output=True, text=True).stdout.strip()
 
 
 def commit():
@@ -177,9 +175,7 @@ def rows_of_pairs(found):
         ours, floor = (sorted(pair[side] for pair in each["pairs"])[middle] for side in (0, 1))
         size = each["bytes"]
         ratio = spread_text({key: each[key] for key in ("median", "min", "max")})
-        rows.append(
-            [each["name"], speed_text(size, ours), each["floor"], speed_text(size, floor), ratio, ""]
-        )
+        rows.append([each["name"], speed_text(size, ours), each["floor"], speed_text(size, floor), ratio, ""])
     return rows
 
 

@@ -61,9 +61,7 @@ def available_memory():
 
 def _huge_pages():
     """Whether as many huge pages are free as fio needs for its buffers."""
-    facts = dict(
-        line.split(":") for line in pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    )
+    facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
     free = int(facts.get("HugePages_Free", "0")) * int(facts.get("Hugepagesize", "0 kB").split()[0]) * 1024
     return free >= FIO_BLOCK * (FIO_DEPTH + 1)
 

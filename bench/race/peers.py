@@ -76,9 +76,7 @@ class DistributedCheckpoint:
         self._tensors = as_torch(arrays)
 
     def save(self, path, durable):
-        writer = self._package.FileSystemWriter(
-            path, sync_files=durable, thread_count=os.cpu_count() or 1
-        )
+        writer = self._package.FileSystemWriter(path, sync_files=durable, thread_count=os.cpu_count() or 1)
         self._package.save(self._tensors, storage_writer=writer, no_dist=True)
 
     def load(self, path, use):

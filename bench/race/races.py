@@ -118,14 +118,10 @@ class Bench:
     def save_background(self, what):
         """How long the caller stands still."""
         path = self.folder / "saved.thalia"
-        ours = Contestant(
-            "Thalia", lambda: self.ours("background", path), lambda: self._clear(path), "ours"
-        )
+        ours = Contestant("Thalia", lambda: self.ours("background", path), lambda: self._clear(path), "ours")
         floor = Contestant("floor: memcpy, one core", lambda: self.ours("copy"), kind="floor")
         aims = {floor.name: ("at least", round(1 / 1.1, 2))}
-        conditions = (
-            "the time until the caller goes on; both into memory that was written to before"
-        )
+        conditions = "the time until the caller goes on; both into memory that was written to before"
         return Race(f"save in the background, {what}", conditions, [ours, floor], self.size, aims)
 
     # --- Loading ----------------------------------------------------------------------------------
@@ -266,11 +262,7 @@ class Bench:
         contestants = [ours]
         if self.arrays is not None:
             peer = "safetensors safe_open"
-            contestants.append(
-                Contestant(
-                    peer, lambda: seconds_of(lambda: [open_peer() for _ in range(runs)]) / runs
-                )
-            )
+            contestants.append(Contestant(peer, lambda: seconds_of(lambda: [open_peer() for _ in range(runs)]) / runs))
         aims = {"safetensors safe_open": ("at least", 20.0)} if count == 100_000 else {}
         conditions = "both files in the page cache"
         return Race(f"open, read one of {count:,}", conditions, contestants, 0, aims)

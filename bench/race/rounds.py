@@ -63,9 +63,7 @@ def run_race(race, rounds, say=lambda text: None):
                 continue
             if round_number >= 0:
                 contestant.seconds.append(seconds)
-            say(
-                f"{race.name}: round {round_number + 1} of {rounds}: {contestant.name}: {seconds:.3f} s"
-            )
+            say(f"{race.name}: round {round_number + 1} of {rounds}: {contestant.name}: {seconds:.3f} s")
 
 
 def ratios(race, contestant):

@@ -32,8 +32,7 @@ def as_torch(arrays):
 
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return {
-        name: tensor.view(torch.bfloat16) if arrays[name].dtype == "u2" else tensor
-        for name, tensor in tensors.items()
+        name: tensor.view(torch.bfloat16) if arrays[name].dtype == "u2" else tensor for name, tensor in tensors.items()
     }
 
 

@@ -16,9 +16,7 @@ def dimensions(size):
 def text():
     """The pages of this repository, as bytes."""
     root = pathlib.Path(__file__).resolve().parent.parent.parent
-    return b"".join(
-        page.read_bytes() for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")])
-    )
+    return b"".join(page.read_bytes() for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]))
 
 
 def train(path, size, say):
@@ -36,9 +34,7 @@ def train(path, size, say):
             self.embed = nn.Embedding(256, width)
             self.position = nn.Parameter(torch.zeros(CONTEXT, width))
             self.layers = nn.ModuleList(
-                nn.TransformerEncoderLayer(
-                    width, width // 64, 4 * width, dropout=0, batch_first=True, norm_first=True
-                )
+                nn.TransformerEncoderLayer(width, width // 64, 4 * width, dropout=0, batch_first=True, norm_first=True)
                 for _ in range(layers)
             )
             self.mask = nn.Transformer.generate_square_subsequent_mask(CONTEXT)

@@ -65,9 +65,7 @@ def flat_metadata(file: File | SafetensorsFile) -> dict[str, str] | None:
     return texts or None
 
 
-def saved_bytes(
-    tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format
-) -> bytes:
+def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format) -> bytes:
     """The bytes of the file, which is written to the folder for temporary files meanwhile."""
     import tempfile  # slow to import
 
@@ -85,9 +83,7 @@ class OpenBytes:
 
         self._folder = tempfile.TemporaryDirectory(prefix="thalia-")
         # What the format is its first bytes tell.
-        self._path = FilePath(self._folder.name) / (
-            "tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors"
-        )
+        self._path = FilePath(self._folder.name) / ("tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors")
         self._path.write_bytes(data)
 
     def __enter__(self) -> File | SafetensorsFile:

@@ -100,9 +100,7 @@ class CompactResult:
     seconds: float
 
 
-def recover(
-    path: Path, *, wait: bool = False, access: Access = "mapped", threads: int = 0
-) -> RecoverResult:
+def recover(path: Path, *, wait: bool = False, access: Access = "mapped", threads: int = 0) -> RecoverResult:
     """Repairs a file whose header a crash left torn, as `thalia recover` does.
 
     The newest copy of a header whose checksum holds is written over it; nothing else is changed. A

@@ -48,9 +48,7 @@ def plan(index: Any, shape: tuple[int, ...]) -> Plan | None:
             ranges.append(_place(item.__index__(), shape[len(ranges)], len(ranges)))
             rest.append(0)
     whole = all(isinstance(item, slice) and item == slice(None) for item in rest)
-    return Plan(
-        ranges, tuple(end - begin for begin, end in ranges), () if whole else tuple(rest)
-    )
+    return Plan(ranges, tuple(end - begin for begin, end in ranges), () if whole else tuple(rest))
 
 
 def _is_basic(item: Any) -> bool:

@@ -93,9 +93,7 @@ def named(name: str, tensor: torch.Tensor) -> Named:
     return Named(name, NAMES[tensor.dtype], tuple(tensor.shape), bytes_of(dense))
 
 
-def slice_of(
-    tensor: Tensor, index: Any, *, device: torch.device | str | None = None
-) -> torch.Tensor:
+def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
     """The elements that an index of ints, slices, None and ... takes; no others are read."""
     dtype = _DTYPES.get(tensor.dtype)
     if dtype is None:

@@ -26,9 +26,13 @@ VERSION = 1
 #: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
 DEPTH = 80
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) if hasattr(torch.nn, "Buffer") else (
-    torch.Tensor,
-    torch.nn.Parameter,
+_PLAIN = (
+    (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    if hasattr(torch.nn, "Buffer")
+    else (
+        torch.Tensor,
+        torch.nn.Parameter,
+    )
 )
 
 

@@ -119,9 +119,7 @@ def _from_core(kind: str, text: str, facts: dict[str, Any], number: int) -> Thal
     return error
 
 
-def make_error(
-    cls: type[ThaliaError], text: str, code: str, **facts: str | int | None
-) -> ThaliaError:
+def make_error(cls: type[ThaliaError], text: str, code: str, **facts: str | int | None) -> ThaliaError:
     """An error of this package's own, with the same attributes as the library's."""
     error = cls(text)
     error.code = code

@@ -1,6 +1,6 @@
 """The parts of bench/peers.py and bench/figures.py that need no peers.
 
-    peers_test.py BENCH_FOLDER
+peers_test.py BENCH_FOLDER
 """
 
 import importlib
@@ -13,8 +13,7 @@ import xml.dom.minidom
 sys.path.insert(0, sys.argv[1])
 figures = importlib.import_module("figures")
 disk, environment, plot, report, rounds, training = (
-    importlib.import_module(f"race.{name}")
-    for name in ("disk", "environment", "plot", "report", "rounds", "training")
+    importlib.import_module(f"race.{name}") for name in ("disk", "environment", "plot", "report", "rounds", "training")
 )
 
 

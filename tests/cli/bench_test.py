@@ -1,6 +1,6 @@
 """What `thalia bench` leaves behind when it is ended.
 
-    bench_test.py THALIA
+bench_test.py THALIA
 """
 
 import os

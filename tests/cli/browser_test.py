@@ -62,10 +62,22 @@ class BrowserTest(unittest.TestCase):
         """What the browser prints; nothing may appear on the page's console."""
         theme = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []
         result = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--enable-logging=stderr", f"--user-data-dir={self.path / 'profile'}", *theme, *options,
-             (self.path / name).as_uri()],
-            capture_output=True, text=True, timeout=120, check=True,
+            [
+                CHROMIUM,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--enable-logging=stderr",
+                f"--user-data-dir={self.path / 'profile'}",
+                *theme,
+                *options,
+                (self.path / name).as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
         self.console = [line for line in result.stderr.splitlines() if ":CONSOLE" in line]
         return result.stdout
@@ -81,9 +93,7 @@ class BrowserTest(unittest.TestCase):
 
     def framed(self, name, width, height):
         page = html.escape((self.path / name).read_text(encoding="utf-8"), quote=True)
-        (self.path / "framed.html").write_text(
-            FRAME.format(width=width, height=height, page=page), encoding="utf-8"
-        )
+        (self.path / "framed.html").write_text(FRAME.format(width=width, height=height, page=page), encoding="utf-8")
         return "framed.html"
 
     def check_themes(self, name, width, height):
@@ -140,9 +150,7 @@ document.documentElement.dataset.seen = seen.join(" ");
     def test_the_console_would_be_heard(self):
         text = (self.path / "model.html").read_text(encoding="utf-8")
         for wrong in '<img src="/elsewhere.png">', "<script>fail()</script>":
-            (self.path / "wrong.html").write_text(
-                text.replace("</body>", wrong + "</body>"), encoding="utf-8"
-            )
+            (self.path / "wrong.html").write_text(text.replace("</body>", wrong + "</body>"), encoding="utf-8")
             self.browse("wrong.html", "--dump-dom")
             self.assertTrue(self.console, wrong)
 

@@ -97,9 +97,7 @@ class ChangedFile(unittest.TestCase):
         folder = self.fresh()
         result = shortened(folder, "large.thalia", "cat FILE matrix", 0)
         self.assertEqual((result.returncode, result.stdout), (3, b""))
-        self.assertRegex(
-            result.stderr.decode(), r"^thalia: .*/large\.thalia: .* --safe reads [^\n]*\n$"
-        )
+        self.assertRegex(result.stderr.decode(), r"^thalia: .*/large\.thalia: .* --safe reads [^\n]*\n$")
 
     def test_line_is_json_where_that_is_asked_for(self):
         result = shortened(self.fresh(), "large.thalia", "stats FILE --json", 0)

@@ -228,9 +228,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.names("region", "model.safetensors", ""), [])
         self.assertEqual(self.names("tensor", "missing.thalia", ""), [])
         for name in self.names("tensor", "odd.safetensors", ""):
-            subprocess.run(
-                [THALIA, "cat", "odd.safetensors", name], check=True, capture_output=True, cwd=self.folder
-            )
+            subprocess.run([THALIA, "cat", "odd.safetensors", name], check=True, capture_output=True, cwd=self.folder)
 
     def test_names_of_large_files_come_at_once(self):
         many = self.folder / "many.safetensors"

@@ -1,6 +1,6 @@
 """What cat shows of every code of every small dtype, against ml_dtypes and NumPy.
 
-    decode_test.py THALIA MAKE_FILES
+decode_test.py THALIA MAKE_FILES
 """
 
 import io

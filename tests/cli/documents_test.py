@@ -1,6 +1,6 @@
 """Whether the manual page, the completions and the README are what the program's commands are.
 
-    documents_test.py THALIA MAKE_FILES SOURCE_ROOT
+documents_test.py THALIA MAKE_FILES SOURCE_ROOT
 """
 
 import pathlib

@@ -80,9 +80,7 @@ class Checker:
             return isinstance(value, (int, float)) and not isinstance(value, bool)
         if kind.startswith("array of "):
             kind = kind.removeprefix("array of ")
-            return isinstance(value, list) and all(
-                self.fits(one, kind, f"{place}[{i}]") for i, one in enumerate(value)
-            )
+            return isinstance(value, list) and all(self.fits(one, kind, f"{place}[{i}]") for i, one in enumerate(value))
         if not isinstance(value, dict):
             return False
         self.check_object(value, kind, place)
@@ -129,9 +127,7 @@ class Json(unittest.TestCase):
         shutil.copy(ROOT / "tests/data/v01/delta_stage1.delta.thalia", cls.folder / "original.delta")
         with open(cls.folder / "longer.thalia", "wb") as longer:
             longer.write((cls.folder / "basic.thalia").read_bytes() + bytes(100))
-        cls.files = sorted(
-            path.relative_to(cls.folder).as_posix() for path in cls.folder.rglob("*") if path.is_file()
-        )
+        cls.files = sorted(path.relative_to(cls.folder).as_posix() for path in cls.folder.rglob("*") if path.is_file())
 
     def printed(self, command, statuses=(0,)):
         result = program.run(self.folder, command)
@@ -335,9 +331,7 @@ class Json(unittest.TestCase):
             CHECKER.check_object(value, "error_line", command)
             self.assertEqual(CHECKER.faults, [])
             self.assertEqual(value["error"]["code"], code, command)
-            self.assertEqual(
-                as_text.stderr.decode("utf-8"), f"thalia: {value['error']['message']}\n", command
-            )
+            self.assertEqual(as_text.stderr.decode("utf-8"), f"thalia: {value['error']['message']}\n", command)
         (self.folder / "short.thalia").unlink()
 
     def test_5_verify_tells_of_every_file(self):

@@ -1,6 +1,6 @@
 """What goes through the user's pager, on a terminal of ten lines.
 
-    pager_test.py THALIA MAKE_FILES
+pager_test.py THALIA MAKE_FILES
 """
 
 import fcntl

@@ -27,10 +27,7 @@ def of_class(root, name):
 def axis(root, name, coordinate):
     """A function from pixels to values, through the first and the last tick."""
     (group,) = of_class(root, name)
-    ticks = [
-        (float(line.get(coordinate)), float(line.get("data-value")))
-        for line in group.iter(f"{SVG}line")
-    ]
+    ticks = [(float(line.get(coordinate)), float(line.get("data-value"))) for line in group.iter(f"{SVG}line")]
     (low, zero), (high, value) = ticks[0], ticks[-1]
     assert zero == 0 and len(ticks) >= 4
     return lambda pixel: (pixel - low) / (high - low) * value
@@ -45,9 +42,7 @@ class Program(unittest.TestCase):
         subprocess.run([MAKE_FILES, cls.folder.name], check=True)
 
     def run_thalia(self, command, **more):
-        return subprocess.run(
-            [THALIA, *command.split()], cwd=self.path, capture_output=True, text=True, **more
-        )
+        return subprocess.run([THALIA, *command.split()], cwd=self.path, capture_output=True, text=True, **more)
 
     def picture(self, command):
         """The root of what a command draws into out.svg."""
@@ -57,7 +52,6 @@ class Program(unittest.TestCase):
 
 
 class GrowthTest(Program):
-
     def plot(self, name):
         subprocess.run(
             [THALIA, "plot", "growth", f"{name}.thalia", "-o", f"{name}.svg", "--force"],
@@ -102,14 +96,10 @@ class GrowthTest(Program):
     def test_events_are_marked_and_prunings_apart(self):
         root = self.plot("grown")
         marks = [(m.get("data-x"), m.get("data-neurons")) for m in of_class(root, "growth")]
-        self.assertEqual(
-            marks, [("0", "328"), ("10000", "350"), ("20000", "400"), ("30000", "4")]
-        )
+        self.assertEqual(marks, [("0", "328"), ("10000", "350"), ("20000", "400"), ("30000", "4")])
         (pruning,) = of_class(root, "pruning")
         self.assertEqual((pruning.get("data-x"), pruning.get("data-neurons")), ("45000", "328"))
-        self.assertEqual(
-            pruning.find(f"{SVG}title").text, "45,000: striatum -234 synapses (consolidation)"
-        )
+        self.assertEqual(pruning.find(f"{SVG}title").text, "45,000: striatum -234 synapses (consolidation)")
         self.assertIsNotNone(pruning.find(f"{SVG}path"))
 
     def test_regions_that_went_or_came_have_curves_too(self):
@@ -170,9 +160,7 @@ class WeightsTest(Program):
         inside = {p.get("data-name"): int(p.get("data-inside")) for p in of_class(root, "panel")}
         values = self.tensors["h.3.w"].astype("f4").astype(float)
         near = numpy.abs(values - values.mean()) <= 4 * values.std()
-        self.assertEqual(
-            inside, {"h.3.w": int(near.sum()), "pruned": 747, "zero": 0, "one": 5, "none": 0}
-        )
+        self.assertEqual(inside, {"h.3.w": int(near.sum()), "pruned": 747, "zero": 0, "one": 5, "none": 0})
         texts = [text.text for text in root.iter(f"{SVG}text")]
         self.assertIn("f32 1000, 25 % zero, 1 NaN, 1 inf, 0.1 % beyond", texts)
         self.assertIn("nothing but zeros", texts)
@@ -199,8 +187,7 @@ class WeightsTest(Program):
         for file in "model.safetensors", "model.thalia", "model.mckp", "old.thalia":
             root, _ = self.picture(f"weights {file}")
             panels[file] = sorted(
-                (p.get("data-name").split(".")[-1], p.get("data-inside"))
-                for p in of_class(root, "panel")
+                (p.get("data-name").split(".")[-1], p.get("data-inside")) for p in of_class(root, "panel")
             )
             self.assertTrue(panels[file])
             self.assertEqual(panels[file], panels["model.safetensors"], file)
@@ -315,9 +302,7 @@ class PngTest(Program):
             result = self.run_thalia(f"plot {command} -o out.png --force")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             pixels = png_pixels((self.path / "out.png").read_bytes())
-            self.assertEqual(
-                pixels.shape[:2], (2 * float(root.get("height")), 2 * float(root.get("width")))
-            )
+            self.assertEqual(pixels.shape[:2], (2 * float(root.get("height")), 2 * float(root.get("width"))))
             self.assertEqual(pixels[0, 0, :3].tolist(), [255, 255, 255])
             colours = numpy.unique(pixels.reshape(-1, pixels.shape[2])[:, :3], axis=0)
             self.assertGreater(len(colours), 20)  # text has soft edges
@@ -330,9 +315,7 @@ class PngTest(Program):
         if script:
             (tools / "rsvg-convert").write_text("#!/bin/sh\n" + script)
             (tools / "rsvg-convert").chmod(0o755)
-        return self.run_thalia(
-            "plot growth grown.thalia -o failed.png", env={**os.environ, "PATH": str(tools)}
-        )
+        return self.run_thalia("plot growth grown.thalia -o failed.png", env={**os.environ, "PATH": str(tools)})
 
     def test_a_renderer_that_is_missing_or_fails_leaves_nothing(self):
         for script, words in (

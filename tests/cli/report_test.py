@@ -100,9 +100,7 @@ class ReportTest(unittest.TestCase):
         write_safetensors(cls.path / "after.safetensors", after)
 
     def thalia(self, command):
-        return subprocess.run(
-            [THALIA, *command.split()], cwd=self.path, capture_output=True, text=True
-        )
+        return subprocess.run([THALIA, *command.split()], cwd=self.path, capture_output=True, text=True)
 
     def report(self, files, status=0):
         result = self.thalia(f"report {files} -o page.html --force")
@@ -222,9 +220,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(regions, ["cortex", "hippocampus", "cortex->hippocampus"])
 
     def test_of_many_tensors_all_are_listed_and_some_drawn(self):
-        write_safetensors(
-            self.path / "many.safetensors", {f"l.{i}.w": numpy.full(3, i) for i in range(2000)}
-        )
+        write_safetensors(self.path / "many.safetensors", {f"l.{i}.w": numpy.full(3, i) for i in range(2000)})
         page = self.report("many.safetensors")
         self.assertEqual(len(page.rows("tensors")), 2000)
         self.assertEqual(len(page.of("svg")), 24)

@@ -106,11 +106,7 @@ def interrupted(folder, command, number, step, **more):
 
 
 def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def output_of(command):
@@ -233,9 +229,7 @@ class Signals(unittest.TestCase):
 
     def test_ignored_signals_stay_ignored(self):
         folder = self.fresh("out/to.thalia")
-        result = run(
-            folder, "convert basic.thalia out/to.thalia --force", disposition=signal.SIG_IGN
-        )
+        result = run(folder, "convert basic.thalia out/to.thalia --force", disposition=signal.SIG_IGN)
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_signal_ends_what_waits_for_a_reader(self):

@@ -1,6 +1,6 @@
 """What differs on a terminal.
 
-    terminal_test.py THALIA MAKE_FILES
+terminal_test.py THALIA MAKE_FILES
 """
 
 import json
@@ -54,14 +54,11 @@ class Terminal(unittest.TestCase):
 
     def test_binary_is_refused(self):
         for binary in "npy", "raw":
-            status, shown = on_terminal(
-                "cat", "basic.thalia", "w_in", "--format", binary, cwd=self.folder.name
-            )
+            status, shown = on_terminal("cat", "basic.thalia", "w_in", "--format", binary, cwd=self.folder.name)
             self.assertEqual(status, 2)
             self.assertEqual(
                 shown.strip(),
-                f"thalia: --format: {binary} is binary and would upset the terminal, "
-                "name a file with -o",
+                f"thalia: --format: {binary} is binary and would upset the terminal, name a file with -o",
             )
 
     def test_binary_into_a_file_is_fine(self):

@@ -118,9 +118,7 @@ def main():
                 continue
             failed += 1
             sys.stdout.writelines(
-                difflib.unified_diff(
-                    expected.splitlines(True), played.splitlines(True), path.name, "played"
-                )
+                difflib.unified_diff(expected.splitlines(True), played.splitlines(True), path.name, "played")
             )
     return 1 if failed else 0
 

@@ -55,7 +55,7 @@ def tables(introduction):
     found = {}
     for match in re.finditer(introduction, DOCUMENT, re.MULTILINE):
         assert match.group(1) not in found, f"{match.group(1)} is described twice"
-        found[match.group(1)] = rows_behind(DOCUMENT[match.end():])
+        found[match.group(1)] = rows_behind(DOCUMENT[match.end() :])
     return found
 
 
@@ -63,7 +63,7 @@ def tables_headed(head):
     """All tables whose head is this line, row by row."""
     rows = []
     for match in re.finditer("^" + re.escape(head) + "$", DOCUMENT, re.MULTILINE):
-        rows += rows_behind(DOCUMENT[match.start():])
+        rows += rows_behind(DOCUMENT[match.start() :])
     return rows
 
 
@@ -80,18 +80,14 @@ def enumerators(text):
     found = {}
     for match in re.finditer(r"enum class (\w+) : [\w:]+ \{([^}]*)\}", text):
         body = re.sub(r"//.*", "", match.group(2))
-        found[match.group(1)] = {
-            name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", body)
-        }
+        found[match.group(1)] = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", body)}
     return found
 
 
 def integer_constants(text):
     """{name: value} of the integer constants in text, in C++ terms: 1 << 20, 64 * 1024, kOther."""
     known = {}
-    for name, expression in re.findall(
-        r"inline constexpr (?:std::uint\d+_t|unsigned) (k\w+) = ([^;]+);", text
-    ):
+    for name, expression in re.findall(r"inline constexpr (?:std::uint\d+_t|unsigned) (k\w+) = ([^;]+);", text):
         expression = re.sub(r"k\w+", lambda word: str(known[word.group()]), expression)
         assert re.fullmatch(r"[\d\s<*+()|-]+", expression), f"{name} = {expression}"
         known[name] = eval(expression)  # digits and operators only, as just checked
@@ -120,8 +116,7 @@ class Document(unittest.TestCase):
         ):
             in_headers.setdefault(struct, []).append((int(offset, 16), int(size), field))
         in_document = {
-            name: [(int(row[0], 16), int(row[1]), row[3]) for row in rows]
-            for name, rows in STRUCTURES.items()
+            name: [(int(row[0], 16), int(row[1]), row[3]) for row in rows] for name, rows in STRUCTURES.items()
         }
         for name in sorted(in_headers.keys() | in_document.keys()):
             with self.subTest(struct=name):
@@ -129,18 +124,14 @@ class Document(unittest.TestCase):
 
     def test_field_types_are_those_of_the_structs(self):
         types = dict(CPP_TYPES)
-        for name, bits in re.findall(
-            r"^enum class (\w+) : std::uint(\d+)_t", FORMAT, re.MULTILINE
-        ):
+        for name, bits in re.findall(r"^enum class (\w+) : std::uint(\d+)_t", FORMAT, re.MULTILINE):
             types[name if bits == "8" else f"LittleEndian<{name}>"] = f"u{bits}"
         for name, rows in STRUCTURES.items():
             with self.subTest(struct=name):
                 body = re.search(rf"^struct {name} \{{(.*?)^\}};", FORMAT, re.MULTILINE | re.DOTALL)
                 declared = [
                     types[kind] + (extent or "")
-                    for kind, extent in re.findall(
-                        r"^  ([\w:<>]+) \w+(\[\d+\])?;", body.group(1), re.MULTILINE
-                    )
+                    for kind, extent in re.findall(r"^  ([\w:<>]+) \w+(\[\d+\])?;", body.group(1), re.MULTILINE)
                 ]
                 self.assertEqual([row[2] for row in rows], declared)
 
@@ -160,9 +151,7 @@ class Document(unittest.TestCase):
     def test_enumerations_are_those_of_the_headers_in_both_directions(self):
         in_headers = enumerators(FORMAT + header("error.h"))
         in_headers["DType"]["bool"] = in_headers["DType"].pop("boolean")
-        in_document = {
-            name: {row[1]: int(row[0]) for row in rows} for name, rows in ENUMERATIONS.items()
-        }
+        in_document = {name: {row[1]: int(row[0]) for row in rows} for name, rows in ENUMERATIONS.items()}
         self.assertEqual(len(in_headers["DType"]), 29)
         for name in sorted(in_headers.keys() | in_document.keys()):
             with self.subTest(enum=name):

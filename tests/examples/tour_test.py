@@ -20,9 +20,7 @@ needs_program = unittest.skipUnless(THALIA, "built without the program thalia")
 
 
 def demo(*words, folder):
-    return subprocess.run(
-        [DEMO, *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([DEMO, *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=120)
 
 
 def write_model(path, names):

@@ -25,13 +25,49 @@ CORPUS = Path(sys.argv[2])
 
 # The names that the reference takes, and the bytes of an element (of two for F4).
 ELEMENT_BYTES = {
-    "bool": 1, "float4_e2m1fn_x2": 1, "uint8": 1, "int8": 1, "float8_e5m2": 1, "float8_e4m3fn": 1,
-    "float8_e8m0fnu": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "int16": 2, "uint16": 2,
-    "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float32": 4, "complex64": 8,
-    "float64": 8, "int64": 8, "uint64": 8,
+    "bool": 1,
+    "float4_e2m1fn_x2": 1,
+    "uint8": 1,
+    "int8": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fn": 1,
+    "float8_e8m0fnu": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+    "int16": 2,
+    "uint16": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "float32": 4,
+    "complex64": 8,
+    "float64": 8,
+    "int64": 8,
+    "uint64": 8,
 }
-CHARACTERS = ["\x00", "\n", "\x1b", " ", '"', "\\", "/", ".", "0", "7", "a", "Z", "_", "\x7f", "é", "ß",
-              "\u2028", "漢", "\ufffd", "😀"]
+CHARACTERS = [
+    "\x00",
+    "\n",
+    "\x1b",
+    " ",
+    '"',
+    "\\",
+    "/",
+    ".",
+    "0",
+    "7",
+    "a",
+    "Z",
+    "_",
+    "\x7f",
+    "é",
+    "ß",
+    "\u2028",
+    "漢",
+    "\ufffd",
+    "😀",
+]
 
 
 def random_text(chance, longest):
@@ -49,7 +85,8 @@ def random_file(chance, metadata_keys=1):
         size = int(numpy.prod(shape, dtype=numpy.int64)) * ELEMENT_BYTES[dtype]
         buffers.append(numpy.frombuffer(chance.randbytes(size), dtype=numpy.uint8))
         tensors[random_text(chance, 12)] = TensorSpec(
-            dtype=dtype, shape=shape, data_ptr=buffers[-1].ctypes.data, data_len=size)
+            dtype=dtype, shape=shape, data_ptr=buffers[-1].ctypes.data, data_len=size
+        )
     some = {random_text(chance, 5): random_text(chance, 20) for _ in range(metadata_keys)}
     metadata = chance.choice([None, {}, some])
     return bytes(serialize(tensors, metadata=metadata))
@@ -115,9 +152,11 @@ class Reference(unittest.TestCase):
                 self.assertEqual(self.rewritten(content), content)
 
     def test_the_reference_reads_what_the_library_writes(self):
-        header = (b'{"b":{"dtype":"F32","shape":[],"data_offsets":[2,6]},"__metadata__":{"k":"v"},'
-                  b'"a":{"dtype":"F6_E2M3","shape":[0,4],"data_offsets":[0,0]},'
-                  b'"c":{"dtype":"F4","shape":[2,2],"data_offsets":[0,2]}}')
+        header = (
+            b'{"b":{"dtype":"F32","shape":[],"data_offsets":[2,6]},"__metadata__":{"k":"v"},'
+            b'"a":{"dtype":"F6_E2M3","shape":[0,4],"data_offsets":[0,0]},'
+            b'"c":{"dtype":"F4","shape":[2,2],"data_offsets":[0,2]}}'
+        )
         content = struct.pack("<Q", len(header)) + header + b"123456"
         back = self.rewritten(content)
         by_name = itemgetter(0)
@@ -138,8 +177,13 @@ class Reference(unittest.TestCase):
 
     def test_only_known_leniences_of_the_reference_are_refused(self):
         """The library is stricter in these ways alone."""
-        known = ("the name stands there twice", "the key stands there twice", "unknown field",
-                 "the header does not start with '{'", "too many dimensions")
+        known = (
+            "the name stands there twice",
+            "the key stands there twice",
+            "unknown field",
+            "the header does not start with '{'",
+            "too many dimensions",
+        )
         chance = random.Random(3)
         seeds = [random_file(chance) for _ in range(20)]
         contents = [mutated(chance, chance.choice(seeds)) for _ in range(3000)]

@@ -52,9 +52,7 @@ def test_arrays_of_any_layout_are_written_as_they_look(path):
 )  # fmt: skip
 def test_types_of_ml_dtypes_come_back_bit_for_bit(path, name):
     dtype = np.dtype(getattr(ml_dtypes, name))
-    bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}.get(
-        name, 6 if "float6" in name else 8
-    )
+    bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}.get(name, 6 if "float6" in name else 8)
     codes = np.arange(35, dtype=np.uint8) % (1 << min(bits, 7))
     if name in ("int4", "int2"):
         codes = ((codes.astype(np.int8) ^ (1 << (bits - 1))) - (1 << (bits - 1))).view(np.uint8)
@@ -155,9 +153,7 @@ def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     thread.start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        with thalia.Writer(
-            path, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set()
-        ) as writer:
+        with thalia.Writer(path, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set()) as writer:
             writer.add("r/w", array)
     thread.join()
     assert time.monotonic() - start < 60

@@ -25,8 +25,7 @@ NAMES = {
     "delta.h": "const thalia::StateSource state;",
     "diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
     "grow_file.h": 'const char* path = "";',
-    "load_into.h": "const int larger_config = 0;"
-    " const auto build_brain = [](int) { return thalia::BrainState(); };",
+    "load_into.h": "const int larger_config = 0; const auto build_brain = [](int) { return thalia::BrainState(); };",
     "mckp.h": "const thalia::Tensor tensor;",
     "output_file.h": "const std::string text;",
     "precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",

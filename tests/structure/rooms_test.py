@@ -65,9 +65,7 @@ class BrokenTrees(unittest.TestCase):
 
     def test_arrows_that_nobody_needs_are_found(self):
         tree = self.tree(src__model__low__a="", src__model__high__b="")
-        self.assertEqual(
-            rooms.idle_arrows(tree, PLACES, TABLE), ["model/high -> low"]
-        )
+        self.assertEqual(rooms.idle_arrows(tree, PLACES, TABLE), ["model/high -> low"])
         empty = self.tree(src__model__low__a="")
         self.assertIn("model/high", rooms.idle_arrows(empty, PLACES, TABLE))
 
@@ -82,9 +80,7 @@ class BrokenTrees(unittest.TestCase):
     def test_crowds_are_found(self):
         files = {f"src__model__low__a{i}": "" for i in range(rooms.MOST_FILES + 1)}
         tree = self.tree(src__model__high__a="", **files)
-        self.assertEqual(
-            rooms.crowded_folders(tree), [("src/model/low", rooms.MOST_FILES + 1)]
-        )
+        self.assertEqual(rooms.crowded_folders(tree), [("src/model/low", rooms.MOST_FILES + 1)])
 
 
 if __name__ == "__main__":

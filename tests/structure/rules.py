@@ -108,7 +108,12 @@ SEEN_BY_USERS = {
 }
 LENT = {
     "src/cli": (
-        "base/stopwatch.h", "base/suggestion.h", "json/writer.h", "model/precision/glob.h", "model/value/path_names.h"),
+        "base/stopwatch.h",
+        "base/suggestion.h",
+        "json/writer.h",
+        "model/precision/glob.h",
+        "model/value/path_names.h",
+    ),
     "src/measure": ("base/parallel.h",),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
@@ -348,9 +353,7 @@ def calls_that_cannot_be_stopped(root):
     return found
 
 
-OPTION = re.compile(
-    r"\b(?:add_flag|add_choice|add_option\w*(?:<[\w:]+>)?)\(\s*(?:app,\s*)?\"(?:-\w,)?(--[\w-]+)"
-)
+OPTION = re.compile(r"\b(?:add_flag|add_choice|add_option\w*(?:<[\w:]+>)?)\(\s*(?:app,\s*)?\"(?:-\w,)?(--[\w-]+)")
 # One name in several commands, but each means something of its own.
 OPTIONS_OF_SEVERAL_MEANINGS = {"--all", "--exclude", "--neurons", "--regions", "--threshold", "--to"}
 

@@ -237,9 +237,7 @@ class BrokenTrees(unittest.TestCase):
                 )
             found = rules.options_declared_twice(Path(folder))
         places = [line.split(" stands")[0] for line in found]
-        self.assertEqual(
-            places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --seed"]
-        )
+        self.assertEqual(places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --seed"])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -256,9 +254,7 @@ class BrokenTrees(unittest.TestCase):
             data.mkdir(parents=True)
             Path(data, "README.md").write_text("[e](../../README.md) [f](README.md)\n")
             found = rules.broken_links(Path(folder))
-            self.assertEqual(
-                [line.split(": ")[1] for line in found], ["#nowhere", "gone.md", "../../README.md"]
-            )
+            self.assertEqual([line.split(": ")[1] for line in found], ["#nowhere", "gone.md", "../../README.md"])
 
 
 if __name__ == "__main__":

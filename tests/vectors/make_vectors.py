@@ -93,9 +93,14 @@ def describe(file, resolved):
         "closing_checksum": bytes(file.data[header.file_length - 32 : header.file_length]).hex(),
         "metadata": file.metadata,
         "regions": [
-            {"name": r.name, "n_neurons": r.header.n_neurons, "n_inputs": r.header.n_inputs,
-             "neuron_type": s.NEURON_TYPES[r.header.neuron_type], "config": r.config,
-             "metadata": r.metadata}
+            {
+                "name": r.name,
+                "n_neurons": r.header.n_neurons,
+                "n_inputs": r.header.n_inputs,
+                "neuron_type": s.NEURON_TYPES[r.header.neuron_type],
+                "config": r.config,
+                "metadata": r.metadata,
+            }
             for r in file.regions
         ],
         "connections": [list(pair) for pair in file.connections],
@@ -113,8 +118,10 @@ def describe_valid(folder, path):
         resolved = {t.label: chain.resolve(link.key_of(t), 0)[0] for t in link.file.tensors}
         return facts | describe(link.file, resolved)
     if name.endswith((".zst", ".lz4")):
-        return facts | {"kind": "wrapper", "of": path.name.rsplit(".", 1)[0].replace(
-            "_plain", "").replace("_checksums", "")}
+        return facts | {
+            "kind": "wrapper",
+            "of": path.name.rsplit(".", 1)[0].replace("_plain", "").replace("_checksums", ""),
+        }
     if name.endswith(".meta"):
         return facts | {"kind": "side_file", "of": name.removesuffix(".meta")}
     file = Checkpoint(memoryview(path.read_bytes()))
@@ -143,11 +150,16 @@ def add_stored_chunks(folder):
     for i in range(24):
         editor.byte(stored.place + i, 0)
     editor.shape("mixed", count)
-    editor.entry("mixed", logical_length=count, stored_length=count, chunk_count=1, crc32=crc,
-                 content_hash=digests.content_hash(payload))
+    editor.entry(
+        "mixed",
+        logical_length=count,
+        stored_length=count,
+        chunk_count=1,
+        crc32=crc,
+        content_hash=digests.content_hash(payload),
+    )
     editor.payload_header("mixed", shape=struct.pack("<3Q", count, 1, 1), checksum=crc)
-    editor.record(0, logical_bytes=lambda n: n - before + count,
-                  stored_bytes=lambda n: n - shrunk.stored_length)
+    editor.record(0, logical_bytes=lambda n: n - before + count, stored_bytes=lambda n: n - shrunk.stored_length)
     editor.header(total_synapses=lambda n: n - before + count)
     (folder / "stored_chunks.thalia").write_bytes(editor.sealed())
 
@@ -159,7 +171,9 @@ def torn_header(folder):
     path = folder / "torn_header.thalia"
     path.write_bytes(data)
     return {
-        "file": path.name, "kind": "recoverable", "of": "appended.thalia",
+        "file": path.name,
+        "kind": "recoverable",
+        "of": "appended.thalia",
         "sha256": hashlib.sha256(data).hexdigest(),
     }
 
@@ -183,9 +197,15 @@ def describe_refused(rules, case, name, data):
     assert found in rule["findings"], (name, found, rule["findings"])
     section, _, field = found.partition(".")
     return {
-        "file": name, "rule": case.rule, "of": base_file(pathlib.Path(), case.base).name,
-        "severity": rule["severity"], "class": rule["class"], "code": rule["code"],
-        "section": section, "field": field, "reader_refuses": rule["reader"],
+        "file": name,
+        "rule": case.rule,
+        "of": base_file(pathlib.Path(), case.base).name,
+        "severity": rule["severity"],
+        "class": rule["class"],
+        "code": rule["code"],
+        "section": section,
+        "field": field,
+        "reader_refuses": rule["reader"],
         "with_base": case.rule.startswith("B"),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
@@ -228,11 +248,10 @@ def main():
     for path in sorted(valid.iterdir()):
         manifest["valid"].append(describe_valid(valid, path))
     manifest["valid"].append(torn_header(valid))
-    cases = (HEADER + REGION + TENSOR + QUANTIZED + CHUNK + CONNECTIVITY + DELTA + CHAIN
-             + WRAPPER + SIDE)
+    cases = HEADER + REGION + TENSOR + QUANTIZED + CHUNK + CONNECTIVITY + DELTA + CHAIN + WRAPPER + SIDE
     for case in cases:
         ending = "".join(pathlib.Path(base_file(valid, case.base).name).suffixes)
-        ending = ending[ending.index(".thalia"):] if ".delta" not in ending else ".delta.thalia"
+        ending = ending[ending.index(".thalia") :] if ".delta" not in ending else ".delta.thalia"
         name = f"{case.rule.lower()}_{case.name}{ending}"
         assert not (refused / name).exists(), name
         data = refused_bytes(valid, case)

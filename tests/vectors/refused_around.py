@@ -123,8 +123,9 @@ DELTA = [
     side("L9", "result_nnz_of_dense", nnz=1),
     side("L9", "result_logical_length", logical_length=plus(1)),
     side("L9", "unchanged_with_another_hash", "same", content_hash=bytes(16)),
-    Case("L10", "delta_without_side_data", "small.delta",
-         edit("entry", "moved", side_data_length=0, side_data_offset=0)),
+    Case(
+        "L10", "delta_without_side_data", "small.delta", edit("entry", "moved", side_data_length=0, side_data_offset=0)
+    ),
     stored("L11", "block_pointers", "few", 0, 1, "block_pointers"),
     stored("L11", "positions_descend", "flags", 16, b"\xff\xff", "positions"),
     Case("L12", "padding_of_a_list", "small.delta", padding_of_list),
@@ -137,15 +138,21 @@ DELTA = [
     low_rank("low_rank_relative_error", relative_error=INFINITE),
     low_rank("low_rank_zero_28", zero_28=bytes(23) + b"\1"),
     Case("T21", "unused_bits_of_a_difference", "packed.delta", unused_bits_of_difference),
-    *[Case("L14", f"low_rank_{part}", "small.delta", low_rank_place(part), f"payload.{part}")
-      for part in ("widths", "parameters", "codes", "padding")],
+    *[
+        Case("L14", f"low_rank_{part}", "small.delta", low_rank_place(part), f"payload.{part}")
+        for part in ("widths", "parameters", "codes", "padding")
+    ],
 ]
 
 
 # Beside a copy of their base: rules that no delta breaks alone.
 CHAIN = [
-    Case("B1", "chain_base_checksum", "small.delta",
-         lambda e: (e.header(base_checksum=HASH), e.delta(base_checkpoint_hash=HASH)) and None),
+    Case(
+        "B1",
+        "chain_base_checksum",
+        "small.delta",
+        lambda e: (e.header(base_checksum=HASH), e.delta(base_checkpoint_hash=HASH)) and None,
+    ),
     reference("B1", "chain_base_uuid", base_uuid=bytes(16)),
     reference("B1", "chain_base_generation", base_generation=2),
     reference("B2", "chain_depth", depth=2),
@@ -229,9 +236,10 @@ WRAPPER = [
     Case("W2", "broken_frame_lz4", "pieces.thalia.lz4", broken_frame),
     Case("W3", "bytes_behind_frames", ZST, lambda sound: without_table(sound) + b"what is this"),
     Case("W4", "frame_that_does_not_end", ZST, lambda sound: without_table(sound)[:-9]),
-    *[Case("W5", f"checksum_of_a_frame{name}", f"pieces.thalia.{ending}",
-           lambda sound: with_checksums(sound, 1))
-      for name, ending in (("", "zst"), ("_lz4", "lz4"))],
+    *[
+        Case("W5", f"checksum_of_a_frame{name}", f"pieces.thalia.{ending}", lambda sound: with_checksums(sound, 1))
+        for name, ending in (("", "zst"), ("_lz4", "lz4"))
+    ],
 ]
 
 
@@ -288,13 +296,11 @@ SIDE = [
     Case("S2", "meta_crc32", META, meta(flip_meta, crc=False)),
     Case("S3", "meta_length", META, meta(meta_field("<Q", 0x18, lambda n: n - 1))),
     Case("S4", "no_extents", META, meta(meta_field("<I", 0x0C, 0)), "side_file.extent_count"),
-    Case("S4", "source_length_small", META, meta(meta_field("<Q", 0x10, 255)),
-         "side_file.source_length"),
+    Case("S4", "source_length_small", META, meta(meta_field("<Q", 0x10, 255)), "side_file.source_length"),
     Case("S4", "extent_empty", META, meta(meta_field("<Q", 64 + 8, 0)), "side_file.extent"),
     Case("S5", "extents_of_other_bytes", META, meta(meta_field("<Q", 64 + 8, lambda n: n - 1))),
     Case("S6", "side_file_damaged", META, lambda sound: sound[:-1] + bytes([sound[-1] ^ 1])),
-    Case("S7", "source_checksum", META, meta(meta_field("<B", 0x20, lambda n: n ^ 1)),
-         "side_file.source_checksum"),
+    Case("S7", "source_checksum", META, meta(meta_field("<B", 0x20, lambda n: n ^ 1)), "side_file.source_checksum"),
     Case("S7", "source_length_of_another", META, meta(longer_source), "side_file.source_length"),
     Case("S8", "extent_too_short", META, meta(without_config)),
     Case("S9", "cut_side_file", META, lambda sound: sound[:-1], "side_file.meta_length"),

@@ -96,9 +96,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(compressed, set(s.CODECS))
 
     def test_tensor_prints_elements(self):
-        run = run_witness(
-            samples.path("sparse"), "--tensor", "u32.csr", isolated=True
-        )
+        run = run_witness(samples.path("sparse"), "--tensor", "u32.csr", isolated=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         found = json.loads(run.stdout)
         self.assertEqual(found["row_pointers"], [0, 1, 3, 3, 4, 5, 5, 6])
@@ -112,11 +110,7 @@ class SourceWalk(unittest.TestCase):
             with self.subTest(file=name):
                 data = samples.data(name)
                 tensors = Checkpoint(memoryview(data)).tensors
-                weights = {
-                    t.entry.stored_offset: t.entry.dtype
-                    for t in tensors
-                    if t.entry.role in PIECES["weights"]
-                }
+                weights = {t.entry.stored_offset: t.entry.dtype for t in tensors if t.entry.role in PIECES["weights"]}
                 found = {place: dtype for dtype, _, place in source_walk.weights(data)}
                 self.assertEqual(found, weights)
 

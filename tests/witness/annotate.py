@@ -54,15 +54,11 @@ def tensor_parts(file, tensor):
     csr = tensor.encoding == "csr"
     label = f"Payload header and payload of {tensor.name}"
     header = s.CSR_HEADER if csr else s.TENSOR_HEADER
-    yield entry.stored_offset - 32, label, list(
-        structure(file.data, header, entry.stored_offset - 32)
-    )
+    yield entry.stored_offset - 32, label, list(structure(file.data, header, entry.stored_offset - 32))
     contents = tensor.contents()
     ends = [0, tensor.indices_at, tensor.indices_end] if csr else [0]
     lines = []
-    for start, end, (name, numbers) in zip(
-        ends, [*ends[1:], entry.logical_length], contents.items(), strict=True
-    ):
+    for start, end, (name, numbers) in zip(ends, [*ends[1:], entry.logical_length], contents.items(), strict=True):
         part = file.data[entry.stored_offset + start : entry.stored_offset + end]
         lines += rows(entry.stored_offset + start, part, f"{name} {', '.join(map(str, numbers))}")
     yield entry.stored_offset, None, lines
@@ -108,9 +104,7 @@ def parts(file):
     record = header.integrity_offset - 256
     yield record, "Commit record", [f"{record:04x}  a copy of the 256 bytes at 0000"]
     leaves = data[header.integrity_offset : header.integrity_offset + header.integrity_length]
-    yield header.integrity_offset, "Integrity table", list(
-        rows(header.integrity_offset, leaves, "leaf 0")
-    )
+    yield header.integrity_offset, "Integrity table", list(rows(header.integrity_offset, leaves, "leaf 0"))
     end = header.file_length - 32
     yield end, "Closing checksum", list(rows(end, data[end : end + 32], ""))
 

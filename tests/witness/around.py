@@ -10,8 +10,13 @@ from structures import Refused
 
 META_HEADER = s.Layout(
     "side_file",
-    "u8[4] magic", "u32 meta_version", "u32 meta_crc32", "u32 extent_count", "u64 source_length",
-    "u64 meta_length", "u8[32] source_checksum",
+    "u8[4] magic",
+    "u32 meta_version",
+    "u32 meta_crc32",
+    "u32 extent_count",
+    "u64 source_length",
+    "u64 meta_length",
+    "u8[32] source_checksum",
 )
 META_EXTENT = s.Layout("side_file", "u64 offset", "u64 length")
 SEEK_ENTRY = s.Layout("wrapper", "u32 stored_length", "u32 content_length")

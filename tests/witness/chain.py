@@ -32,15 +32,11 @@ class Link:
                 self.header.base_checkpoint_hash == container.base_checksum,
                 container.base_checksum.hex(" "),
             )
-            self.header.require(
-                "base_step", self.header.base_step == container.base_step, container.base_step
-            )
+            self.header.require("base_step", self.header.base_step == container.base_step, container.base_step)
             container.require("generation", container.generation == 1, "1: of deltas")
             step = container.training_steps
             self.header.require("current_step", self.header.current_step == step, step)
-        container.require(
-            "flags", bool(container.flags & 1 << 6) == bool(self.header), "bit 6: of deltas"
-        )
+        container.require("flags", bool(container.flags & 1 << 6) == bool(self.header), "bit 6: of deltas")
         end = container.file_length
         self.closing = bytes(data[end - 32 : end])
 
@@ -102,11 +98,11 @@ class Chain:
                 "IntegrityError",
             )
             own = base.file.header
+            reference.require("base_uuid", reference.base_uuid == own.file_uuid, own.file_uuid, "IntegrityError")
             reference.require(
-                "base_uuid", reference.base_uuid == own.file_uuid, own.file_uuid, "IntegrityError"
-            )
-            reference.require(
-                "base_generation", reference.base_generation == own.generation, own.generation,
+                "base_generation",
+                reference.base_generation == own.generation,
+                own.generation,
                 "IntegrityError",
             )
             reference.require("depth", reference.depth == base.depth + 1, base.depth + 1)
@@ -139,9 +135,7 @@ class Chain:
         side.require("crc32", side.crc32 == crc, crc, "IntegrityError")
         digest = digests.content_hash(made)
         if digest is not None:
-            side.require(
-                "content_hash", side.content_hash == digest, digest.hex(" "), "IntegrityError"
-            )
+            side.require("content_hash", side.content_hash == digest, digest.hex(" "), "IntegrityError")
         return made, (tensor.dtype, tensor.shape), side.content_hash
 
 

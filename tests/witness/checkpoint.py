@@ -19,9 +19,7 @@ class Checkpoint:
         self.header = self.read_header()
         self.metadata = None
         if self.header.metadata_length:
-            self.metadata = self.json_text(
-                "metadata", self.header.metadata_offset, self.header.metadata_length
-            )
+            self.metadata = self.json_text("metadata", self.header.metadata_offset, self.header.metadata_length)
         self.check_integrity()
         self.read_directory()
         self.read_regions()
@@ -56,9 +54,7 @@ class Checkpoint:
         header.require("major_version", header.major_version == 1, 1, "UnsupportedError")
         crc = digests.crc32_without(self.data[:256], s.HEADER.offsets["header_crc32"])
         header.require("header_crc32", header.header_crc32 == crc, crc, "IntegrityError")
-        header.require(
-            "incompatible_features", header.incompatible_features == 0, 0, "UnsupportedError"
-        )
+        header.require("incompatible_features", header.incompatible_features == 0, 0, "UnsupportedError")
         header.require("flags", header.flags < 1 << 7, "bits 7 to 15 zero")
         header.require_zero()
         header.require("checksum_type", header.checksum_type <= 3, "0 to 3")
@@ -129,21 +125,33 @@ class Checkpoint:
         copy = bytes(self.data[header.integrity_offset - 256 : header.integrity_offset])
         if copy != bytes(self.data[:256]):
             raise Refused(
-                "IntegrityError", "header", "commit record", header.integrity_offset - 256,
-                "another header", "a copy of the header",
+                "IntegrityError",
+                "header",
+                "commit record",
+                header.integrity_offset - 256,
+                "another header",
+                "a copy of the header",
             )
         expected = digests.closing_checksum(header, self.data, self.leaf_algorithm)
         closing = bytes(self.data[header.file_length - 32 : header.file_length])
         if closing != expected:
             raise Refused(
-                "IntegrityError", "checksum", "closing checksum", header.file_length - 32,
-                closing.hex(), expected.hex(),
+                "IntegrityError",
+                "checksum",
+                "closing checksum",
+                header.file_length - 32,
+                closing.hex(),
+                expected.hex(),
             )
         if header.checksum_type == 3:
             for block in digests.damaged_blocks(header, self.data, self.leaf_algorithm):
                 raise Refused(
-                    "IntegrityError", "integrity", f"leaf {block}",
-                    block << header.integrity_block_log2, "other bytes", "those that were written",
+                    "IntegrityError",
+                    "integrity",
+                    f"leaf {block}",
+                    block << header.integrity_block_log2,
+                    "other bytes",
+                    "those that were written",
                 )
 
     def read_directory(self):
@@ -153,9 +161,7 @@ class Checkpoint:
         directory = s.DIRECTORY_HEADER.read(self.data, base)
         directory.require("magic", directory.magic == b"TDIR", "54 44 49 52")
         directory.require("directory_version", directory.directory_version == 1, 1)
-        crc = digests.crc32_without(
-            self.data[base : base + 128], s.DIRECTORY_HEADER.offsets["directory_crc32"]
-        )
+        crc = digests.crc32_without(self.data[base : base + 128], s.DIRECTORY_HEADER.offsets["directory_crc32"])
         same = directory.directory_crc32 == crc
         directory.require("directory_crc32", same, crc, "IntegrityError")
         directory.require_zero()
@@ -196,9 +202,7 @@ class Checkpoint:
         header, directory = self.header, self.directory
         self.claim(header.region_index_offset, header.region_index_length, "region index")
         base = header.directory_offset + directory.regions_offset
-        self.records = [
-            s.DIRECTORY_REGION.read(self.data, base + 32 * k) for k in range(directory.region_count)
-        ]
+        self.records = [s.DIRECTORY_REGION.read(self.data, base + 32 * k) for k in range(directory.region_count)]
         self.regions = []
         names = []
         first = 0
@@ -219,9 +223,7 @@ class Checkpoint:
         stored = bytes(self.data[order_at : order_at + 4 * len(names)])
         order = sorted(range(len(names)), key=names.__getitem__)
         if stored != b"".join(k.to_bytes(4, "little") for k in order):
-            raise Refused(
-                "FormatError", "directory", "region_order", order_at, stored.hex(" "), str(order)
-            )
+            raise Refused("FormatError", "directory", "region_order", order_at, stored.hex(" "), str(order))
         if len(set(names)) != len(names):
             raise Refused("FormatError", "directory", "region name", base, "a name twice", "unique")
 
@@ -279,12 +281,8 @@ class Checkpoint:
                 entry.require(f"{field}_length", length == stored, stored)
                 tensor.entry.require("role", tensor.entry.role == role, role)
                 ends.append(start + stored)
-            self.connections.append(
-                (full_names[entry.source_region], full_names[entry.target_region])
-            )
-            entry.require(
-                "target_region", self.connections.count(self.connections[-1]) == 1, "one connection"
-            )
+            self.connections.append((full_names[entry.source_region], full_names[entry.target_region]))
+            entry.require("target_region", self.connections.count(self.connections[-1]) == 1, "one connection")
         for tensor in matrices.values():
             tensor.entry.require("name_offset", False, "the name of a connection's matrix")
         length = max(ends) - base

@@ -10,19 +10,33 @@ class Elements(unittest.TestCase):
 
     def test_small_floats_have_their_extremes(self):
         for dtype, code, value in (
-            ("f8_e4m3", 0x7E, 448.0), ("f8_e4m3", 0x01, 2.0**-9), ("f8_e4m3", 0x80, -0.0),
-            ("f8_e5m2", 0x7B, 57344.0), ("f8_e5m2", 0xFC, float("-inf")),
+            ("f8_e4m3", 0x7E, 448.0),
+            ("f8_e4m3", 0x01, 2.0**-9),
+            ("f8_e4m3", 0x80, -0.0),
+            ("f8_e5m2", 0x7B, 57344.0),
+            ("f8_e5m2", 0xFC, float("-inf")),
             ("f8_e5m2", 0x01, 2.0**-16),
-            ("f8_e4m3fnuz", 0x7F, 240.0), ("f8_e4m3fnuz", 0x01, 2.0**-10),
-            ("f8_e5m2fnuz", 0x7F, 57344.0), ("f8_e5m2fnuz", 0x01, 2.0**-17),
-            ("f8_e8m0", 0x7F, 1.0), ("f8_e8m0", 0x00, 2.0**-127), ("f8_e8m0", 0xFE, 2.0**127),
-            ("f6_e2m3", 0x1F, 7.5), ("f6_e2m3", 0x21, -0.125), ("f6_e3m2", 0x1F, 28.0),
-            ("f6_e3m2", 0x01, 0.0625), ("f4_e2m1", 0x07, 6.0), ("f4_e2m1", 0x09, -0.5),
+            ("f8_e4m3fnuz", 0x7F, 240.0),
+            ("f8_e4m3fnuz", 0x01, 2.0**-10),
+            ("f8_e5m2fnuz", 0x7F, 57344.0),
+            ("f8_e5m2fnuz", 0x01, 2.0**-17),
+            ("f8_e8m0", 0x7F, 1.0),
+            ("f8_e8m0", 0x00, 2.0**-127),
+            ("f8_e8m0", 0xFE, 2.0**127),
+            ("f6_e2m3", 0x1F, 7.5),
+            ("f6_e2m3", 0x21, -0.125),
+            ("f6_e3m2", 0x1F, 28.0),
+            ("f6_e3m2", 0x01, 0.0625),
+            ("f4_e2m1", 0x07, 6.0),
+            ("f4_e2m1", 0x09, -0.5),
         ):
             found = elements.values(dtype, bytes([code]), 1)[0]
             self.assertEqual((found, str(found)), (value, str(value)), f"{dtype} {code:02x}")
         for dtype, code in (
-            ("f8_e4m3", 0x7F), ("f8_e5m2", 0x7D), ("f8_e4m3fnuz", 0x80), ("f8_e5m2fnuz", 0x80),
+            ("f8_e4m3", 0x7F),
+            ("f8_e5m2", 0x7D),
+            ("f8_e4m3fnuz", 0x80),
+            ("f8_e5m2fnuz", 0x80),
             ("f8_e8m0", 0xFF),
         ):
             self.assertEqual(str(elements.values(dtype, bytes([code]), 1)[0]), "nan", dtype)

@@ -21,9 +21,7 @@ from low_rank import apply_low_rank
 
 WITNESS_FILES = sys.argv[1]
 PAGES = pathlib.Path(__file__).parents[2] / "docs"
-DOCUMENT = "\n".join(
-    (PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("format", "deltas", "examples")
-)
+DOCUMENT = "\n".join((PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("format", "deltas", "examples"))
 HEX = re.compile(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", re.MULTILINE)
 
 # What the two examples of codecs stand for: numbers of bf16, and bytes.

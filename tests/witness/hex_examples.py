@@ -44,10 +44,7 @@ def numbered(label, dtype, data, start, end):
 def coo(data):
     own = tensor(data, "coo")
     logical, nnz = own.data, own.entry.nnz
-    indices = [
-        numbered(f"dimension {d}:", "u32", logical, 4 * nnz * d, 4 * nnz * (d + 1))
-        for d in range(3)
-    ]
+    indices = [numbered(f"dimension {d}:", "u32", logical, 4 * nnz * d, 4 * nnz * (d + 1)) for d in range(3)]
     padding = rows(own.indices_end, logical[own.indices_end : own.values_at], "padding")
     values = numbered("values", own.dtype, logical, own.values_at, len(logical))
     return text(*indices, padding, values)

@@ -20,9 +20,7 @@ WITNESS_FILES = sys.argv[1]
 def decode_frames(stored):
     """One zstd frame or several, with the package or else the program."""
     if digests.zstandard is not None:
-        reader = digests.zstandard.ZstdDecompressor().stream_reader(
-            io.BytesIO(stored), read_across_frames=True
-        )
+        reader = digests.zstandard.ZstdDecompressor().stream_reader(io.BytesIO(stored), read_across_frames=True)
         return reader.read()
     done = subprocess.run(["zstd", "-dqc"], input=stored, capture_output=True, check=False)
     if done.returncode:

@@ -35,9 +35,7 @@ class Tensor:
         self.sparse = self.encoding in ("csr", "coo")
         self.stored_elements = entry.nnz if self.sparse else self.count
         delta = file.header.flags & 1 << 6 and entry.encoding >= 4
-        entry.require(
-            "encoding", entry.encoding <= 3 or delta, "what needs no base"
-        )
+        entry.require("encoding", entry.encoding <= 3 or delta, "what needs no base")
         entry.require("flags", entry.flags <= int(self.sparse), "bit 0, csr and coo only")
         listed = self.sparse or self.encoding == "sparse_delta"
         entry.require("nnz", entry.nnz <= (self.count if listed else 0), self.count)
@@ -127,9 +125,7 @@ class Tensor:
             begin = header.connectivity_offset
             end = begin + header.connectivity_length
         multiple = 4096 if entry.logical_length >= 65536 else 64
-        entry.require(
-            "stored_offset", entry.stored_offset % multiple == 0, f"a multiple of {multiple}"
-        )
+        entry.require("stored_offset", entry.stored_offset % multiple == 0, f"a multiple of {multiple}")
         entry.require(
             "stored_offset",
             entry.stored_offset - 32 >= begin and entry.stored_offset + entry.stored_length <= end,
@@ -147,14 +143,11 @@ class Tensor:
         entry.require("first_chunk", entry.first_chunk + entry.chunk_count <= total, total)
         if entry.chunk_count == 0:
             entry.require("first_chunk", entry.first_chunk == 0, 0)
-            entry.require(
-                "stored_length", entry.stored_length == entry.logical_length, entry.logical_length
-            )
+            entry.require("stored_length", entry.stored_length == entry.logical_length, entry.logical_length)
             return []
         base = self.file.header.directory_offset + directory.chunks_offset
         chunks = [
-            s.CHUNK_ENTRY.read(self.file.data, base + 24 * (entry.first_chunk + i))
-            for i in range(entry.chunk_count)
+            s.CHUNK_ENTRY.read(self.file.data, base + 24 * (entry.first_chunk + i)) for i in range(entry.chunk_count)
         ]
         at, left = entry.stored_offset, entry.logical_length
         for chunk in chunks:

@@ -50,9 +50,7 @@ def describe(file):
             for region in file.regions
         ],
         "tensors": [describe_tensor(tensor) for tensor in file.tensors],
-        "connections": [
-            {"source": source, "target": target} for source, target in file.connections
-        ],
+        "connections": [{"source": source, "target": target} for source, target in file.connections],
         "unchecked": sorted(digests.unchecked.values()),
     }
 

@@ -71,9 +71,21 @@ def changed_fields(choose, names):
 
 # Fields in which some or all other values are as legal as the one written.
 FREE = {
-    "minor_version", "patch_version", "flags", "timestamp", "training_steps", "generation",
-    "file_uuid", "compatible_features", "n_inputs", "neuron_type", "timestamp_updated", "role",
-    "name_offset", "name_length", "names_length",
+    "minor_version",
+    "patch_version",
+    "flags",
+    "timestamp",
+    "training_steps",
+    "generation",
+    "file_uuid",
+    "compatible_features",
+    "n_inputs",
+    "neuron_type",
+    "timestamp_updated",
+    "role",
+    "name_offset",
+    "name_length",
+    "names_length",
 }
 
 
@@ -127,9 +139,7 @@ class Refusal(unittest.TestCase):
                 wheres.append(where)
                 expected.append("sound" if self.refusal(broken) is None else "broken")
             pathlib.Path(folder, "paths").write_text("".join(paths))
-            run = subprocess.run(
-                [WITNESS_FILES, "verdicts", folder], capture_output=True, text=True, check=True
-            )
+            run = subprocess.run([WITNESS_FILES, "verdicts", folder], capture_output=True, text=True, check=True)
         verdicts = run.stdout.splitlines()
         self.assertEqual(len(verdicts), len(expected))
         self.assertIn("sound", expected)
@@ -146,7 +156,8 @@ class Refusal(unittest.TestCase):
         broken = bytearray(data)
         order = file.header.directory_offset + file.directory.region_order_offset
         broken[order : order + 4], broken[order + 4 : order + 8] = (
-            data[order + 4 : order + 8], data[order : order + 4],
+            data[order + 4 : order + 8],
+            data[order : order + 4],
         )
         self.assertEqual(self.refusal(reseal(broken)).field, "region_order")
 
@@ -154,7 +165,7 @@ class Refusal(unittest.TestCase):
         data = samples.data("no_tensors")
         file = Checkpoint(memoryview(data))
         at = file.header.metadata_offset
-        for text in (b"[]", b"{,}", b"{\"a\":NaN}", b"{\"\xff\":1}", b"\xef\xbb\xbf{}"):
+        for text in (b"[]", b"{,}", b'{"a":NaN}', b'{"\xff":1}', b"\xef\xbb\xbf{}"):
             broken = bytearray(data)
             broken[at : at + file.header.metadata_length] = text.ljust(file.header.metadata_length)
             refused = self.refusal(reseal(broken))

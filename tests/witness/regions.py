@@ -34,8 +34,7 @@ class Region:
         entry.require("data_length", entry.data_length >= 192, "192 or more")
         entry.require(
             "data_offset",
-            entry.data_offset >= 256
-            and entry.data_offset + entry.data_length <= header.directory_offset,
+            entry.data_offset >= 256 and entry.data_offset + entry.data_length <= header.directory_offset,
             f"within [256, {header.directory_offset})",
         )
         self.entry = entry
@@ -80,9 +79,7 @@ class Region:
         for name, roles in PIECES.items():
             record, offset, length = self.pieces[name]
             own = sorted(
-                (t.entry.stored_offset, t.entry.stored_length, t.entry.role)
-                for t in tensors
-                if t.entry.role in roles
+                (t.entry.stored_offset, t.entry.stored_length, t.entry.role) for t in tensors if t.entry.role in roles
             )
             if not own:
                 record.require(f"{name}_offset", (offset, length) == (0, 0), "0: no such tensor")

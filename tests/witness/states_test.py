@@ -44,9 +44,7 @@ class States(unittest.TestCase):
     def test_names(self):
         long_name = "a region with a name of more than 31 bytes"
         self.assertEqual(list(self.brain["regions"]), ["cortex", long_name])
-        self.assertEqual(
-            self.brain["pathways"], {"cortex_to_striatum": {"weights": {"w": floats(2, 3)}}}
-        )
+        self.assertEqual(self.brain["pathways"], {"cortex_to_striatum": {"weights": {"w": floats(2, 3)}}})
 
     def test_components_stand_in_their_order(self):
         self.assertEqual(
@@ -84,10 +82,7 @@ class States(unittest.TestCase):
     def test_lists_of_objects_with_tensors(self):
         self.assertEqual(
             self.cortex["episodes"],
-            [
-                {"context": floats(4, first=float(i)), "reward": i * 0.5, "correct": i == 1}
-                for i in range(3)
-            ],
+            [{"context": floats(4, first=float(i)), "reward": i * 0.5, "correct": i == 1} for i in range(3)],
         )
 
     def test_connections(self):

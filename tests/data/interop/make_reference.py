@@ -11,14 +11,55 @@ from safetensors import TensorSpec, serialize
 
 # The names that the reference takes, and the bytes of an element (of two for F4).
 ELEMENT_BYTES = {
-    "bool": 1, "float4_e2m1fn_x2": 1, "uint8": 1, "int8": 1, "float8_e5m2": 1, "float8_e4m3fn": 1,
-    "float8_e8m0fnu": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "int16": 2, "uint16": 2,
-    "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float32": 4, "complex64": 8,
-    "float64": 8, "int64": 8, "uint64": 8,
+    "bool": 1,
+    "float4_e2m1fn_x2": 1,
+    "uint8": 1,
+    "int8": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fn": 1,
+    "float8_e8m0fnu": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+    "int16": 2,
+    "uint16": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "float32": 4,
+    "complex64": 8,
+    "float64": 8,
+    "int64": 8,
+    "uint64": 8,
 }
 NAMES = [
-    "", " ", ".", "..", "a", "A", "a.0", "a.0.b", "a.10.b", "a.9.b", "\x00", "a\x00b", "\n", "\t\r\b\f",
-    "\x01\x1f\x7f", '"', "\\", "/", "'", "é", "e\u0301", "\u2028", "日本語", "😀", "\uffff", "{}", "dtype",
+    "",
+    " ",
+    ".",
+    "..",
+    "a",
+    "A",
+    "a.0",
+    "a.0.b",
+    "a.10.b",
+    "a.9.b",
+    "\x00",
+    "a\x00b",
+    "\n",
+    "\t\r\b\f",
+    "\x01\x1f\x7f",
+    '"',
+    "\\",
+    "/",
+    "'",
+    "é",
+    "e\u0301",
+    "\u2028",
+    "日本語",
+    "😀",
+    "\uffff",
+    "{}",
+    "dtype",
     "x" * 300,
 ]
 
@@ -26,9 +67,9 @@ NAMES = [
 def spec(dtype, shape, seed):
     count = int(numpy.prod(shape, dtype=numpy.int64))
     payload = numpy.random.default_rng(seed).integers(
-        0, 2 if dtype == "bool" else 256, count * ELEMENT_BYTES[dtype], dtype=numpy.uint8)
-    return payload, TensorSpec(dtype=dtype, shape=list(shape), data_ptr=payload.ctypes.data,
-                               data_len=payload.nbytes)
+        0, 2 if dtype == "bool" else 256, count * ELEMENT_BYTES[dtype], dtype=numpy.uint8
+    )
+    return payload, TensorSpec(dtype=dtype, shape=list(shape), data_ptr=payload.ctypes.data, data_len=payload.nbytes)
 
 
 def write(name, tensors, metadata=None):
@@ -45,8 +86,11 @@ def main():
     tensors |= {f"{dtype}.scalar": (dtype, ()) for dtype in ELEMENT_BYTES if "float4" not in dtype}
     write("dtypes", tensors)
     write("names", {name: ("uint8", (1,)) for name in NAMES})
-    write("metadata", {"w": ("float32", (2,))},
-          {"format": "pt", "é\n": "\u2028\x00", "": "", "a": '"\\/', "__metadata__": "x", "z": "{}"})
+    write(
+        "metadata",
+        {"w": ("float32", (2,))},
+        {"format": "pt", "é\n": "\u2028\x00", "": "", "a": '"\\/', "__metadata__": "x", "z": "{}"},
+    )
     write("metadata_empty", {"w": ("float32", (2,))}, {})
     write("ranks", {f"rank{rank}": ("int16", (2,) * rank) for rank in range(9)})
     write("none", {})

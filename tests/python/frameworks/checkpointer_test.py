@@ -110,9 +110,7 @@ def test_a_killed_process_leaves_whole_checkpoints(tmp_path):
     names = os.listdir(tmp_path)
     assert names and all(name.endswith(".thalia") for name in names)
     net = torch.nn.Linear(2000, 2000)
-    checkpoints = AsyncCheckpointer(
-        net, torch.optim.AdamW(net.parameters()), folder=tmp_path, every=1
-    )
+    checkpoints = AsyncCheckpointer(net, torch.optim.AdamW(net.parameters()), folder=tmp_path, every=1)
     for path in checkpoints.checkpoints():
         assert thalia.verify(path).ok
     assert checkpoints.resume().path == checkpoints.checkpoints()[-1]
