@@ -7,8 +7,6 @@ what it is: docs/python.md, "What a tree looks like".
 
 from __future__ import annotations
 
-import base64
-import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,13 +16,12 @@ import torch
 
 from ._dtypes import array_bytes
 from ._flat import Named
+from ._leaves import CONTAINERS, DEPTH, LEAVES, NO_LEAF, leaf_node, set_members
 from ._torch_tensors import named
 from .errors import FormatError, UnsupportedError, make_error
 
 MEMBER = "thalia_checkpoint"
 VERSION = 1
-#: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
-DEPTH = 80
 
 _PLAIN = (
     (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -71,12 +68,9 @@ class _Encoder:
         return unique
 
     def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
-        if value is None or (isinstance(value, bool | str) and type(value) in (bool, str)):
-            return value
-        if type(value) is int:
-            return value if abs(value) < 1 << 53 else {"int": str(value)}
-        if type(value) is float:
-            return value if math.isfinite(value) else {"float": repr(value)}
+        leaf = leaf_node(value)
+        if leaf is not NO_LEAF:
+            return leaf
         if isinstance(value, torch.Tensor):
             return self._tensor(value, path, role)
         if id(value) in self._open:
@@ -103,16 +97,8 @@ class _Encoder:
             if type(value) is cls:
                 return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)]}
         if type(value) in (set, frozenset):
-            try:
-                members = sorted(value)
-            except TypeError:
-                members = sorted(value, key=repr)
             kind = "set" if type(value) is set else "frozenset"
-            return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(members)]}
-        if isinstance(value, bytes | bytearray):
-            return {"bytes": base64.b64encode(value).decode("ascii")}
-        if type(value) is complex:
-            return {"complex": [repr(value.real), repr(value.imag)]}
+            return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(set_members(value))]}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
@@ -320,11 +306,8 @@ def names(tree: Any) -> dict[str, str]:
 
 
 _CONTAINERS: dict[str, Callable[[Any], Any]] = {
-    "list": list,
-    "tuple": tuple,
+    **CONTAINERS,
     "size": lambda extents: torch.Size(list(extents)),
-    "set": set,
-    "frozenset": frozenset,
 }
 
 
@@ -336,10 +319,7 @@ def _dtype(name: str) -> torch.dtype:
 
 
 _LEAVES: dict[str, Callable[[Any], Any]] = {
-    "int": int,
-    "float": float,
-    "bytes": base64.b64decode,
-    "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
+    **LEAVES,
     "dtype": _dtype,
     "device": torch.device,
 }
