@@ -266,7 +266,7 @@ def _region_names(path: Path, names: list[str], access: str, search: list[Path])
         if name in all_names or not re.search(r"[*?]", name):
             found[name] = None
             continue
-        fitting = [region for region in all_names if _fits(name, region)]
+        fitting = [region for region in all_names if fits(name, region)]
         if not fitting:
             raise make_error(
                 NotFoundError,
@@ -280,7 +280,7 @@ def _region_names(path: Path, names: list[str], access: str, search: list[Path])
     return list(found)
 
 
-def _fits(pattern: str, name: str) -> bool:
+def fits(pattern: str, name: str) -> bool:
     """As patterns of tensors: "." and "/" are the same, and what follows one of them may fit."""
     parts = {"*": ".*", "?": ".", ".": "[./]", "/": "[./]"}
     expression = "".join(parts.get(character) or re.escape(character) for character in pattern)

@@ -23,7 +23,7 @@ from .errors import FormatError, UnsupportedError, make_error
 MEMBER = "thalia_checkpoint"
 VERSION = 1
 
-_PLAIN = (
+PLAIN = (
     (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
     if hasattr(torch.nn, "Buffer")
     else (
@@ -120,7 +120,7 @@ class _Encoder:
         return {"scalar" if isinstance(value, np.generic) else "array": name}
 
     def _tensor(self, value: torch.Tensor, path: tuple[str, ...], role: str | None) -> Any:
-        if type(value) not in _PLAIN:
+        if type(value) not in PLAIN:
             raise _cannot(path, f"the tensor subclass {type(value).__qualname__}")
         name = self.name(path)
         if role is not None:
@@ -265,13 +265,13 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
         if kind in ("dict", "ordered"):
             pairs = [(value(k, depth + 1), value(v, depth + 1)) for k, v in inner]
             return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
-        if kind in _CONTAINERS:
-            return _CONTAINERS[kind](value(v, depth + 1) for v in inner)
+        if kind in TORCH_CONTAINERS:
+            return TORCH_CONTAINERS[kind](value(v, depth + 1) for v in inner)
         if kind == "array":
             return array(inner)
         if kind == "scalar":
             return array(inner)[()]
-        return _LEAVES[kind](inner)
+        return TORCH_LEAVES[kind](inner)
 
     try:
         return value(tree)
@@ -300,12 +300,12 @@ def names(tree: Any) -> dict[str, str]:
         for kind, inner in node.items():
             if kind in ("dict", "ordered"):
                 todo += [(v, (*path, str(k))) for k, v in inner]
-            elif kind in _CONTAINERS:
+            elif kind in TORCH_CONTAINERS:
                 todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
     return found
 
 
-_CONTAINERS: dict[str, Callable[[Any], Any]] = {
+TORCH_CONTAINERS: dict[str, Callable[[Any], Any]] = {
     **CONTAINERS,
     "size": lambda extents: torch.Size(list(extents)),
 }
@@ -318,7 +318,7 @@ def _dtype(name: str) -> torch.dtype:
     return found
 
 
-_LEAVES: dict[str, Callable[[Any], Any]] = {
+TORCH_LEAVES: dict[str, Callable[[Any], Any]] = {
     **LEAVES,
     "dtype": _dtype,
     "device": torch.device,

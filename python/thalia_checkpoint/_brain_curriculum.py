@@ -1,0 +1,259 @@
+"""Training in stages: a checkpoint at each boundary, growth between them, and resuming from any."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+from ._brain_checkpoint import BrainCheckpoint
+from ._brain_metadata import event_of, events_in
+from ._file import Path
+from .errors import FormatError, NotFoundError, ThaliaError, UsageError, make_error
+
+#: What a policy may give: neurons by region, or events.
+Growth = Mapping[str, int] | Iterable[Mapping[str, Any]] | None
+
+
+@dataclass(frozen=True)
+class StageConfig:
+    """One stage of a curriculum."""
+
+    epochs: int
+    difficulty: float = 0.0
+    data_config: Mapping[str, Any] = field(default_factory=dict)
+    """What the training makes its data from; kept in the checkpoint's metadata."""
+    name: str = ""
+    checkpoint_every: int = 0
+    """Epochs between checkpoints within the stage; 0 for its end alone."""
+
+
+class CurriculumTrainer:
+    """Trains a brain stage by stage, with a checkpoint after each.
+
+        trainer = CurriculumTrainer(brain, "curriculum", train_epoch=train)
+        trainer.resume()
+        for config in stages[trainer.stage :]:
+            trainer.train_stage(config)
+
+    brain: an object with get_full_state() and load_full_state(). Random states that training draws
+        from belong into its state; then a run that died goes on bit for bit.
+    checkpoint_dir: gets stage1.thalia, stage2.thalia, …, or with `delta` stage2.delta.thalia, each on
+        top of the one before.
+    train_epoch: called with the brain, the StageConfig and the epoch's number in the stage, from 0;
+        what it returns, if a dictionary of JSON, is kept in `history`. By itself brain.train_epoch,
+        called without the brain.
+    growth_policy: called at the beginning of each stage with the brain and the StageConfig, to grow
+        the brain; it returns how many neurons each region got, or events. "auto" calls
+        brain.auto_grow(). None grows nothing.
+    options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
+    """
+
+    def __init__(
+        self,
+        brain: Any,
+        checkpoint_dir: Path,
+        growth_policy: Literal["auto"] | Callable[[Any, StageConfig], Growth] | None = None,
+        *,
+        train_epoch: Callable[[Any, StageConfig, int], Any] | None = None,
+        delta: bool = False,
+        **options: Any,
+    ) -> None:
+        self.brain = brain
+        self._folder = FilePath(checkpoint_dir)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._grow = self._growth(growth_policy)
+        self._train = train_epoch or self._own("train_epoch", lambda own: lambda _, config, epoch: own(config, epoch))
+        self._delta = delta
+        self._options = options
+        self.stage = 0
+        """Stages that are done."""
+        self.epoch = 0
+        """Epochs of the next stage that are done."""
+        self.growth_history: list[dict[str, Any]] = []
+        self.history: list[dict[str, Any]] = []
+        """Of each stage that is done: stage, epochs and metrics, those of the last epoch."""
+
+    def train_stage(self, stage_config: StageConfig) -> FilePath:
+        """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.
+
+        A stage that is trained again, after load_checkpoint(), takes the place of the one there was,
+        and the checkpoints of later ones go.
+        """
+        _check(stage_config)
+        number = self.stage + 1
+        if self.epoch == 0 and self._grow is not None:
+            self._record(self._grow(self.brain, stage_config))
+        metrics: Any = None
+        while self.epoch < stage_config.epochs:
+            metrics = self._train(self.brain, stage_config, self.epoch)
+            self.epoch += 1
+            every = stage_config.checkpoint_every
+            if every and self.epoch % every == 0 and self.epoch < stage_config.epochs:
+                self._save(number, stage_config, done=False, history=self.history)
+        metrics = metrics if isinstance(metrics, Mapping) else {}
+        history = [*self.history, {"stage": number, "epochs": stage_config.epochs, "metrics": metrics}]
+        path = self._save(number, stage_config, done=True, history=history)
+        self.stage, self.epoch, self.history = number, 0, history
+        return path
+
+    def record_growth(self, region: str, neurons_added: int, reason: str = "", **facts: Any) -> None:
+        """An event for the growth history, of growth that no policy did."""
+        self._record([{"region": region, "neurons_added": neurons_added, "reason": reason, **facts}])
+
+    def load_checkpoint(self, stage: int | None = None, **options: Any) -> FilePath:
+        """Loads a stage's checkpoint, by itself the latest one, into the brain; training goes on from there.
+
+        options: those of BrainCheckpoint.load(). Raises NotFoundError where there is none;
+        FormatError for one that no trainer wrote; as BrainCheckpoint.load().
+        """
+        found = self.checkpoints()
+        stage = max(found, default=0) if stage is None else stage
+        if stage not in found:
+            there = ", ".join(map(str, found)) or "none"
+            raise make_error(
+                NotFoundError,
+                f"{self._folder}: no checkpoint of stage {stage}; there are {there}",
+                "not_found",
+                path=os.fspath(self._folder),
+                field="stage",
+                value=str(stage),
+            )
+        path = found[stage]
+        state = BrainCheckpoint.load(path, **options)
+        epoch, done, history = _facts(path, state.metadata, stage)
+        self.brain.load_full_state(state)
+        self.stage, self.epoch = (stage, 0) if done else (stage - 1, epoch)
+        self.history = history
+        self.growth_history = events_in(state.metadata)
+        return path
+
+    def resume(self, **options: Any) -> bool:
+        """Loads the latest checkpoint that can be read, if there is any. False where there is none.
+
+        One that is damaged is passed over for the one before it. Raises the last error where there
+        are some and none can be read.
+        """
+        failed: ThaliaError | None = None
+        for stage in reversed(self.checkpoints()):
+            try:
+                self.load_checkpoint(stage, **options)
+            except ThaliaError as error:
+                failed = error
+            else:
+                return True
+        if failed is not None:
+            raise failed
+        return False
+
+    def checkpoints(self) -> dict[int, FilePath]:
+        """Those that there are, by stage, in their order."""
+        found = {}
+        # Of a full checkpoint and a delta of one stage, which a crash may leave, the newer one counts.
+        for path in sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime_ns):
+            match = re.fullmatch(r"stage([1-9]\d{0,8})(\.delta)?\.thalia", path.name)
+            if match is not None:
+                found[int(match[1])] = path
+        return dict(sorted(found.items()))
+
+    def _save(self, number: int, config: StageConfig, *, done: bool, history: list[dict[str, Any]]) -> FilePath:
+        there = self.checkpoints()
+        for stage in sorted((stage for stage in there if stage > number), reverse=True):
+            there[stage].unlink(missing_ok=True)
+        base = there.get(number - 1) if self._delta else None
+        path = self._folder / f"stage{number}{'.delta' if base else ''}.thalia"
+        metadata = {
+            "training_info": {
+                "curriculum_stage": number,
+                "epoch": self.epoch,
+                "done": done,
+                "total_epochs": _epochs(history) + (0 if done else self.epoch),
+                "history": history,
+                "stage_config": asdict(config),
+            },
+            "growth_history": self.growth_history,
+        }
+        if base is None:
+            BrainCheckpoint.save(self.brain, path, metadata=metadata, **self._options)
+        else:
+            BrainCheckpoint.save_delta(self.brain, path, base, metadata=metadata, **self._options)
+        other = there.get(number)
+        if other is not None and other != path:
+            other.unlink(missing_ok=True)
+        return path
+
+    def _record(self, growth: Growth) -> None:
+        if growth is None:
+            return
+        if isinstance(growth, Mapping):
+            growth = [{"region": name, "neurons_added": n, "reason": "auto"} for name, n in growth.items() if n]
+        steps = getattr(self.brain, "training_steps", None)
+        step = steps if isinstance(steps, int) else _epochs(self.history) + self.epoch
+        self.growth_history += [event_of({"step": step, **event}) for event in growth]
+
+    def _growth(self, policy: Any) -> Callable[[Any, StageConfig], Growth] | None:
+        if policy is None or callable(policy):
+            found: Callable[[Any, StageConfig], Growth] | None = policy
+            return found
+        if policy != "auto":
+            raise _bad("growth_policy", policy, "'auto', a function of the brain and its stage, or None")
+        own: Callable[[Any, StageConfig], Growth] = self._own("auto_grow", lambda grow: lambda _brain, _config: grow())
+        return own
+
+    def _own(self, name: str, wrap: Callable[[Any], Any]) -> Any:
+        method = getattr(self.brain, name, None)
+        if not callable(method):
+            raise _bad("brain", type(self.brain).__qualname__, f"an object with {name}()")
+        return wrap(method)
+
+
+def _epochs(history: list[dict[str, Any]]) -> int:
+    return sum(entry["epochs"] for entry in history)
+
+
+def _check(config: StageConfig) -> None:
+    for name, least in (("epochs", 1), ("checkpoint_every", 0)):
+        value = getattr(config, name)
+        if type(value) is not int or value < least:
+            raise _bad(f"StageConfig.{name}", value, f"a whole number from {least}")
+
+
+def _facts(path: FilePath, metadata: Mapping[str, Any], stage: int) -> tuple[int, bool, list[dict[str, Any]]]:
+    """Where in the curriculum a checkpoint was made, as its metadata say."""
+    info = metadata.get("training_info")
+    info = info if isinstance(info, Mapping) else {}
+    epoch, done, history = info.get("epoch"), info.get("done"), info.get("history")
+    fits = (
+        info.get("curriculum_stage") == stage
+        and type(epoch) is int
+        and epoch >= 0
+        and type(done) is bool
+        and isinstance(history, list)
+        and all(isinstance(entry, dict) and type(entry.get("epochs")) is int for entry in history)
+    )
+    if not fits:
+        raise make_error(
+            FormatError,
+            f"{path}: metadata.training_info: got {dict(info)!r}, expected what a CurriculumTrainer writes of "
+            f"stage {stage}",
+            "bad_value",
+            path=os.fspath(path),
+            section="metadata",
+            field="training_info",
+        )
+    assert isinstance(epoch, int) and isinstance(done, bool) and isinstance(history, list)
+    return epoch, done, history
+
+
+def _bad(field: str, value: object, expected: str) -> ThaliaError:
+    return make_error(
+        UsageError,
+        f"{field}: got {value!r}, expected {expected}",
+        "bad_argument",
+        field=field,
+        value=str(value),
+        expected=expected,
+    )

@@ -1,0 +1,297 @@
+"""A brain's state out of a file of any kind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from . import _brain_metadata, _core
+from ._brain_arrays import Framework, dense_bytes
+from ._brain_decode import Dialect, decode_region
+from ._brain_save import BRAIN, PATHWAY
+from ._convert import migrate
+from ._file import File, Path, Region
+from ._file import open as open_file
+from .errors import FormatError, NotFoundError, UnsupportedError, make_error
+
+#: The source specification's: larger checkpoints are not loaded unless asked for.
+MAX_BYTES = 10_000_000_000
+#: What the original program gives of every file.
+_ALWAYS = ("config", "theta", "scheduler", "trial_state")
+
+
+class BrainState(dict[str, Any]):
+    """A state that was loaded: the dictionary that was saved, with what the file says beside it."""
+
+    def __init__(self, members: Mapping[str, Any], metadata: dict[str, Any], training_steps: int) -> None:
+        super().__init__(members)
+        self.metadata = metadata
+        """That of the file."""
+        self.training_steps = training_steps
+        """The file's; 0 where it does not say."""
+
+    @property
+    def regions(self) -> Mapping[str, Any]:
+        """Of a state with regions, by name."""
+        found: Mapping[str, Any] = self.get("regions", {})
+        return found
+
+    @property
+    def pathways(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.get("pathways", {})
+        return found
+
+
+class LazyRegion(MutableMapping[str, Any]):
+    """A region that is read when it is first touched, from any thread, once. It keeps the file open
+    until then."""
+
+    def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
+        self._read: Callable[[], dict[str, Any]] | None = read
+        self._members: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._read is None
+
+    def _there(self) -> dict[str, Any]:
+        if self._read is not None:
+            with self._lock:
+                if self._read is not None:
+                    self._members = self._read()
+                    self._read = None
+        return self._members
+
+    def __getitem__(self, name: str) -> Any:
+        return self._there()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._there()[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._there()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._there())
+
+    def __len__(self) -> int:
+        return len(self._there())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is a dictionary: a file can be neither copied nor sent to another process.
+        return dict, (dict(self._there()),)
+
+    def __repr__(self) -> str:
+        return repr(self._members) if self.is_loaded else "<LazyRegion, not read yet>"
+
+
+class OpenBrain:
+    """An open checkpoint, whatever wrote it."""
+
+    def __init__(self, file: File, path: Path, original: bool) -> None:
+        self.file = file
+        self.path = os.fspath(path)
+        self.original = original
+        """A file of the original program, or one that was converted from it."""
+        self.metadata = file.metadata
+        self.original |= isinstance(self.metadata.get(_brain_metadata.ORIGIN), dict)
+
+    @property
+    def mark(self) -> dict[str, Any] | None:
+        """What this package noted. Raises FormatError, UnsupportedError for one that is none."""
+        mark = self.metadata.get(_brain_metadata.MEMBER)
+        if mark is None:
+            return None
+        if isinstance(mark, dict) and mark.get("version") not in (None, 1):
+            raise self._bad(mark.get("version"), "version 1", UnsupportedError, "unsupported_version")
+        fits = (
+            isinstance(mark, dict)
+            and mark.get("layout") in ("regions", "flat")
+            and mark.get("arrays") in ("numpy", "torch")
+            and isinstance(mark.get("keys"), list)
+            and all(isinstance(key, str) for key in mark["keys"])
+        )
+        if not fits:
+            raise self._bad(mark, "layout, arrays and keys")
+        found: dict[str, Any] = mark
+        return found
+
+    def names(self) -> list[str]:
+        """Of regions and pathways."""
+        return [name for name in self.file if name != BRAIN]
+
+    def synapses(self) -> int:
+        """As the file counts them: the original program counted the zeros of sparse matrices too."""
+        if not self.original:
+            return int(self.file.header["total_synapses"])
+        regions = [region for region in self.file.values() if not region.name.startswith(PATHWAY)]
+        return sum(t.size for region in regions for t in region.values() if t.role == "weights")
+
+    def shown_metadata(self) -> dict[str, Any]:
+        return _brain_metadata.as_written(self.metadata, self._plain_components() if self.original else {})
+
+    def _plain_components(self) -> dict[str, Any]:
+        """Of the brain-wide state of a file of the original program: it has no tensors."""
+        if BRAIN not in list(self.file):
+            return {}
+        dialect = Dialect("numpy", None, python=False, original=False, widen=False, classes={})
+        found: dict[str, Any] = decode_region(self.file.region(BRAIN), dialect)
+        return found
+
+    def dialect(self, framework: Framework | None, device: Any, classes: Iterable[type]) -> Dialect:
+        mark = self.mark
+        saved: Framework = "torch" if self.original or (mark or {}).get("arrays") == "torch" else "numpy"
+        policy = self.metadata.get("precision_policy")
+        return Dialect(
+            framework="torch" if device is not None else framework or saved,
+            device=device,
+            python=mark is not None,
+            original=self.original and mark is None,
+            widen=isinstance(policy, str) and policy not in ("fp32", "keep"),
+            classes={f"{cls.__module__}.{cls.__qualname__}": cls for cls in classes},
+        )
+
+    def _bad(self, value: object, expected: str, cls: Any = FormatError, code: str = "bad_value") -> Exception:
+        field = f"metadata.{_brain_metadata.MEMBER}"
+        return make_error(
+            cls,
+            f"{self.path}: {field}: got {value!r}, expected {expected}",
+            code,
+            path=self.path,
+            section="metadata",
+            field=field,
+            value=str(value),
+            expected=expected,
+        )
+
+
+def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
+    """options: those of open(). Raises as it; what migrate() raises for files of the original program,
+    of whose oddities `warn` tells with a UserWarning each."""
+    if _core.detect_format(path) != "thalia-0.1":
+        file = open_file(path, **options)
+        if not isinstance(file, File):
+            raise make_error(
+                UnsupportedError,
+                f"{os.fspath(path)}: a safetensors file; expected a checkpoint of a brain",
+                "unsupported_feature",
+                path=os.fspath(path),
+                field="format",
+                value="safetensors",
+                expected="thalia",
+            )
+        return OpenBrain(file, path, original=False)
+    # What is open stays there when its name is gone.
+    with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
+        converted = FilePath(folder) / "brain.thalia"
+        result = migrate(path, converted, to="1.0", durability="none")
+        for text in result.warnings if warn else ():
+            warnings.warn(f"{os.fspath(path)}: {text}", UserWarning, stacklevel=4)
+        file = open_file(converted, verification="off")
+        assert isinstance(file, File)
+        return OpenBrain(file, path, original=True)
+
+
+class Loader:
+    """Reads the regions of an open checkpoint, eagerly or when they are touched."""
+
+    def __init__(self, brain: OpenBrain, dialect: Dialect, max_bytes: int) -> None:
+        self._brain = brain
+        self._dialect = dialect
+        self._left = max_bytes
+        self._max = max_bytes
+        self._lock = threading.Lock()
+
+    def state(self, regions: Iterable[str] | None, lazy: bool) -> BrainState:
+        brain = self._brain
+        names = brain.names()
+        wanted = names if regions is None else [self._known(name, names) for name in regions]
+        eager = set(wanted) if regions is not None or not lazy else set()
+        parts: dict[str, Any] = {}
+        for name in names:
+            if name in eager:
+                parts[name] = self._region(name)
+            elif lazy:
+                parts[name] = LazyRegion(lambda name=name: self._region(name))  # type: ignore[misc]
+        own = self._region(BRAIN) if BRAIN in list(brain.file) else {}
+        metadata = brain.shown_metadata()
+        steps = int(brain.file.header["training_steps"])
+        return BrainState(self._members(parts, own, metadata, steps), metadata, steps)
+
+    def _members(
+        self, parts: dict[str, Any], own: dict[str, Any], metadata: dict[str, Any], steps: int
+    ) -> dict[str, Any]:
+        mark = self._brain.mark
+        found: dict[str, Any] = {}
+        if mark is None or mark["layout"] == "regions":
+            found["regions"] = {name: part for name, part in parts.items() if not name.startswith(PATHWAY)}
+            pathways = {name.removeprefix(PATHWAY): part for name, part in parts.items() if name.startswith(PATHWAY)}
+            if pathways or (mark is not None and "pathways" in mark["keys"] and "pathways" not in own):
+                found["pathways"] = pathways
+        else:
+            found.update(parts)
+        found.update(own)
+        if self._brain.original and mark is None:
+            always = {"metadata": metadata, **{key: found.get(key, {}) for key in _ALWAYS}}
+            found = {"regions": found.pop("regions"), **always, **found}
+        elif mark is None or ("training_steps" in mark["keys"] and "training_steps" not in own):
+            found["training_steps"] = steps
+        if mark is not None:
+            order = dict.fromkeys([*mark["keys"], *found])
+            found = {key: found[key] for key in order if key in found}
+        if mark is None or mark["layout"] == "regions":
+            found.setdefault("metadata", metadata)
+        if self._brain.file.connections:
+            found.setdefault("connections", self._connections())
+        return found
+
+    def _connections(self) -> list[dict[str, Any]]:
+        from ._brain_arrays import reader
+
+        read = reader(self._dialect.framework, self._dialect.device)
+        found = []
+        for connection in self._brain.file.connections:
+            matrices = {"weights": connection.weights, "delays": connection.delays}
+            for tensor in matrices.values():
+                self._take(0 if tensor is None else dense_bytes(tensor), f"{connection.source}->{connection.target}")
+            read_in = {name: None if tensor is None else read(tensor, None) for name, tensor in matrices.items()}
+            found.append({"source": connection.source, "target": connection.target, **read_in})
+        return found
+
+    def _region(self, name: str) -> dict[str, Any]:
+        region: Region = self._brain.file.region(name)
+        self._take(sum(map(dense_bytes, region.values())), name)
+        found: dict[str, Any] = decode_region(region, self._dialect)
+        return found
+
+    def _take(self, size: int, what: str) -> None:
+        with self._lock:
+            self._left -= size
+            if self._left >= 0:
+                return
+        raise make_error(
+            FormatError,
+            f"{self._brain.path}: {what}: the state takes more than {self._max} bytes; max_bytes allows more",
+            "limit_exceeded",
+            path=self._brain.path,
+            region=what,
+            field="max_bytes",
+            expected=str(self._max),
+        )
+
+    def _known(self, name: str, names: list[str]) -> str:
+        if name in names:
+            return name
+        raise make_error(
+            NotFoundError,
+            f"{self._brain.path}: no region {name!r}; there are {', '.join(names) or 'none'}",
+            "not_found",
+            path=self._brain.path,
+            region=str(name),
+        )

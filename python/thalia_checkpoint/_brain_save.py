@@ -1,0 +1,276 @@
+"""A brain's state into a file: whole, or as a delta."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+from . import _brain_arrays, _brain_metadata
+from ._brain_policy import PrecisionPolicy, paths_of, policy_text
+from ._brain_staging import Staging
+from ._brain_tree import VERSION, Kinds, RegionEncoder, Stored, is_optimizer, is_plain
+from ._convert import convert
+from ._delta import delta
+from ._file import Path
+from ._wrap import compress
+from ._writer import Writer
+from .errors import UsageError, make_error
+
+BRAIN = "brain:state"
+PATHWAY = "pathway:"
+_CODECS = ("none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto")
+
+
+class PlannedRegion(NamedTuple):
+    name: str
+    n_neurons: int
+    config: Mapping[str, Any]
+    components: Mapping[str, Any]
+    tensors: list[Stored]
+
+
+class Plan(NamedTuple):
+    """What a file gets. Arrays are borrowed."""
+
+    regions: list[PlannedRegion]
+    metadata: dict[str, Any]
+    training_steps: int
+
+    def write(self, path: Path, options: Mapping[str, Any]) -> None:
+        with Writer(path, **options) as writer:
+            for region in self.regions:
+                told = {"thalia_state": {"version": VERSION, "components": region.components}}
+                writer.region(region.name, n_neurons=region.n_neurons, config=region.config, metadata=told)
+                for tensor, role, _, entries in region.tensors:
+                    _brain_arrays.write(writer, region.name, tensor, role, entries)
+            writer.metadata = self.metadata
+            writer.training_steps = self.training_steps
+
+    def tensor_paths(self) -> Iterator[str]:
+        for region in self.regions:
+            for stored in region.tensors:
+                yield from paths_of(region.name, stored.component, stored.tensor.name)
+
+
+class Form(NamedTuple):
+    """How a file is written."""
+
+    codec: str | None
+    """Of the chunks in it."""
+    frames: str | None
+    """What the whole file is compressed with."""
+    level: int | None
+
+
+class Written(NamedTuple):
+    checksum: str
+    changed: tuple[str, ...]
+    """Regions that a delta's base has otherwise."""
+
+
+def form_of(path: Path, compression: str | bool | None, level: int | None) -> Form:
+    """A name that ends in .zst or .lz4 asks for the whole file in frames. Raises UsageError."""
+    suffix = {".zst": "zstd", ".lz4": "lz4"}.get(FilePath(path).suffix)
+    if not (compression is None or isinstance(compression, bool) or compression in _CODECS):
+        expected = ", ".join((*_CODECS, "None"))
+        raise _bad("compression", f"unknown compression: got {compression!r}, expected {expected}", compression)
+    codec = "zstd" if compression is True else compression or None
+    if suffix is None:
+        return Form(codec, None, level)
+    if codec not in (None, "none", suffix):
+        raise _bad(
+            "compression",
+            f"{os.fspath(path)}: compression: got {compression!r}, but the name says {suffix}",
+            compression,
+        )
+    return Form(None, suffix, level)
+
+
+def state_of(brain: Any) -> Mapping[str, Any]:
+    """The state of an object with get_full_state(), or a dictionary that is one. Raises UsageError."""
+    state = brain
+    if not isinstance(brain, Mapping):
+        get = getattr(brain, "get_full_state", None)
+        if not callable(get) or isinstance(brain, type):
+            raise _bad(
+                "brain", f"brain: got {type(brain).__qualname__}, expected get_full_state() or a dictionary", brain
+            )
+        state = get()
+    if not isinstance(state, Mapping) or not all(isinstance(key, str) for key in state):
+        raise _bad("brain", "the brain's state: expected a dictionary whose keys are texts", state)
+    return state
+
+
+def plan(
+    brain: Any,
+    metadata: Mapping[str, Any] | None,
+    *,
+    include_homeostatic: bool,
+    policy: str | PrecisionPolicy | None,
+    sparse: bool,
+    options: Mapping[str, Any],
+) -> Plan:
+    """Raises UnsupportedError that names the place of what cannot be saved; UsageError."""
+    state = state_of(brain)
+    kinds = Kinds()
+    in_regions = isinstance(state.get("regions"), Mapping)
+    regions: dict[str, Any] = {}
+    components: dict[str, Any] = {}
+    steps = 0
+    for key, value in state.items():
+        if key == "training_steps" and type(value) is int and 0 <= value < 1 << 63:
+            steps = value
+        elif in_regions and key in ("regions", "pathways") and isinstance(value, Mapping):
+            for name, region in value.items():
+                regions[_region_name(key, name)] = state_of(region)
+        elif not in_regions and _may_be_region(key, value):
+            regions[key] = value
+        else:
+            components[key] = value
+    planned = []
+    for name, members in [*regions.items(), (BRAIN, components)]:
+        if not include_homeostatic:
+            members = {key: value for key, value in members.items() if key != "homeostatic"}
+        encoder = RegionEncoder(
+            name,
+            kinds,
+            by_name=not in_regions,
+            origins=policy is not None,
+            sparse=sparse and name != BRAIN,
+            role="optimizer" if is_optimizer(members) else None,
+        )
+        planned.append(_planned(name, members, encoder))
+    events = next((found for found in _histories(brain, state, metadata) if isinstance(found, list | tuple)), ())
+    timestamp = options.get("timestamp")
+    if timestamp is None and not options.get("reproducible"):
+        timestamp = int(time.time())
+    told = _brain_metadata.complete(metadata, events, timestamp)
+    # Marks of arrays are settled before the trees are written.
+    told[_brain_metadata.MEMBER] = {
+        "version": 1,
+        "layout": "regions" if in_regions else "flat",
+        "arrays": kinds.settle(),
+        "keys": list(state),
+    }
+    return Plan(planned, told, steps)
+
+
+def _histories(brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> Iterator[Any]:
+    yield (metadata or {}).get("growth_history")
+    yield state.get("growth_history")
+    if not isinstance(brain, Mapping):
+        yield getattr(brain, "growth_history", None)
+        yield getattr(brain, "_growth_history", None)
+
+
+def _region_name(kind: str, name: object) -> str:
+    if not isinstance(name, str) or (kind == "regions" and not _is_free(name)):
+        raise _bad(kind, f"{kind}: got {name!r}, expected a text other than {BRAIN!r}, and without {PATHWAY!r}", name)
+    return name if kind == "regions" else f"{PATHWAY}{name}"
+
+
+def _is_free(name: str) -> bool:
+    return name not in ("", BRAIN) and not name.startswith(PATHWAY)
+
+
+def _may_be_region(key: str, value: object) -> bool:
+    return type(value) is dict and _is_free(key) and all(isinstance(name, str) for name in value)
+
+
+def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder) -> PlannedRegion:
+    components: dict[str, Any] = {}
+    config: Mapping[str, Any] = {}
+    for key, value in members.items():
+        node = encoder.component(key, value)
+        if key == "config" and isinstance(node, dict) and is_plain(node):
+            config, node = node, {"_type": "config"}
+        components[key] = node
+    return PlannedRegion(name, _neurons(members), config, components, encoder.tensors)
+
+
+def _neurons(state: Mapping[str, Any]) -> int:
+    """Of a region whose tensors agree about it; else 0, of which nothing follows for shapes."""
+    membrane = _shape(state, "neuron_state", "membrane") or _shape(state, "region_state", "membrane")
+    if not membrane:
+        return 0
+    count = 1
+    for extent in membrane:
+        count *= extent
+    each = (("homeostatic", "thresholds"), ("homeostatic", "scaling_factors"), ("learning_state", "silent_steps"))
+    if any(_shape(state, *path) not in (None, (count,)) for path in each):
+        return 0
+    for kept in ("synapse_age", "synapse_importance"):
+        learning = state.get("learning_state")
+        matrices = learning.get(kept) if isinstance(learning, Mapping) else None
+        for name in matrices if isinstance(matrices, Mapping) else ():
+            if _shape(state, "learning_state", kept, name) != _shape(state, "weights", name):
+                return 0
+    return count
+
+
+def _shape(state: Any, *path: str) -> tuple[int, ...] | None:
+    for name in path:
+        state = state.get(name) if isinstance(state, Mapping) else None
+    shape = getattr(state, "shape", None)
+    return None if shape is None else tuple(shape)
+
+
+def write(
+    plan: Plan,
+    path: FilePath,
+    form: Form,
+    options: dict[str, Any],
+    *,
+    policy: str | PrecisionPolicy | None,
+    base: Path | None = None,
+    threshold: float = 0.0,
+    search: Any = (),
+) -> Written:
+    """The old file or the new one is there, whatever happens. Only the last step is made durable."""
+    changed: tuple[str, ...] = ()
+    json.dumps(plan.metadata)  # before anything is written
+    path.parent.mkdir(parents=True, exist_ok=True)
+    last = {"replace": True, **options}
+    coded = {"compression": form.codec, "level": None if form.frames else form.level}
+    if base is None and policy is None and form.frames is None:
+        plan.write(path, {**last, **coded})
+        return Written(_identity(path), changed)
+    # What the file itself says of how it was made; who may replace it, and how safely, is the last step's.
+    inner = {key: value for key, value in options.items() if key not in ("durability", "replace", "progress", "sha256")}
+    early = {**inner, "durability": "none"}
+    frames_options = {
+        key: value for key, value in last.items() if key in ("durability", "replace", "threads", "progress")
+    }
+    with Staging(path.parent) as staging:
+        file = staging.inside("state.thalia")
+        plan.write(file, early)
+        if policy is not None:
+            text = policy_text(policy, plan.tensor_paths())
+            ends = base is None and form.frames is None
+            out = path if ends else staging.inside("converted.thalia")
+            convert(file, out, precision=text, **({**last, **coded} if ends else early))
+            file = out
+        if base is not None:
+            ends = form.frames is None
+            out = path if ends else staging.beside
+            done = delta(base, file, out, threshold=threshold, search=search, **({**last, **coded} if ends else early))
+            changed, file = done.changed_regions, out
+        identity = _identity(file)
+        if form.frames is not None:
+            compress(file, path, compression=form.frames, level=form.level, **frames_options)  # type: ignore[arg-type]
+    return Written(identity, changed)
+
+
+def _identity(path: FilePath) -> str:
+    """The closing checksum: the last 32 bytes of a file."""
+    with path.open("rb") as file:
+        file.seek(-32, os.SEEK_END)
+        return file.read().hex()
+
+
+def _bad(field: str, text: str, value: object) -> Exception:
+    return make_error(UsageError, text, "bad_argument", field=field, value=str(value)[:200])

@@ -1,0 +1,32 @@
+"""Checkpoints of brains: the API of the source specification.
+
+    from thalia_checkpoint.brain import BrainCheckpoint
+
+    BrainCheckpoint.save(brain, "stage1.thalia", metadata={"stage": 1})
+    BrainCheckpoint.save_delta(brain, "stage2.delta.thalia", base_checkpoint="stage1.thalia")
+    BrainCheckpoint.load("stage2.delta.thalia", into=brain)
+
+A brain is any object with get_full_state() and load_full_state(), or a dictionary of nested arrays
+or torch tensors. Files are .thalia files as docs/states.md has them, which other programs read and
+grow; files of the original program are read. No pickle is read or written, and no class is imported
+that a file names.
+"""
+
+from __future__ import annotations
+
+from ._brain_checkpoint import BrainCheckpoint, Validation, compress_checkpoint
+from ._brain_curriculum import CurriculumTrainer, StageConfig
+from ._brain_load import BrainState, LazyRegion
+from ._brain_policy import PRECISION_POLICIES, PrecisionPolicy
+
+__all__ = [
+    "PRECISION_POLICIES",
+    "BrainCheckpoint",
+    "BrainState",
+    "CurriculumTrainer",
+    "LazyRegion",
+    "PrecisionPolicy",
+    "StageConfig",
+    "Validation",
+    "compress_checkpoint",
+]
