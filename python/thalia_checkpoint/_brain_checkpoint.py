@@ -6,19 +6,18 @@ import datetime
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from . import _brain_save, _core
 from ._brain_arrays import Framework
 from ._brain_decode import decode_region
-from ._brain_load import MAX_BYTES, BrainState, Loader, open_brain
+from ._brain_load import MAX_BYTES, BrainState, Loader, check_size, open_brain
 from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
 from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
-from ._convert import migrate
 from ._file import Path
+from ._operations import save_options
 from ._verify import verify
-from ._wrap import WrapResult, compress
-from .errors import FormatError, ThaliaError, UnsupportedError, UsageError, make_error
+from .errors import ThaliaError, UnsupportedError, UsageError, make_error
 
 Brain = TypeVar("Brain")
 
@@ -132,6 +131,7 @@ class BrainCheckpoint:
         one of the original program (migrate() makes one that serves); as save() and delta().
         """
         form = _brain_save.form_of(path, compression, compression_level)
+        save_options({}, path, (base_checkpoint,))  # not the base itself
         base = open_brain(base_checkpoint, warn=False, verification="off", search=list(search))
         if base.file.path != os.fspath(base_checkpoint):
             raise make_error(
@@ -263,7 +263,7 @@ class BrainCheckpoint:
             )
         if isinstance(regions, str):
             regions = [regions]
-        _check_size(path, max_bytes)
+        check_size(path, max_bytes)
         brain = open_brain(path, search=list(search), **options)
         if brain.file.is_delta and not resolve_deltas:
             raise make_error(
@@ -330,54 +330,6 @@ class BrainCheckpoint:
             return Validation(True, [])
         except (ThaliaError, OSError) as error:
             return Validation(False, [str(error)])
-
-
-def compress_checkpoint(
-    input_path: Path,
-    output_path: Path,
-    algorithm: Literal["zstd", "lz4"] | None = None,
-    level: int | None = None,
-    **options: Any,
-) -> WrapResult:
-    """Compresses a checkpoint of any kind as a whole; it loads as before.
-
-    algorithm: by itself as output_path ends, in .zst or .lz4; of a file of the original program it has
-    to be that. level: 1 to 22 of zstd, 1 to 12 of lz4. options: those of compress(); a file at
-    output_path is replaced unless replace=False.
-    Raises UsageError, IoError. A delta is to stay in its folder: it finds its base from there.
-    """
-    given: dict[str, Any] = {"replace": True, **options}
-    if _core.detect_format(input_path) != "thalia-0.1":
-        return compress(input_path, output_path, compression=algorithm, level=level, **given)
-    # It reads one frame alone, and a checksum behind it.
-    codec = _brain_save.form_of(output_path, algorithm, level).frames
-    if codec is None:
-        raise make_error(
-            UsageError,
-            f"{os.fspath(output_path)}: expected a name that ends in .zst or .lz4",
-            "bad_argument",
-            path=os.fspath(output_path),
-            field="output_path",
-        )
-    result = migrate(input_path, output_path, to="0.1", level=level, **given)
-    return WrapResult(codec, 1, result.input_bytes, result.output_bytes, result.seconds)
-
-
-def _check_size(path: Path, max_bytes: int) -> None:
-    try:
-        size = os.path.getsize(path)
-    except OSError:
-        return  # opening it tells
-    if size > max_bytes:
-        raise make_error(
-            FormatError,
-            f"{os.fspath(path)}: a file of {size} bytes, max_bytes allows {max_bytes}",
-            "limit_exceeded",
-            path=os.fspath(path),
-            field="max_bytes",
-            value=str(size),
-            expected=f"{max_bytes} at most",
-        )
 
 
 def _summary(path: Path, form: _brain_save.Form, checksum: str, search: Iterable[Path] = ()) -> dict[str, Any]:

@@ -198,6 +198,24 @@ def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
         return OpenBrain(file, path, original=True)
 
 
+def check_size(path: Path, max_bytes: int) -> None:
+    """Raises FormatError for a larger file."""
+    try:
+        size = os.path.getsize(path)
+    except OSError:
+        return  # opening it tells
+    if size > max_bytes:
+        raise make_error(
+            FormatError,
+            f"{os.fspath(path)}: a file of {size} bytes, max_bytes allows {max_bytes}",
+            "limit_exceeded",
+            path=os.fspath(path),
+            field="max_bytes",
+            value=str(size),
+            expected=f"{max_bytes} at most",
+        )
+
+
 class Loader:
     """Reads the regions of an open checkpoint, eagerly or when they are touched."""
 

@@ -1,0 +1,44 @@
+"""A brain's checkpoint compressed as a whole."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from . import _core
+from ._brain_save import form_of
+from ._convert import migrate
+from ._file import Path
+from ._wrap import WrapResult, compress
+from .errors import UsageError, make_error
+
+
+def compress_checkpoint(
+    input_path: Path,
+    output_path: Path,
+    algorithm: Literal["zstd", "lz4"] | None = None,
+    level: int | None = None,
+    **options: Any,
+) -> WrapResult:
+    """Compresses a checkpoint of any kind as a whole; it loads as before.
+
+    algorithm: by itself as output_path ends, in .zst or .lz4; of a file of the original program it has
+    to be that. level: 1 to 22 of zstd, 1 to 12 of lz4. options: those of compress(); a file at
+    output_path is replaced unless replace=False.
+    Raises UsageError, IoError. A delta is to stay in its folder: it finds its base from there.
+    """
+    given: dict[str, Any] = {"replace": True, **options}
+    if _core.detect_format(input_path) != "thalia-0.1":
+        return compress(input_path, output_path, compression=algorithm, level=level, **given)
+    # It reads one frame alone, and a checksum behind it.
+    codec = form_of(output_path, algorithm, level).frames
+    if codec is None:
+        raise make_error(
+            UsageError,
+            f"{os.fspath(output_path)}: expected a name that ends in .zst or .lz4",
+            "bad_argument",
+            path=os.fspath(output_path),
+            field="output_path",
+        )
+    result = migrate(input_path, output_path, to="0.1", level=level, **given)
+    return WrapResult(codec, 1, result.input_bytes, result.output_bytes, result.seconds)
