@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,15 @@ def test_regions_alone_and_lazily(path):
     assert same(dict(cortex), state()["regions"]["cortex"]) and cortex.is_loaded
     cortex["new"] = 1
     assert "new" in cortex and cortex["weights"] is cortex["weights"]
+
+
+def test_a_lazy_region_is_read_once_by_many_threads(path):
+    BrainCheckpoint.save(state(), path)
+    for _ in range(20):
+        cortex = BrainCheckpoint.load(path, lazy=True).regions["cortex"]
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _, cortex=cortex: cortex["weights"], range(16)))
+        assert all(weights is found[0] for weights in found)
 
 
 def test_only_what_is_asked_for_is_read(path):
