@@ -24,10 +24,10 @@ _TORCH = {
     "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e8m0": "float8_e8m0fnu",
     "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz",
 }  # fmt: skip
-_DTYPES: dict[str, torch.dtype] = {
+DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
 }
-NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 #: Packed integers come out a byte each.
 _UNPACKED = {
     "i4": torch.int8, "u4": torch.uint8, "i2": torch.int8, "u2": torch.uint8,
@@ -37,7 +37,7 @@ _UNPACKED = {
 
 def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> torch.Tensor:
     """A tensor of a file in memory of its own. Raises as Tensor.torch()."""
-    dtype = _DTYPES.get(tensor.dtype)
+    dtype = DTYPES.get(tensor.dtype)
     if is_packed(tensor.dtype):
         wanted = _UNPACKED.get(tensor.dtype)
         if wanted is None:
@@ -95,7 +95,7 @@ def named(name: str, tensor: torch.Tensor) -> Named:
 
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
     """The elements that an index of ints, slices, None and ... takes; no others are read."""
-    dtype = _DTYPES.get(tensor.dtype)
+    dtype = DTYPES.get(tensor.dtype)
     if dtype is None:
         return tensor_of(tensor)[index].to(device)
     # As numbers of the same width, where numpy does not have the type.
@@ -106,7 +106,7 @@ def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = 
 
 def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
     """What torch calls its element type; None where it has none of whole bytes."""
-    return _DTYPES.get(tensor.dtype)
+    return DTYPES.get(tensor.dtype)
 
 
 def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Tensor]:
@@ -121,7 +121,7 @@ def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Ten
     same = isinstance(file, File) and bytes.fromhex(file.header["file_uuid"]) in mapping[:256]
 
     def read(tensor: Tensor) -> torch.Tensor:
-        dtype = _DTYPES.get(tensor.dtype)
+        dtype = DTYPES.get(tensor.dtype)
         source: Any = tensor._source
         if not same or not tensor.is_mapped or dtype is None or tensor.size == 0:
             return tensor_of(tensor)

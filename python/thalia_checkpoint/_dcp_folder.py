@@ -1,0 +1,212 @@
+"""The folder of a distributed checkpoint, which is replaced as a whole.
+
+A save of DIR/NAME goes to DIR/.NAME.saving and takes the place of DIR/NAME in its last step. Who
+saves holds a lock on that folder, so that others can tell what a killed save has left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from weakref import WeakValueDictionary
+
+from . import _dcp_metadata
+from .errors import ExistsError, IoError, MissingFileError, UsageError, make_error
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class Lock:
+    """Tells other processes that a folder is in use. Ends with the object, or the process."""
+
+    def __init__(self, folder: str) -> None:
+        """Raises BlockingIOError where it is in use; OSError where there are no such locks."""
+        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+#: Of this process, by folder.
+_locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()
+
+
+@contextmanager
+def io_errors() -> Iterator[None]:
+    """Failed system calls as errors of this package."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, IoError):
+            raise
+        cls = MissingFileError if isinstance(error, FileNotFoundError) else IoError
+        told = make_error(cls, str(error), "io", path=os.fsdecode(error.filename) if error.filename else None)
+        assert isinstance(told, IoError)
+        told.errno, told.filename = error.errno, error.filename
+        raise told from error
+
+
+def saving(folder: str) -> str:
+    """Where a save of the folder writes."""
+    return _beside(folder, "saving")
+
+
+def to_read(folder: str) -> str:
+    """The folder, or what was there before, if a save was killed while it took its place."""
+    if not os.path.lexists(folder) and os.path.isdir(old := _beside(folder, "old")):
+        return old
+    return folder
+
+
+def begin(folder: str, *, replace: bool) -> Lock | None:
+    """Makes an empty folder to save to, and clears away what killed saves beside it left.
+
+    The lock is to be held until commit(); None where the file system has none. Raises ExistsError
+    where the folder may not be replaced; UsageError while another process saves to it; IoError.
+    """
+    folder = os.path.realpath(folder)
+    parent, target = os.path.dirname(folder), saving(folder)
+    with io_errors():
+        os.makedirs(parent, exist_ok=True)
+        if target in _locks:  # a save of this process that failed
+            _locks[target].close()
+        for name in os.listdir(parent):
+            _clear(os.path.join(parent, name), target)
+        _check_replaceable(folder, replace)
+        if os.path.lexists(target):
+            raise make_error(
+                UsageError,
+                f"{folder}: another process saves to it, or {target} is not a save's; expected neither",
+                "wrong_state",
+                path=folder,
+            )
+        os.mkdir(target)
+        try:
+            lock = Lock(target)
+        except OSError:
+            return None
+        _locks[target] = lock
+        return lock
+
+
+def commit(folder: str, *, durable: bool) -> None:
+    """Puts what was saved in the folder's place. Raises IoError; the old or the new is there then."""
+    folder = os.path.realpath(folder)
+    parent = os.path.dirname(folder)
+    new, old = saving(folder), _beside(folder, "old")
+    with io_errors():
+        if durable:
+            sync(new)
+        if not os.path.isdir(folder) or not os.listdir(folder):
+            os.rename(new, folder)
+        elif _exchange(new, folder):
+            old = new
+        else:
+            # Not at once; what a kill between leaves, begin() and to_read() find.
+            os.rename(folder, old)
+            os.rename(new, folder)
+        if durable:
+            sync(parent)
+        _remove(old)
+
+
+def sync(path: str) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _beside(folder: str, what: str) -> str:
+    parent, name = os.path.split(os.path.realpath(folder))
+    return os.path.join(parent, f".{name}.{what}")
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a save writes a file of that name into its folder."""
+    if name == _dcp_metadata.NAME or (name.startswith(".") and name.endswith(".thalia-tmp")):
+        return True
+    return _dcp_metadata.is_file_name(name.removesuffix(".sha256"))
+
+
+def _check_replaceable(folder: str, replace: bool) -> None:
+    if not os.path.lexists(folder):
+        return
+    names = os.listdir(folder) if os.path.isdir(folder) else [os.path.basename(folder)]
+    foreign = [name for name in names if not _is_ours(name)]
+    # A whole folder is replaced: nothing may go that is not a checkpoint's.
+    if foreign or (names and not replace):
+        why = f"it holds {min(foreign)!r}; expected a folder for the checkpoint alone" if foreign else "replace=False"
+        raise make_error(ExistsError, f"{folder} is there already, and not replaced: {why}", "exists", path=folder)
+
+
+def _clear(path: str, own: str) -> None:
+    """Ends what a killed save did at this path, if that is what it is.
+
+    own: the path that is to be free.
+    """
+    parent, name = os.path.split(path)
+    if not name.startswith(".") or not name.endswith((".saving", ".old")) or os.path.islink(path):
+        return
+    names = os.listdir(path) if os.path.isdir(path) else [name]
+    if not all(map(_is_ours, names)):
+        return
+    lock = None
+    try:
+        lock = Lock(path)
+    except BlockingIOError:
+        return
+    except OSError:
+        # Without locks nobody can tell whether a save to another folder is still going on.
+        if path != own and name.endswith(".saving"):
+            return
+    folder = os.path.join(parent, name[1:].removesuffix(".old"))
+    if name.endswith(".old") and _dcp_metadata.NAME in names and not os.path.lexists(folder):
+        os.rename(path, folder)
+    else:
+        _remove(path)
+    if lock is not None:
+        lock.close()
+
+
+def _remove(folder: str) -> None:
+    """A folder with the files of a save; files of others in it stay, and it with them."""
+    if not os.path.isdir(folder):
+        return
+    for name in os.listdir(folder):
+        if _is_ours(name):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+    with suppress(OSError):
+        os.rmdir(folder)
+
+
+def _exchange(a: str, b: str) -> bool:
+    """Two paths take each other's name at once. False where the file system cannot do that."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        return False
+    if call(_AT_FDCWD, os.fsencode(a), _AT_FDCWD, os.fsencode(b), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
+        return False
+    raise OSError(number, os.strerror(number), a, None, b)

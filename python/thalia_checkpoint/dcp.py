@@ -1,0 +1,298 @@
+"""Storage of torch.distributed.checkpoint: .thalia files, and metadata without pickle.
+
+    import torch.distributed.checkpoint as dcp
+    from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter
+
+    dcp.save(state, storage_writer=ThaliaStorageWriter("run/step-1000"))
+    dcp.load(state, storage_reader=ThaliaStorageReader("run/step-1000"))
+
+A checkpoint is a folder with a file for each rank that has data, and checkpoint.json.
+docs/python.md, "Distributed training".
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan, SavePlanner
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
+from torch.futures import Future
+
+from . import _dcp_folder, _dcp_metadata
+from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
+from ._dcp_read import OpenFiles, read_items
+from ._dcp_write import Place, stored_file, write_items
+from ._file import Access, Path
+from ._torch_tensors import DTYPES
+from .errors import IoError, UnsupportedError, UsageError, make_error
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._writer import SaveOptions
+
+__all__ = ["ThaliaStorageReader", "ThaliaStorageWriter"]
+
+
+class ThaliaStorageWriter(StorageWriter):
+    """Writes checkpoints of dcp.save() and dcp.async_save(), of a thread or a process.
+
+    The folder appears whole when all ranks have written, and takes the place of one that is there;
+    until then, and where a rank dies, the old one stays. Ranks write their own elements side by
+    side, and what several have is written by one. Values that are no tensors are kept as
+    thalia_checkpoint.torch.save() keeps them, without pickle.
+
+    path: the folder; may be left to `checkpoint_id`. All ranks must see the same file system.
+    options: those of SaveOptions, for each file. replace=False: a checkpoint that is there stays.
+
+    What a save raises comes in dcp's CheckpointException, by rank: ExistsError where the folder is
+    not to be replaced or holds something else; UnsupportedError that names a value or tensor that
+    cannot be held; UsageError, IoError.
+    """
+
+    def __init__(self, path: Path | None = None, **options: Unpack[SaveOptions]) -> None:
+        super().__init__()
+        self._folder = None if path is None else os.path.abspath(path)
+        self._options: dict[str, Any] = dict(options)
+        self._replace = self._options.pop("replace", None) is not False
+        self._rank = 0
+        self._save_id = ""
+        self._lock: _dcp_folder.Lock | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The process that saves makes its own.
+        return {**self.__dict__, "_lock": None}
+
+    def reset(self, checkpoint_id: Path | None = None) -> None:
+        if checkpoint_id is not None:
+            self._folder = os.path.abspath(checkpoint_id)
+        self._save_id = str(uuid.uuid4())
+        self._lock = None
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        if not kwargs.get("use_collectives", True):
+            raise make_error(
+                UnsupportedError,
+                "use_collectives=False: ranks that do not talk to each other cannot tell when a checkpoint is whole",
+                "unsupported_feature",
+                field="use_collectives",
+                value="False",
+                expected="True",
+            )
+        rank = kwargs.get("rank")
+        if rank is None:
+            rank = dist.get_rank() if dist.is_initialized() else 0
+        self._rank = int(rank)
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        self._lock = None
+        self._lock = _dcp_folder.begin(self.checkpoint_id, replace=self._replace)
+        return plans
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        # Ranks find it by its name alone: with cached plans nothing can be sent to them.
+        folder = _dcp_folder.saving(self.checkpoint_id)
+        if not os.path.isdir(folder):
+            raise make_error(
+                IoError,
+                f"{folder}: rank {self._rank} does not see the folder that the coordinator made; expected one file "
+                "system for all ranks",
+                "io",
+                path=folder,
+            )
+        path = os.path.join(folder, _dcp_metadata.file_name(self._rank))
+        done: Future[list[WriteResult]] = Future()
+        done.set_result(write_items(path, plan, planner, self._options))
+        return done
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        folder = _dcp_folder.saving(self.checkpoint_id)
+        document = _document(metadata, [result for of_rank in results for result in of_rank])
+        for file in document.files:
+            path = os.path.join(folder, file.name)
+            if (found := stored_file(path)) != file:
+                raise make_error(
+                    IoError,
+                    f"{path}: got {found}, expected {file}: another process wrote it",
+                    "io",
+                    path=path,
+                )
+        path = os.path.join(folder, _dcp_metadata.NAME)
+        data = _dcp_metadata.to_bytes(document)
+        _dcp_metadata.from_bytes(data, path)  # what could not be read again is not written
+        with _dcp_folder.io_errors():
+            with open(path, "xb") as out:
+                out.write(data)
+            if self._options.get("durability") != "none":
+                _dcp_folder.sync(path)
+        durable = self._options.get("durability") in (None, "full")
+        _dcp_folder.commit(self.checkpoint_id, durable=durable)
+        self._lock = None
+        metadata.storage_data = None
+        metadata.storage_meta = self.storage_meta()
+
+    def storage_meta(self) -> StorageMeta | None:
+        return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self._save_id)
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The folder. Raises UsageError where none was given."""
+        return _given(self._folder)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: Path) -> bool:
+        return "://" not in os.fspath(checkpoint_id)
+
+
+class ThaliaStorageReader(StorageReader):
+    """Reads checkpoints of ThaliaStorageWriter with dcp.load(), into any world size and sharding.
+
+    Each rank reads the elements that it needs, and of a file that is not compressed no others, into
+    the memory of its tensors where they lie on the CPU.
+
+    path: the folder, wherever it is now; may be left to `checkpoint_id`.
+    verify: check what is read against the files' checksums.
+    access: "copied" reads with checked calls and maps nothing.
+
+    What a load raises comes in dcp's CheckpointException, by rank: MissingFileError, IoError;
+    FormatError for metadata, or files, that are not as they were written; IntegrityError for
+    damaged elements; UnsupportedError for a dtype that this torch lacks.
+    """
+
+    def __init__(self, path: Path | None = None, *, verify: bool = True, access: Access = "mapped") -> None:
+        super().__init__()
+        self._folder = None if path is None else os.path.abspath(path)
+        self._verify = verify
+        self._access: Access = access
+        self._document: Document | None = None
+
+    def reset(self, checkpoint_id: Path | None = None) -> None:
+        if checkpoint_id is not None:
+            self._folder = os.path.abspath(checkpoint_id)
+        self._document = None
+
+    # Not **kwargs: dcp would ask again for metadata of the rank alone, which no checkpoint has.
+    def read_metadata(self, *args: Any, **options: Any) -> Metadata:
+        with _dcp_folder.io_errors():
+            self._document = _dcp_metadata.read(_dcp_folder.to_read(self.checkpoint_id))
+        return _metadata(self._document, self.checkpoint_id)
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        if self._document is None:
+            self.read_metadata()
+        assert self._document is not None
+        with OpenFiles(_dcp_folder.to_read(self.checkpoint_id), self._access, self._verify) as files:
+            read_items(files, self._document, plan, planner)
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The folder. Raises UsageError where none was given."""
+        return _given(self._folder)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: Path) -> bool:
+        return os.path.isfile(os.path.join(_dcp_folder.to_read(os.fspath(checkpoint_id)), _dcp_metadata.NAME))
+
+
+def _given(folder: str | None) -> str:
+    if folder is None:
+        raise make_error(
+            UsageError,
+            "path: got none, expected the folder of a checkpoint, here or as dcp's checkpoint_id",
+            "bad_argument",
+            field="path",
+        )
+    return folder
+
+
+def _document(metadata: Metadata, results: list[WriteResult]) -> Document:
+    """What ranks wrote, as the file of the metadata has it. Raises UsageError for what none wrote."""
+    stored: dict[MetadataIndex, Place | StoredValue] = {result.index: result.storage_data for result in results}
+
+    def find(index: MetadataIndex) -> Any:
+        if index not in stored:
+            raise make_error(UsageError, f"{index}: no rank wrote it", "wrong_state", tensor=index.fqn)
+        return stored[index]
+
+    tensors: dict[str, StoredTensor] = {}
+    values: dict[str, StoredValue] = {}
+    for name, facts in metadata.state_dict_metadata.items():
+        if isinstance(facts, BytesStorageMetadata):
+            values[name] = find(MetadataIndex(name))
+            continue
+        places: list[Place] = [find(MetadataIndex(name, chunk.offsets)) for chunk in facts.chunks]
+        chunks = [
+            Chunk(tuple(chunk.offsets), tuple(chunk.sizes), place.file, place.region, place.name)
+            for chunk, place in zip(facts.chunks, places, strict=True)
+        ]
+        tensors[name] = StoredTensor(places[0].dtype, tuple(facts.size), chunks)
+    used = {chunk.file: None for tensor in tensors.values() for chunk in tensor.chunks}
+    used |= {value.file: None for value in values.values() if value.file is not None}
+    files: list[StoredFile] = sorted(used, key=lambda file: file.name)
+    return Document(files, tensors, values, _paths(metadata))
+
+
+def _paths(metadata: Metadata) -> dict[str, tuple[str | int, ...]] | None:
+    data = metadata.planner_data
+    if data is None:
+        return None
+    if not isinstance(data, dict) or not all(isinstance(path, tuple) for path in data.values()):
+        raise make_error(
+            UnsupportedError,
+            f"planner_data: cannot save {type(data).__qualname__}; expected where each name is in the state, as "
+            "DefaultSavePlanner has it",
+            "unsupported_feature",
+            field="planner_data",
+        )
+    return {name: path for name, path in data.items() if name in metadata.state_dict_metadata}
+
+
+def _metadata(document: Document, folder: str) -> Metadata:
+    known: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
+    for name, tensor in document.tensors.items():
+        if tensor.dtype not in DTYPES:
+            raise make_error(
+                UnsupportedError,
+                f"{folder}: {name}: torch has no {tensor.dtype}",
+                "unsupported_dtype",
+                tensor=name,
+                value=tensor.dtype,
+            )
+        chunks = [
+            ChunkStorageMetadata(offsets=torch.Size(chunk.offset), sizes=torch.Size(chunk.shape))
+            for chunk in tensor.chunks
+        ]
+        properties = TensorProperties(dtype=DTYPES[tensor.dtype])
+        known[name] = TensorStorageMetadata(properties=properties, size=torch.Size(tensor.shape), chunks=chunks)
+    known |= {name: BytesStorageMetadata() for name in document.values}
+    return Metadata(
+        state_dict_metadata=known, planner_data=document.paths, storage_meta=StorageMeta(checkpoint_id=folder)
+    )
