@@ -1,0 +1,307 @@
+"""Checkpoints of torch.distributed.checkpoint by several ranks, loaded by others."""
+
+import copy
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+import thalia_checkpoint as thalia
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import torch.multiprocessing as multiprocessing
+from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+WIDTH, WORDS = 24, 31  # no multiples of four ranks
+
+
+class Transformer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(WORDS, WIDTH)
+        layer = torch.nn.TransformerEncoderLayer(WIDTH, 2, 2 * WIDTH, dropout=0, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = torch.nn.Linear(WIDTH, WORDS)
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, tokens):
+        self.seen += 1
+        return self.head(self.encoder(self.embed(tokens)))
+
+
+def trained(mesh, steps=2):
+    """A model and its optimizer, sharded over the mesh; with None on one process."""
+    torch.manual_seed(3)
+    model = Transformer()
+    if mesh is not None:
+        for layer in model.encoder.layers:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for step in range(steps):
+        train(model, optimizer, step)
+    return model, optimizer
+
+
+def train(model, optimizer, step):
+    tokens = torch.randint(WORDS, (4, 8), generator=torch.Generator().manual_seed(step))
+    loss = torch.nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def state_of(model, optimizer):
+    model_state, optimizer_state = get_state_dict(model, optimizer)
+    return {"model": model_state, "optimizer": optimizer_state, "step": 2, "note": ["text", None, 0.1]}
+
+
+def whole(value):
+    """The same state with every DTensor as a tensor of all its elements."""
+    if isinstance(value, DTensor):
+        return value.full_tensor().clone()
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: whole(inner) for key, inner in value.items()}
+    return [whole(inner) for inner in value] if isinstance(value, list) else copy.deepcopy(value)
+
+
+def emptied(value):
+    """The same state without what it was: of tensors all elements are changed, in place."""
+    if isinstance(value, torch.Tensor):
+        local = value.to_local() if isinstance(value, DTensor) else value
+        local.detach().fill_(77)
+        return value
+    if isinstance(value, dict):
+        return {key: emptied(inner) for key, inner in value.items()}
+    return [emptied(inner) for inner in value] if isinstance(value, list) else None
+
+
+def assert_same(a, b):
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert torch.equal(a.view(torch.uint8) if a.ndim else a, b.view(torch.uint8) if b.ndim else b)
+    else:
+        assert a == b
+
+
+def full_tensors():
+    """Tensors whose every element tells where it is, of shapes that no number of ranks divides."""
+    return {
+        "matrix": torch.arange(31 * 10, dtype=torch.float32).reshape(31, 10),
+        "cube": torch.arange(5 * 6 * 7).reshape(5, 6, 7).to(torch.bfloat16),
+        "line": torch.arange(3, dtype=torch.int64),
+        "float8": torch.arange(16.0).reshape(4, 4).to(torch.float8_e4m3fn),
+        "scalar": torch.tensor(2.5, dtype=torch.float64),
+        "empty": torch.zeros(0, 4),
+    }
+
+
+def placed(mesh, how, tensors):
+    """DTensors of those that gloo can send; those with one dimension are sharded by it, or not at all."""
+    of_lines = how if how == [Shard(0)] else [Replicate()] * mesh.ndim
+    return {
+        name: distribute_tensor(tensor, mesh, how if tensor.ndim > 1 else of_lines)
+        if tensor.ndim and tensor.dtype != torch.float8_e4m3fn
+        else tensor.clone()
+        for name, tensor in tensors.items()
+    }
+
+
+def start(rank, world, folder, function, *args):
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    os.environ.update(MASTER_ADDR="127.0.0.1", LOCAL_RANK=str(rank))
+    dist.init_process_group("gloo", init_method=f"file://{folder}/.store-{world}", rank=rank, world_size=world)
+    try:
+        function(rank, world, folder, *args)
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()
+
+
+def on_ranks(world, folder, function, *args):
+    multiprocessing.spawn(start, (world, str(folder), function, *args), world)
+
+
+def save(state, path, **options):
+    dcp.save(state, storage_writer=ThaliaStorageWriter(path, durability="none", **options))
+
+
+def load(state, path, **options):
+    dcp.load(state, storage_reader=ThaliaStorageReader(path, **options))
+    return state
+
+
+def save_as_four(rank, world, folder):
+    mesh = init_device_mesh("cpu", (4,))
+    model, optimizer = trained(mesh)
+    state = state_of(model, optimizer)
+    save(state, f"{folder}/run")
+    expected = whole(state)
+    if rank == 0:
+        torch.save(expected, f"{folder}/expected.pt")
+    emptied_state = emptied(state)
+    assert_same(whole(load(emptied_state, f"{folder}/run")), expected)
+
+    save(placed(mesh, [Shard(0)], full_tensors()), f"{folder}/rows")
+    save(placed(mesh, [Shard(1)], full_tensors()), f"{folder}/columns", compression="zstd")
+    grid = init_device_mesh("cpu", (2, 2))
+    save(placed(grid, [Shard(0), Shard(1)], full_tensors()), f"{folder}/grid")
+    save(placed(grid, [Replicate(), Shard(1)], full_tensors()), f"{folder}/half")
+    save(placed(mesh, [Replicate()], full_tensors()), f"{folder}/replicas")
+    for name in ("rows", "columns", "grid", "half", "replicas"):
+        load_other_ways(mesh, f"{folder}/{name}")
+    plans_are_cached(mesh, folder)
+    saves_in_background(rank, mesh, folder)
+    a_rank_that_fails(rank, mesh, folder)
+
+
+def load_other_ways(mesh, path):
+    full = full_tensors()
+    for how in ([Shard(0)], [Shard(1)], [Replicate()]):
+        state = emptied(placed(mesh, how, full))
+        for verify in (True, False):
+            load(state, path, verify=verify, access="mapped" if verify else "copied")
+            assert_same(whole(state), full)
+
+
+def plans_are_cached(mesh, folder):
+    for turn in range(3):
+        state = {"w": distribute_tensor(torch.full((9, 2), float(turn)), mesh, [Shard(0)]), "turn": turn}
+        writer = ThaliaStorageWriter(durability="none")
+        planner = DefaultSavePlanner(enable_plan_caching=True)
+        dcp.save(state, checkpoint_id=f"{folder}/cached-{turn % 2}", storage_writer=writer, planner=planner)
+    for turn in (1, 2):
+        state = {"w": distribute_tensor(torch.zeros(9, 2), mesh, [Shard(0)]), "turn": -1}
+        dcp.load(state, checkpoint_id=f"{folder}/cached-{turn % 2}", storage_reader=ThaliaStorageReader())
+        assert state["turn"] == turn and torch.equal(whole(state["w"]), torch.full((9, 2), float(turn)))
+
+
+def saves_in_background(rank, mesh, folder):
+    for kind in AsyncCheckpointerType:
+        for turn in range(2):  # the second in place of the first
+            state = {"w": distribute_tensor(torch.arange(9.0) + turn, mesh, [Shard(0)]), "turn": turn}
+            saved = dcp.async_save(
+                state,
+                storage_writer=ThaliaStorageWriter(f"{folder}/{kind.value}", durability="none"),
+                async_checkpointer_type=kind,
+            )
+            state["w"].to_local().fill_(-1)
+            saved.result()
+        state = {"w": distribute_tensor(torch.zeros(9), mesh, [Shard(0)]), "turn": -1}
+        load(state, f"{folder}/{kind.value}")
+        assert state["turn"] == 1 and torch.equal(whole(state["w"]), torch.arange(9.0) + 1)
+
+
+def a_rank_that_fails(rank, mesh, folder):
+    path = f"{folder}/failing"
+    save({"w": distribute_tensor(torch.ones(8), mesh, [Shard(0)])}, path)
+    bad = {"w": distribute_tensor(torch.zeros(8), mesh, [Shard(0)]), f"of.{rank}": object() if rank == 2 else rank}
+    with pytest.raises(CheckpointException) as caught:
+        save(bad, path)
+    (error,) = (error for error, _ in caught.value.failures.values())
+    assert isinstance(error, thalia.UnsupportedError) and "of.2: cannot save builtins.object" in str(error)
+    state = {"w": distribute_tensor(torch.zeros(8), mesh, [Shard(0)])}
+    assert torch.equal(whole(load(state, path)["w"]), torch.ones(8))
+    save({"w": distribute_tensor(torch.full((8,), 2.0), mesh, [Shard(0)])}, path)
+    assert torch.equal(whole(load(state, path)["w"]), torch.full((8,), 2.0))
+
+
+def resume_as_two(rank, world, folder, moved):
+    mesh = init_device_mesh("cpu", (2,))
+    expected = torch.load(f"{folder}/expected.pt", weights_only=True)
+    model, optimizer = trained(mesh, steps=1)
+    state = load(emptied(state_of(model, optimizer)), moved)
+    assert_same(whole(state), expected)
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    assert_same(whole(state_of(model, optimizer)), expected)
+    for name in ("rows", "columns", "grid", "half", "replicas"):
+        load_other_ways(mesh, f"{folder}/{name}")
+    save(state, f"{folder}/run")  # in place of four files
+
+
+def test_four_ranks_then_two_then_one(tmp_path):
+    on_ranks(4, tmp_path, save_as_four)
+    leftovers = [path.name for path in tmp_path.iterdir() if path.name.endswith((".saving", ".old"))]
+    assert leftovers == []
+    assert sorted(os.listdir(tmp_path / "run")) == ["checkpoint.json", *(f"rank-{i}.thalia" for i in range(4))]
+    assert all(thalia.verify(path).ok for path in tmp_path.glob("*/*.thalia"))
+    # What all ranks have is there once, and the ranks share it out.
+    stored = sum(t.nbytes for path in (tmp_path / "replicas").glob("*.thalia") for t in tensors_of(path))
+    assert stored == sum(tensor.nbytes for tensor in full_tensors().values())
+    assert len(list((tmp_path / "replicas").glob("*.thalia"))) > 1
+    with thalia.open(tmp_path / "run/rank-1.thalia") as file:
+        roles = {tensor.name.split(".")[0]: tensor.role for tensor in file.tensors.values()}
+        assert roles["optimizer"] == "optimizer" and roles["model"] != "optimizer"
+    (tmp_path / "elsewhere").mkdir()
+    moved = (tmp_path / "run").rename(tmp_path / "elsewhere" / "moved")
+    on_ranks(2, tmp_path, resume_as_two, str(moved))
+    assert sorted(os.listdir(tmp_path / "run")) == ["checkpoint.json", "rank-0.thalia", "rank-1.thalia"]
+
+    expected = torch.load(tmp_path / "expected.pt", weights_only=True)
+    for path in (moved, tmp_path / "run"):
+        model, optimizer = trained(None, steps=1)
+        state = load(emptied(state_of(model, optimizer)), path)
+        assert_same(state, expected)
+        set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+        assert_same(state_of(model, optimizer), expected)
+
+
+def tensors_of(path):
+    with thalia.open(path) as file:
+        return list(file.tensors.values())
+
+
+class Dying(DefaultSavePlanner):
+    """Ends the process when it is asked for the second item to write."""
+
+    def resolve_data(self, item):
+        self.asked = getattr(self, "asked", 0) + 1
+        if self.asked == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().resolve_data(item)
+
+
+def die_while_saving(rank, world, folder):
+    mesh = init_device_mesh("cpu", (2,))
+    state = {name: distribute_tensor(torch.ones(64), mesh, [Shard(0)]) for name in "abc"}
+    save(state, f"{folder}/run")
+    emptied(state)
+    planner = Dying() if rank == 1 else DefaultSavePlanner()
+    dcp.save(state, storage_writer=ThaliaStorageWriter(f"{folder}/run", durability="none"), planner=planner)
+
+
+def test_a_killed_rank_leaves_the_checkpoint_before(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    ranks = [context.Process(target=start, args=(rank, 2, str(tmp_path), die_while_saving)) for rank in range(2)]
+    for process in ranks:
+        process.start()
+    ranks[1].join(60)
+    assert ranks[1].exitcode == -signal.SIGKILL
+    ranks[0].join(60)
+    assert ranks[0].exitcode == 1  # its peer is gone
+    assert (tmp_path / ".run.saving").is_dir()
+    state = load({name: torch.zeros(64) for name in "abc"}, tmp_path / "run")
+    assert all(torch.equal(tensor, torch.ones(64)) for tensor in state.values())
+    save({"a": torch.zeros(2)}, tmp_path / "other")  # clears away what the killed one left
+    assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == ["other", "run"]
+    np.testing.assert_array_equal(load({"a": torch.ones(2)}, tmp_path / "other")["a"].numpy(), np.zeros(2))
