@@ -1,4 +1,4 @@
-"""checkpoint.json of a distributed checkpoint: what is where. Every value is checked when read.
+"""checkpoint.json of a distributed checkpoint: what is where.
 
     {"format": "thalia-distributed", "version": 1,
      "files": [{"name", "bytes", "uuid"}, …],
@@ -15,25 +15,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from ._dtypes import BITS, is_packed
-from .errors import FormatError, make_error
 
 NAME = "checkpoint.json"
 FORMAT = "thalia-distributed"
 VERSION = 1
-MAX_BYTES = 1 << 30
-#: As many as torch has.
-MAX_DIMENSIONS = 64
 _FILE_NAME = re.compile(r"rank-[0-9]{1,9}\.thalia")
-_SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}\n')
-_SEAL_BYTES = len(', "sha256": ""}\n') + 64
 
 
 @dataclass(frozen=True)
@@ -114,204 +103,3 @@ def to_bytes(document: Document) -> bytes:
     }
     body = json.dumps(content, allow_nan=False)[:-1].encode("ascii")
     return body + f', "sha256": "{hashlib.sha256(body).hexdigest()}"}}\n'.encode("ascii")
-
-
-def read(folder: str) -> Document:
-    """The checked content of the file in a folder.
-
-    Raises MissingFileError, IoError; FormatError that names the field, what it has and what was
-    expected.
-    """
-    path = os.path.join(folder, NAME)
-    if os.path.getsize(path) > MAX_BYTES:
-        raise _wrong(path, "size", os.path.getsize(path), f"at most {MAX_BYTES} bytes", "limit_exceeded")
-    with open(path, "rb") as file:
-        return from_bytes(file.read(MAX_BYTES + 1), path)
-
-
-def from_bytes(data: bytes, path: str) -> Document:
-    """The content, checked. `path` is for errors. Raises FormatError."""
-    body, seal = data[:-_SEAL_BYTES], _SEAL.fullmatch(data[-_SEAL_BYTES:])
-    if seal is None:
-        raise _wrong(path, "sha256", data[-_SEAL_BYTES:], "a hash at the end; the file is cut short or no such file")
-    if hashlib.sha256(body).hexdigest().encode("ascii") != seal[1]:
-        raise _wrong(path, "sha256", seal[1].decode(), "the hash of what the file has: it is damaged", "bad_checksum")
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(path, "JSON", str(error), "an object") from None
-    return _Checker(path).document(content)
-
-
-def _wrong(path: str, field: str, value: object, expected: str, code: str = "bad_value") -> Exception:
-    shown = value if isinstance(value, str) else repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + "…"
-    return make_error(
-        FormatError,
-        f"{path}: {field}: got {shown}, expected {expected}",
-        code,
-        path=path,
-        section="metadata",
-        field=field,
-        value=shown,
-        expected=expected,
-    )
-
-
-class _Checker:
-    """What JSON gave, as what it is to be. Fields are named as in files[0].bytes."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._files: list[StoredFile] = []
-
-    def document(self, content: Any) -> Document:
-        top = self._members(content, "the file", ("format", "version", "files", "tensors", "values", "paths", "sha256"))
-        if top["format"] != FORMAT:
-            raise self._wrong("format", top["format"], FORMAT)
-        if top["version"] != VERSION:
-            raise _wrong(self._path, "version", top["version"], str(VERSION), "unsupported_version")
-        for i, item in enumerate(self._list(top["files"], "files")):
-            self._files.append(self._file(item, f"files[{i}]"))
-        names = [file.name for file in self._files]
-        if len(set(names)) != len(names):
-            raise self._wrong("files", names, "each name once")
-        tensors = {
-            name: self._tensor(item, f"tensors.{name}") for name, item in self._dict(top["tensors"], "tensors").items()
-        }
-        values = {
-            name: self._value(item, f"values.{name}") for name, item in self._dict(top["values"], "values").items()
-        }
-        if both := tensors.keys() & values.keys():
-            raise self._wrong("values", min(both), "names that are no tensor's")
-        known = tensors.keys() | values.keys()
-        return Document(self._files, tensors, values, self._paths(top["paths"], known))
-
-    def _file(self, item: Any, field: str) -> StoredFile:
-        file = self._members(item, field, ("name", "bytes", "uuid"))
-        name = self._text(file["name"], f"{field}.name")
-        if not is_file_name(name):
-            raise self._wrong(f"{field}.name", name, "rank-N.thalia, a file of this folder")
-        return StoredFile(
-            name, self._integer(file["bytes"], f"{field}.bytes"), self._text(file["uuid"], f"{field}.uuid")
-        )
-
-    def _tensor(self, item: Any, field: str) -> StoredTensor:
-        tensor = self._members(item, field, ("dtype", "shape", "chunks"))
-        dtype = self._text(tensor["dtype"], f"{field}.dtype")
-        if dtype not in BITS or is_packed(dtype):
-            raise self._wrong(f"{field}.dtype", dtype, "an element type of whole bytes")
-        shape = self._extents(tensor["shape"], f"{field}.shape")
-        if math.prod(shape) * BITS[dtype] // 8 >= 1 << 63:
-            raise self._wrong(f"{field}.shape", shape, "less than 2^63 bytes")
-        chunks = [
-            self._chunk(chunk, f"{field}.chunks[{i}]", shape)
-            for i, chunk in enumerate(self._list(tensor["chunks"], f"{field}.chunks"))
-        ]
-        if not chunks or not covers(shape, [(chunk.offset, chunk.shape) for chunk in chunks]):
-            raise self._wrong(f"{field}.chunks", len(chunks), f"chunks that cover {list(shape)}, each element once")
-        return StoredTensor(dtype, shape, chunks)
-
-    def _chunk(self, item: Any, field: str, whole: tuple[int, ...]) -> Chunk:
-        chunk = self._members(item, field, ("offset", "shape", "file", "region", "name"))
-        offset = self._extents(chunk["offset"], f"{field}.offset")
-        shape = self._extents(chunk["shape"], f"{field}.shape")
-        if not len(offset) == len(shape) == len(whole):
-            raise self._wrong(f"{field}.shape", shape, f"{len(whole)} dimensions")
-        if any(begin + n > extent for begin, n, extent in zip(offset, shape, whole, strict=True)):
-            raise self._wrong(f"{field}.offset", offset, f"a part of {list(whole)} that is {list(shape)}")
-        file = self._file_number(chunk["file"], f"{field}.file")
-        region = self._text(chunk["region"], f"{field}.region")
-        return Chunk(offset, shape, file, region, self._text(chunk["name"], f"{field}.name"))
-
-    def _value(self, item: Any, field: str) -> StoredValue:
-        if isinstance(item, dict) and item.keys() == {"tree"}:
-            return StoredValue(item["tree"], None, "")
-        value = self._members(item, field, ("tree", "file", "region"))
-        file = self._file_number(value["file"], f"{field}.file")
-        return StoredValue(value["tree"], file, self._text(value["region"], f"{field}.region"))
-
-    def _paths(self, item: Any, known: set[str]) -> dict[str, tuple[str | int, ...]] | None:
-        if item is None:
-            return None
-        paths: dict[str, tuple[str | int, ...]] = {}
-        for name, path in self._dict(item, "paths").items():
-            field = f"paths.{name}"
-            if name not in known:
-                raise self._wrong(field, name, "the name of a tensor or value")
-            keys = self._list(path, field)
-            for key in keys:
-                # Lists are made as long as an index asks for. All but empty items have names.
-                if not isinstance(key, str) and self._integer(key, field) >= len(known) + 1024:
-                    raise self._wrong(field, key, f"an index under {len(known) + 1024}")
-            if not keys or not isinstance(keys[0], str):
-                raise self._wrong(field, keys, "a key, and keys and indices after it")
-            paths[name] = tuple(keys)
-        return paths
-
-    def _file_number(self, item: Any, field: str) -> StoredFile:
-        number = self._integer(item, field)
-        if number >= len(self._files):
-            raise self._wrong(field, number, f"a place in files, of which there are {len(self._files)}")
-        return self._files[number]
-
-    def _extents(self, item: Any, field: str) -> tuple[int, ...]:
-        items = self._list(item, field)
-        if len(items) > MAX_DIMENSIONS:
-            raise self._wrong(field, len(items), f"at most {MAX_DIMENSIONS} dimensions")
-        return tuple(self._integer(extent, field) for extent in items)
-
-    def _integer(self, item: Any, field: str) -> int:
-        if type(item) is not int or not 0 <= item < 1 << 63:
-            raise self._wrong(field, item, "an integer from 0 to 2^63 - 1")
-        return item
-
-    def _text(self, item: Any, field: str) -> str:
-        if not isinstance(item, str):
-            raise self._wrong(field, item, "a text")
-        return item
-
-    def _list(self, item: Any, field: str) -> list[Any]:
-        if not isinstance(item, list):
-            raise self._wrong(field, item, "a list")
-        return item
-
-    def _dict(self, item: Any, field: str) -> dict[str, Any]:
-        if not isinstance(item, dict):
-            raise self._wrong(field, item, "an object")
-        return item
-
-    def _members(self, item: Any, field: str, names: Sequence[str]) -> dict[str, Any]:
-        if not isinstance(item, dict) or item.keys() != set(names):
-            found = sorted(item) if isinstance(item, dict) else item
-            raise self._wrong(field, found, f"an object with {', '.join(names)}")
-        return item
-
-    def _wrong(self, field: str, value: object, expected: str) -> Exception:
-        return _wrong(self._path, field, value, expected)
-
-
-Box = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def covers(shape: tuple[int, ...], boxes: Sequence[Box]) -> bool:
-    """Whether boxes (offset, extents) inside a shape have each of its elements once."""
-    boxes = [box for box in boxes if math.prod(box[1])]
-    if sum(math.prod(extents) for _, extents in boxes) != math.prod(shape):
-        return False
-    if not shape or len(boxes) < 2:
-        return True
-    # By a dimension in which they begin at many places, few have to be compared with each other.
-    places = [len({offset[d] for offset, _ in boxes}) for d in range(len(shape))]
-    by = places.index(max(places))
-    begun: list[Box] = []
-    for box in sorted(boxes, key=lambda box: box[0][by]):
-        begun = [other for other in begun if other[0][by] + other[1][by] > box[0][by]]
-        if any(_overlap(box, other) for other in begun):
-            return False
-        begun.append(box)
-    return True
-
-
-def _overlap(a: Box, b: Box) -> bool:
-    return all(max(x, y) < min(x + n, y + m) for x, n, y, m in zip(a[0], a[1], b[0], b[1], strict=True))

@@ -31,7 +31,8 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
-from . import _dcp_folder, _dcp_metadata
+from . import _dcp_folder, _dcp_metadata, _dcp_parse
+from ._dcp_consolidate import consolidate
 from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
 from ._dcp_read import OpenFiles, read_items
 from ._dcp_write import Place, stored_file, write_items
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from ._writer import SaveOptions
 
-__all__ = ["ThaliaStorageReader", "ThaliaStorageWriter"]
+__all__ = ["ThaliaStorageReader", "ThaliaStorageWriter", "consolidate"]
 
 
 class ThaliaStorageWriter(StorageWriter):
@@ -135,7 +136,7 @@ class ThaliaStorageWriter(StorageWriter):
                 )
         path = os.path.join(folder, _dcp_metadata.NAME)
         data = _dcp_metadata.to_bytes(document)
-        _dcp_metadata.from_bytes(data, path)  # what could not be read again is not written
+        _dcp_parse.from_bytes(data, path)  # what could not be read again is not written
         with _dcp_folder.io_errors():
             with open(path, "xb") as out:
                 out.write(data)
@@ -190,7 +191,7 @@ class ThaliaStorageReader(StorageReader):
     # Not **kwargs: dcp would ask again for metadata of the rank alone, which no checkpoint has.
     def read_metadata(self, *args: Any, **options: Any) -> Metadata:
         with _dcp_folder.io_errors():
-            self._document = _dcp_metadata.read(_dcp_folder.to_read(self.checkpoint_id))
+            self._document = _dcp_parse.read(_dcp_folder.to_read(self.checkpoint_id))
         return _metadata(self._document, self.checkpoint_id)
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
