@@ -77,7 +77,7 @@ class _Checker:
         top = self._members(content, "the file", ("format", "version", "files", "tensors", "values", "paths", "sha256"))
         if top["format"] != FORMAT:
             raise self._wrong("format", top["format"], FORMAT)
-        if top["version"] != VERSION:
+        if self._integer(top["version"], "version") != VERSION:
             raise _wrong(self._path, "version", top["version"], str(VERSION), "unsupported_version")
         for i, item in enumerate(self._list(top["files"], "files")):
             self._files.append(self._file(item, f"files[{i}]"))

@@ -1,0 +1,286 @@
+"""The metadata of distributed checkpoints, and how their folders are replaced: without torch."""
+
+import copy
+import hashlib
+import json
+import os
+import random
+import signal
+
+import numpy as np
+import pytest
+import thalia_checkpoint as thalia
+from thalia_checkpoint import _dcp_folder, _dcp_metadata, _dcp_parse
+from thalia_checkpoint._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
+
+FILES = [StoredFile("rank-0.thalia", 4096, "ab"), StoredFile("rank-12.thalia", 8192, "cd")]
+DOCUMENT = Document(
+    FILES,
+    {
+        "model.w": StoredTensor(
+            "f32",
+            (4, 3),
+            [Chunk((0, 0), (1, 3), FILES[0], "model", "w@0,0"), Chunk((1, 0), (3, 3), FILES[1], "model", "w@1,0")],
+        ),
+        "scalar": StoredTensor("i64", (), [Chunk((), (), FILES[0], "model", "scalar")]),
+        "empty": StoredTensor("bf16", (0, 4), [Chunk((0, 0), (0, 4), FILES[1], "model", "empty")]),
+    },
+    {"step": StoredValue(7, None, ""), "rng": StoredValue({"tuple": ["a", {"array": "rng.1"}]}, FILES[0], "values")},
+    {"model.w": ("model", "w"), "step": ("steps", 0), "rng": ("rng",)},
+)
+
+
+def sealed(content):
+    body = json.dumps({key: value for key, value in content.items() if key != "sha256"})[:-1].encode()
+    return body + f', "sha256": "{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
+
+
+def test_metadata_come_back():
+    assert _dcp_parse.from_bytes(_dcp_metadata.to_bytes(DOCUMENT), "x") == DOCUMENT
+    assert sealed(json.loads(_dcp_metadata.to_bytes(DOCUMENT))) == _dcp_metadata.to_bytes(DOCUMENT)
+
+
+def test_each_damaged_byte_is_found():
+    data = _dcp_metadata.to_bytes(DOCUMENT)
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        with pytest.raises(thalia.FormatError, match="sha256"):
+            _dcp_parse.from_bytes(bytes(damaged), "x")
+    for end in (0, 1, 78, len(data) - 1):
+        with pytest.raises(thalia.FormatError, match="sha256"):
+            _dcp_parse.from_bytes(data[:end], "x")
+
+
+W = ("tensors", "model.w")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "field"),
+    [
+        (("format",), "other", "format: got other"),
+        (("version",), 2, "version: got 2, expected 1"),
+        (("version",), True, "version"),
+        (("files", 0, "name"), "../rank-0.thalia", r"files\[0\].name: got ../rank-0.thalia"),
+        (("files", 0, "name"), "/etc/rank-0.thalia", r"files\[0\].name"),
+        (("files", 0, "name"), "rank-0.thalia/x", r"files\[0\].name"),
+        (("files", 0, "name"), "rank-12.thalia", "files: got .*each name once"),
+        (("files", 0, "bytes"), -1, r"files\[0\].bytes: got -1"),
+        (("files", 0, "bytes"), 1e3, r"files\[0\].bytes"),
+        (("files", 0, "bytes"), 1 << 70, r"files\[0\].bytes"),
+        (("files", 0, "uuid"), None, r"files\[0\].uuid: got None, expected a text"),
+        (("files",), {}, "files: got {}, expected a list"),
+        (("tensors",), [], "tensors: .*an object"),
+        ((*W, "dtype"), "f33", "tensors.model.w.dtype: got f33"),
+        ((*W, "dtype"), "i4", "tensors.model.w.dtype"),
+        ((*W, "shape"), [4, -3], "tensors.model.w.shape: got -3"),
+        ((*W, "shape"), [4, 3.0], "tensors.model.w.shape"),
+        ((*W, "shape"), [1 << 62, 1 << 62], "tensors.model.w.shape: .*2.63 bytes"),
+        ((*W, "shape"), [1] * 65, "64 dimensions"),
+        ((*W, "shape"), [5, 3], "cover"),
+        ((*W, "shape"), [4, 3, 1], "3 dimensions"),
+        ((*W, "chunks"), [], "cover"),
+        ((*W, "chunks", 1, "offset"), [2, 0], r"chunks\[1\].offset: got \(2, 0\), expected a part of"),
+        ((*W, "chunks", 1, "offset"), [0, 0], "each element once"),
+        ((*W, "chunks", 0, "shape"), [2, 3], "each element once"),
+        ((*W, "chunks", 1, "file"), 2, r"chunks\[1\].file: got 2, expected a place in files, of which there are 2"),
+        ((*W, "chunks", 1, "name"), 5, r"chunks\[1\].name"),
+        ((*W, "chunks", 1, "more"), 5, r"chunks\[1\]: .*expected an object with"),
+        (("values", "scalar"), {"tree": 1}, "names that are no tensor's"),
+        (("values", "step"), {}, "values.step"),
+        (("values", "rng", "file"), "0", "values.rng.file"),
+        (("values", "rng", "region"), None, "values.rng.region"),
+        (("paths", "model.w"), [], "paths.model.w"),
+        (("paths", "model.w"), ["x"] * 81, "paths.model.w"),
+        (("paths", "model.w"), [0, "w"], "paths.model.w"),
+        (("paths", "step"), ["steps", 1 << 40], "paths.step: got 1099511627776, expected an index under"),
+        (("paths", "step"), ["steps", -1], "paths.step"),
+        (("paths", "step"), ["steps", None], "paths.step"),
+        (("paths", "other"), ["other"], "paths.other"),
+        (("paths",), 5, "paths: got 5"),
+    ],
+)
+def test_each_value_is_checked(place, value, field):
+    content = json.loads(_dcp_metadata.to_bytes(DOCUMENT))
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    with pytest.raises(thalia.FormatError, match=field) as caught:
+        _dcp_parse.from_bytes(sealed(content), "some/checkpoint.json")
+    assert caught.value.path == "some/checkpoint.json" and caught.value.field and caught.value.expected
+
+
+def test_deep_and_broken_json_is_an_error():
+    content = json.loads(_dcp_metadata.to_bytes(DOCUMENT))
+    node = None
+    for _ in range(300):
+        node = {"list": [node]}
+    content["values"]["step"]["tree"] = node
+    with pytest.raises(thalia.FormatError, match=r"values\.step: got 257, expected at most 256 levels"):
+        _dcp_parse.from_bytes(sealed(content), "x")
+    for body in (b'{"a": ' + b"[" * 100_000, b"nothing", b'{"a": "\xff"', b"[1]"):
+        data = body + f', "sha256": "{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
+        with pytest.raises(thalia.FormatError, match=r"JSON|the file"):
+            _dcp_parse.from_bytes(data, "x")
+
+
+def test_random_changes_are_errors_or_documents():
+    """What passes the checks is safe to use: every chunk lies in its tensor, every file in the folder."""
+    rng = random.Random(5)
+    content = json.loads(_dcp_metadata.to_bytes(DOCUMENT))
+    odd = [None, -1, 0, 1, 2, 1 << 63, 0.5, "", "..", [], {}, [0], True, {"tree": {"list": 5}}]
+    passed = 0
+    for _ in range(3000):
+        changed = copy.deepcopy(content)
+        inner = changed
+        while True:
+            key = rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
+            if isinstance(inner[key], dict | list) and inner[key] and rng.random() < 0.8:
+                inner = inner[key]
+                continue
+            inner[key] = rng.choice(odd)
+            break
+        try:
+            document = _dcp_parse.from_bytes(sealed(changed), "x")
+        except thalia.FormatError:
+            continue
+        passed += 1
+        for tensor in document.tensors.values():
+            count = np.zeros(tensor.shape, int)
+            for chunk in tensor.chunks:
+                assert chunk.file in document.files and "/" not in chunk.file.name
+                count[tuple(slice(b, b + n) for b, n in zip(chunk.offset, chunk.shape, strict=True))] += 1
+            assert (count == 1).all()
+    assert 0 < passed < 1500
+
+
+def test_boxes_cover_a_shape_or_not():
+    rng = np.random.default_rng(1)
+    seen = set()
+    for _ in range(3000):
+        shape = tuple(int(n) for n in rng.integers(0, 4, rng.integers(0, 4)))
+        # Cuts along each dimension give a cover; a change of one box mostly breaks it.
+        boxes = [((0,) * len(shape), shape)]
+        for d in range(len(shape)):
+            if shape[d] > 1 and rng.random() < 0.7:
+                cut = int(rng.integers(1, shape[d]))
+                boxes = [
+                    ((*o[:d], o[d] + low, *o[d + 1 :]), (*e[:d], high - low, *e[d + 1 :]))
+                    for o, e in boxes
+                    for low, high in ((0, cut), (cut, shape[d]))
+                ]
+        if shape and rng.random() < 0.6:
+            i, d = int(rng.integers(len(boxes))), int(rng.integers(len(shape)))
+            o, e = boxes[i]
+            moved = int(rng.integers(0, shape[d] - e[d] + 1))
+            boxes[i] = ((*o[:d], moved, *o[d + 1 :]), e)
+        count = np.zeros(shape, int)
+        for o, e in boxes:
+            count[tuple(slice(b, b + n) for b, n in zip(o, e, strict=True))] += 1
+        covered = bool((count == 1).all())
+        assert _dcp_parse.covers(shape, boxes) == covered
+        seen.add(covered)
+    assert seen == {True, False}
+
+
+def put(folder, content, **options):
+    """What a save does, less the files of ranks."""
+    lock = _dcp_folder.begin(str(folder), replace=options.get("replace", True))
+    with open(os.path.join(_dcp_folder.saving(str(folder)), "checkpoint.json"), "w") as file:
+        file.write(content)
+    _dcp_folder.commit(str(folder), durable=False)
+    return lock
+
+
+def content(folder):
+    with open(os.path.join(_dcp_folder.to_read(str(folder)), "checkpoint.json")) as file:
+        return file.read()
+
+
+def test_a_folder_is_replaced_and_nothing_else(tmp_path):
+    folder = tmp_path / "run" / "step"
+    put(folder, "1")
+    put(folder, "2")
+    assert content(folder) == "2" and os.listdir(tmp_path / "run") == ["step"]
+    with pytest.raises(thalia.ExistsError, match="replace=False"):
+        put(folder, "3", replace=False)
+    put(tmp_path / "run" / "other", "1", replace=False)
+    (tmp_path / "empty").mkdir()
+    put(tmp_path / "empty", "1", replace=False)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(thalia.ExistsError, match=r"notes\.txt"):
+        put(folder, "3")
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(thalia.ExistsError, match="'file'"):
+        put(file, "3")
+    assert content(folder) == "2" and file.read_text() == "mine"
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    put(tmp_path / "link", "4")
+    assert (tmp_path / "link").is_symlink() and content(tmp_path / "empty") == "4"
+
+
+def test_saves_of_two_at_once(tmp_path):
+    mine, other = tmp_path / "mine", tmp_path / ".other.saving"
+    put(mine, "1")
+    (tmp_path / ".mine.saving").mkdir()
+    lock = _dcp_folder.Lock(str(tmp_path / ".mine.saving"))  # as another process has it
+    with pytest.raises(thalia.UsageError, match="another process saves to it"):
+        put(mine, "2")
+    lock.close()
+    other.mkdir()
+    lock = _dcp_folder.Lock(str(other))
+    (other / "rank-0.thalia").write_bytes(b"")
+    put(mine, "2")
+    assert (other / "rank-0.thalia").exists()
+    lock.close()
+    foreign = tmp_path / ".foreign.saving"
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("mine")
+    put(mine, "3")
+    assert content(mine) == "3" and not other.exists() and (foreign / "notes.txt").exists()
+    # A save of this process that failed does not stand in the way of the next.
+    failed = _dcp_folder.begin(str(mine), replace=True)
+    put(mine, "4")
+    assert failed is not None and content(mine) == "4"
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_kill_at_any_call_leaves_the_old_or_the_new(tmp_path, monkeypatch, exchange):
+    folder = tmp_path / "step"
+    if not exchange:
+        monkeypatch.setattr(_dcp_folder, "_exchange", lambda a, b: False)
+    names = ["mkdir", "open", "rename", "unlink", "rmdir"]
+    seen = set()
+    for calls in range(1, 40):
+        put(folder, "old")
+        child = os.fork()
+        if child == 0:
+            left = calls
+
+            def dying(function):
+                def call(*args, **options):
+                    nonlocal left
+                    left -= 1
+                    if left == 0:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return function(*args, **options)
+
+                return call
+
+            for name in names:
+                setattr(os, name, dying(getattr(os, name)))
+            put(folder, "new")
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        found = content(folder)
+        seen.add(found)
+        assert found in ("old", "new")
+        lock = _dcp_folder.begin(str(folder), replace=True)
+        assert content(folder) == found and lock is not None
+        put(folder, "next")
+        assert content(folder) == "next" and os.listdir(tmp_path) == ["step"]
+        if os.WIFEXITED(status):
+            break
+    assert os.WIFEXITED(status) and seen == {"old", "new"} and calls > 4
