@@ -31,10 +31,11 @@ def read(folder: str) -> Document:
     expected.
     """
     path = os.path.join(folder, NAME)
-    if os.path.getsize(path) > MAX_BYTES:
-        raise _wrong(path, "size", os.path.getsize(path), f"at most {MAX_BYTES} bytes", "limit_exceeded")
     with open(path, "rb") as file:
-        return from_bytes(file.read(MAX_BYTES + 1), path)
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise _wrong(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
+        return from_bytes(file.read(size), path)
 
 
 def from_bytes(data: bytes, path: str) -> Document:

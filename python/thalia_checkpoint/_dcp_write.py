@@ -61,11 +61,19 @@ class _RankWriter:
                 tensor=full_name,
                 value=type(tensor).__qualname__,
             )
-        key = (tensor.device, tensor.dtype, tensor.data_ptr(), tensor.shape, tensor.stride())
-        if tensor.numel() != 0 and tensor.layout == torch.strided and key in self._stored:
+        stored = named(full_name, tensor)
+        key = (
+            tensor.data_ptr(),
+            tensor.device,
+            tensor.dtype,
+            tensor.shape,
+            tensor.stride(),
+            tensor.is_conj(),
+            tensor.is_neg(),
+        )
+        if tensor.numel() != 0 and key in self._stored:
             return self._stored[key]
         self._kept.append(tensor)  # so that no other comes to lie in its memory
-        stored = named(full_name, tensor)
         region = _core.region_for_name(full_name)
         whole = tuple(data.chunk.sizes) == tuple(data.size)
         own = full_name if whole else f"{full_name}@{','.join(map(str, data.chunk.offsets))}"
