@@ -2,8 +2,12 @@
 
 import copy
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -305,3 +309,29 @@ def test_a_killed_rank_leaves_the_checkpoint_before(tmp_path):
     save({"a": torch.zeros(2)}, tmp_path / "other")  # clears away what the killed one left
     assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == ["other", "run"]
     np.testing.assert_array_equal(load({"a": torch.ones(2)}, tmp_path / "other")["a"].numpy(), np.zeros(2))
+
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "python" / "distributed.py"
+
+
+def run_example(folder, *launcher, dies_at=None):
+    """The lines that it prints."""
+    command = [sys.executable, "-W", "ignore", *launcher, str(EXAMPLE), str(folder)]
+    command += [] if dies_at is None else [str(dies_at)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+    assert run.returncode == (0 if dies_at is None else -signal.SIGKILL)
+    return run.stdout.splitlines()
+
+
+def test_the_example_goes_on_bit_for_bit(tmp_path):
+    expected = run_example(tmp_path / "whole")
+    assert len(expected) == 20
+    assert run_example(tmp_path / "died", dies_at=12) == expected[:13]
+    shutil.copytree(tmp_path / "died", tmp_path / "other")
+    resumed = run_example(tmp_path / "died")
+    assert resumed == expected[10:]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    assert len(run_example(tmp_path / "other", *launcher)) == 10
+    files = ["checkpoint.json", "rank-0.thalia", "rank-1.thalia"]
+    assert sorted(os.listdir(tmp_path / "other" / "checkpoint")) == files
