@@ -172,7 +172,10 @@ def save_as_four(rank, world, folder):
     save(placed(grid, [Shard(0), Shard(1)], full_tensors()), f"{folder}/grid")
     save(placed(grid, [Replicate(), Shard(1)], full_tensors()), f"{folder}/half")
     save(placed(mesh, [Replicate()], full_tensors()), f"{folder}/replicas")
-    for name in ("rows", "columns", "grid", "half", "replicas"):
+    writer = ThaliaStorageWriter(f"{folder}/lowest", durability="none")
+    planner = DefaultSavePlanner(dedup_save_to_lowest_rank=True)
+    dcp.save(placed(mesh, [Replicate()], full_tensors()), storage_writer=writer, planner=planner)
+    for name in ("rows", "columns", "grid", "half", "replicas", "lowest"):
         load_other_ways(mesh, f"{folder}/{name}")
     plans_are_cached(mesh, folder)
     saves_in_background(rank, mesh, folder)
@@ -253,6 +256,7 @@ def test_four_ranks_then_two_then_one(tmp_path):
     stored = sum(t.nbytes for path in (tmp_path / "replicas").glob("*.thalia") for t in tensors_of(path))
     assert stored == sum(tensor.nbytes for tensor in full_tensors().values())
     assert len(list((tmp_path / "replicas").glob("*.thalia"))) > 1
+    assert sorted(os.listdir(tmp_path / "lowest")) == ["checkpoint.json", "rank-0.thalia"]
     with thalia.open(tmp_path / "run/rank-1.thalia") as file:
         roles = {tensor.name.split(".")[0]: tensor.role for tensor in file.tensors.values()}
         assert roles["optimizer"] == "optimizer" and roles["model"] != "optimizer"
