@@ -147,9 +147,10 @@ class Bench:
 
         chosen = [side for side in sides(True) if "," not in side.name]
         contestants = [contestant(side, side.name, None) for side in chosen]
-        # FileSystemWriter brings its own stager; dcp takes this one for writers that bring none.
-        default = DefaultStager(StagingOptions(False, False, False, False))
-        contestants += [contestant(side, f"{side.name}, DefaultStager", default) for side in chosen[1:]]
+        # Without one that is given, FileSystemWriter brings its own, and dcp makes one for ours.
+        for side in chosen:
+            kept = DefaultStager(StagingOptions(False, False, False, False))
+            contestants.append(contestant(side, f"{side.name}, a DefaultStager that is kept", kept))
         return Race(name, "", contestants)
 
     def loads(self, name, target):

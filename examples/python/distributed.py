@@ -6,16 +6,18 @@ is the step at which it is killed."""
 import os
 import signal
 import sys
+from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-path, dies_at = f"{sys.argv[1]}/checkpoint", int((*sys.argv, -1)[2])
+path, dies_at = f"{sys.argv[1]}/checkpoint", int((*sys.argv, "-1")[2])
 if "RANK" not in os.environ:
     os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="localhost", MASTER_PORT="0")
 dist.init_process_group("gloo")
@@ -25,7 +27,7 @@ fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 
 
-def state(step):
+def state(step: int) -> dict[str, Any]:
     weights, moments = get_state_dict(model, optimizer)
     return {"model": weights, "optimizer": moments, "step": step}
 
@@ -33,7 +35,7 @@ def state(step):
 start = 0
 if ThaliaStorageReader.validate_checkpoint_id(path):
     found = state(0)
-    dcp.load(found, storage_reader=ThaliaStorageReader(path))
+    load(found, storage_reader=ThaliaStorageReader(path))
     set_state_dict(model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optimizer"])
     start = found["step"]
 for step in range(start, 20):
@@ -43,7 +45,7 @@ for step in range(start, 20):
     loss.backward()
     optimizer.step()
     if (step + 1) % 5 == 0:
-        dcp.save(state(step + 1), storage_writer=ThaliaStorageWriter(path))
+        save(state(step + 1), storage_writer=ThaliaStorageWriter(path))
     if dist.get_rank() == 0:
         print(f"step {step}: loss {loss.item():.9f}", flush=True)
     if step == dies_at:

@@ -89,22 +89,26 @@ class _Scratch:
             if _bytes(tensor) and (only is None or not only.is_mapped):
                 offsets[name] = size
                 size += _bytes(tensor) + -_bytes(tensor) % _ALIGNMENT
-        if size:
-            with _dcp_folder.io_errors():
-                # All of it now: a disk that is full later would end the process.
-                os.posix_fallocate(self._file.fileno(), 0, size)
-            memory = mmap.mmap(self._file.fileno(), size)
+        memory = self._memory(size)
         found = []
         for name, tensor in document.tensors.items():
             data: Any = b""
             if name in offsets:
                 begin = offsets[name]
-                data = memoryview(memory)[begin : begin + _bytes(tensor)]
+                data = memory[begin : begin + _bytes(tensor)]
                 _fill(data, tensor, files)
             elif _bytes(tensor):
                 data = files.chunk(tensor.chunks[0], tensor.dtype).raw()
             found.append(Named(name, tensor.dtype, tensor.shape, data))
         return found
+
+    def _memory(self, size: int) -> memoryview:
+        if size == 0:
+            return memoryview(b"")
+        with _dcp_folder.io_errors():
+            # All of it now: a disk that is full later would end the process.
+            os.posix_fallocate(self._file.fileno(), 0, size)
+            return memoryview(mmap.mmap(self._file.fileno(), size))
 
 
 def _bytes(tensor: StoredTensor) -> int:

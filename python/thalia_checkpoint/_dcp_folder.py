@@ -26,6 +26,7 @@ class Lock:
 
     def __init__(self, folder: str) -> None:
         """Raises BlockingIOError where it is in use; OSError where there are no such locks."""
+        self._fd = -1
         self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

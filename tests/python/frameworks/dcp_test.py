@@ -301,6 +301,23 @@ def test_damage_is_told(tmp_path):
     assert same(load(dict(empty), run), state)
 
 
+def test_ranks_that_see_other_folders_are_told(tmp_path):
+    writer, planner = ThaliaStorageWriter(tmp_path / "run", durability="none"), DefaultSavePlanner()
+    planner.set_up_planner({"w": torch.ones(1)}, is_coordinator=True)
+    (plan,), metadata = planner.create_global_plan([planner.create_local_plan()])
+    with pytest.raises(thalia.IoError, match="rank 0 does not see the folder"):
+        writer.write_data(plan, planner)
+    writer.prepare_global_plan([plan])
+    results = writer.write_data(plan, planner).value()
+    writer.write_data(plan, planner)  # as a rank of a job that was thought dead
+    with pytest.raises(thalia.IoError, match="another process wrote it"):
+        writer.finish(metadata, [results])
+    with pytest.raises(thalia.UsageError, match="no rank wrote it"):
+        writer.finish(metadata, [])
+    writer.finish(metadata, [writer.write_data(plan, planner).value()])
+    assert load({"w": torch.zeros(1)}, tmp_path / "run")["w"] == 1
+
+
 class Part(DefaultLoadPlanner):
     """Loads a part of "w", as a rank that has no more of it."""
 
