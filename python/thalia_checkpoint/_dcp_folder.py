@@ -84,8 +84,9 @@ def begin(folder: str, *, replace: bool) -> Lock | None:
     parent, target = os.path.dirname(folder), saving(folder)
     with io_errors():
         os.makedirs(parent, exist_ok=True)
-        if target in _locks:  # a save of this process that failed
-            _locks[target].close()
+        failed = _locks.get(target)  # of a save of this process
+        if failed is not None:
+            failed.close()
         for name in os.listdir(parent):
             _clear(os.path.join(parent, name), target)
         _check_replaceable(folder, replace)
