@@ -196,6 +196,7 @@ def rank_main(rank, options, folder):
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // options.ranks))
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=options.ranks)
     Bench(options, folder).run()
+    dist.barrier()
     dist.destroy_process_group()
 
 
