@@ -37,6 +37,15 @@ from ._diff import (
     diff,
 )
 from ._file import Connection, File, Region, SafetensorsFile, Tensors, open
+from ._info import (
+    ChecksumFacts,
+    DeltaBase,
+    DTypeTotal,
+    Info,
+    LossyFacts,
+    WrapperFacts,
+    info,
+)
 from ._quantize import QuantizedTensor, QuantizeResult, quantize
 from ._repair import (
     CompactResult,
@@ -71,12 +80,15 @@ SafetensorError = ThaliaError
 __all__ = [
     "AsyncSaver",
     "CancelledError",
+    "ChecksumFacts",
     "CompactResult",
     "Connection",
     "ConnectionDiff",
     "ConvertResult",
     "CooArrays",
     "CsrArrays",
+    "DTypeTotal",
+    "DeltaBase",
     "DeltaResult",
     "Diff",
     "ExistsError",
@@ -84,8 +96,10 @@ __all__ = [
     "File",
     "Finding",
     "FormatError",
+    "Info",
     "IntegrityError",
     "IoError",
+    "LossyFacts",
     "LostTensor",
     "LowRank",
     "LowRankMatrix",
@@ -116,6 +130,7 @@ __all__ = [
     "ValueDiff",
     "VerifyReport",
     "WrapResult",
+    "WrapperFacts",
     "Writer",
     "__version__",
     "compact",
@@ -125,6 +140,7 @@ __all__ = [
     "delta",
     "diff",
     "extract",
+    "info",
     "merge",
     "migrate",
     "open",

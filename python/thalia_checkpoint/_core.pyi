@@ -200,6 +200,7 @@ def verify(
     search: Sequence[_Path],
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...
+def info(path: _Path, access: str, search: Sequence[_Path]) -> str: ...
 def diff(
     before: _Path,
     after: _Path,

@@ -142,13 +142,21 @@ class Diff:
     regions: tuple[RegionDiff, ...]
     """In the order of the earlier file, then those added."""
     connections: tuple[ConnectionDiff, ...]
+    tensors: tuple[TensorDiff, ...]
+    """Where one file has another format: tensors by their names, and nothing of regions."""
     same_regions: int
     same_connections: int
+    same_tensors: int
+    """That `tensors` might have had."""
+    metadata_compared: bool
+    """False with patterns, and for two formats, which lay metadata out in different ways."""
+    ambiguous_tensors: int
+    """That several names of the other file may belong to: paired with none of them."""
 
     @property
     def same(self) -> bool:
         """Nothing differs but the storage."""
-        return not (self.header or self.metadata or self.regions or self.connections)
+        return not (self.header or self.metadata or self.regions or self.connections or self.tensors)
 
     def __bool__(self) -> bool:
         return not self.same
@@ -167,9 +175,11 @@ def diff(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Diff:
-    """What differs between two .thalia files, as `thalia diff` tells it. Of deltas, their states.
+    """What differs between two files of any formats, as `thalia diff` tells it. Of deltas, their states.
 
-    Without `values` and tolerances no payload is read: contents are compared by their hashes.
+    Two .thalia files: without `values` and tolerances no payload is read, as contents are compared
+    by their hashes. Where one has another format, tensors are paired by their names with or without
+    the region, and their elements are compared; the result has them in `tensors`.
 
     values: compare the elements of changed tensors too, which reads them.
     tensors: patterns of the tensors to compare, and nothing else: "*" stands for any characters,
@@ -206,7 +216,11 @@ def diff(
             for connection in found["connections"]
         ),
         same_regions=found["same_regions"],
+        tensors=_tensors(found["tensors"]),
         same_connections=found["same_connections"],
+        same_tensors=found["same_tensors"],
+        metadata_compared=found["metadata_compared"],
+        ambiguous_tensors=found["ambiguous_tensors"],
     )
 
 

@@ -65,10 +65,11 @@ def verify(
     search: Iterable[Path] = (),
     progress: Progress | None = None,
 ) -> VerifyReport:
-    """Everything that is wrong with a .thalia file or a delta, as `thalia verify` tells it.
+    """Everything that is wrong with a file of any format, as `thalia verify --resolve` tells it.
 
     Damage is reported and never raised. Of a delta all that it is based on is verified too, and
-    whether each tensor comes out as it was saved.
+    whether each tensor comes out as it was saved. A safetensors file has no checksums: its structure
+    is all that can be checked.
 
     quick: structure alone, no payload is read.
     access: "copied" to read in parts, so that what the disk cannot give is a finding.

@@ -13,6 +13,7 @@ void bind_stream(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
+void bind_describe(nanobind::module_& module);
 void bind_diff(nanobind::module_& module);
 void bind_delta(nanobind::module_& module);
 void bind_convert(nanobind::module_& module);

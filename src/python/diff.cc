@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "inspect/diff_files.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
@@ -120,39 +121,35 @@ nb::dict diff_dict(const Diff& diff) {
   out["metadata"] = list_of(diff.metadata, field_dict);
   out["regions"] = list_of(diff.regions, region_diff_dict);
   out["connections"] = list_of(diff.connections, connection_dict);
+  out["tensors"] = list_of(diff.tensors, tensor_diff_dict);
   out["same_regions"] = diff.same_regions;
   out["same_connections"] = diff.same_connections;
+  out["same_tensors"] = diff.same_tensors;
   return out;
 }
 
-// A region's name stands for all of the region, whichever of the two files has it.
-std::vector<std::string> with_regions(std::vector<std::string> patterns, const Reader& before,
-                                      const Reader& after) {
-  for (std::string& pattern : patterns) {
-    if (before.find_region(pattern) || after.find_region(pattern)) pattern += "/*";
-  }
-  return patterns;
+nb::dict files_dict(const inspect::FilesDiff& files) {
+  nb::dict out = diff_dict(files.diff);
+  out["metadata_compared"] = files.metadata_compared;
+  out["ambiguous_tensors"] = files.ambiguous;
+  return out;
 }
 
 nb::dict run_diff(const Path& before, const Path& after, bool values,
-                  const std::vector<std::string>& tensors, double atol, double rtol,
+                  std::vector<std::string> tensors, double atol, double rtol,
                   const std::string& access, std::vector<Path> search, unsigned threads,
                   nb::object progress) {
   ChainOptions chain = chain_options(access, std::move(search), threads);
-  // Checking blocks of the tree would read the payloads that share these blocks.
-  if (!values && atol == 0 && rtol == 0) chain.read.verification = Verification::off;
   DiffOptions options{.values = values,
+                      .tensors = std::move(tensors),
                       .absolute_tolerance = atol,
                       .relative_tolerance = rtol,
                       .input = chain.read.input,
                       .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
-  return diff_dict(interruptible([&](const std::stop_token& stop) {
+  return files_dict(interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
     options.work.cancel = stop;
-    const Reader earlier = Reader::open(before, chain.read);
-    const Reader later = Reader::open(after, chain.read);
-    options.tensors = with_regions(tensors, earlier, later);
-    return diff(ChainReader::open(earlier, chain), ChainReader::open(later, chain), options);
+    return inspect::diff_files(before, after, chain, options);
   }));
 }
 

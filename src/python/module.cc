@@ -17,6 +17,7 @@ NB_MODULE(_core, module) {
   bind_writer(module);
   bind_background(module);
   bind_verify(module);
+  bind_describe(module);
   bind_diff(module);
   bind_delta(module);
   bind_convert(module);

@@ -8,6 +8,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "inspect/file_format.h"
+#include "inspect/finding.h"
+#include "inspect/verify_file.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
@@ -23,7 +26,7 @@ using Path = std::filesystem::path;
 
 nb::dict finding_dict(const Finding& finding) {
   nb::dict out;
-  out["severity"] = finding.severity == Severity::error ? "error" : "warning";
+  out["severity"] = inspect::severity_name(finding.severity);
   out["code"] = error_code_name(finding.code);
   out["section"] = text_object(finding.section);
   out["field"] = text_object(finding.field);
@@ -36,15 +39,16 @@ nb::dict finding_dict(const Finding& finding) {
 }
 
 nb::dict run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
-                    std::uint64_t max_findings, const std::vector<Path>& search,
-                    nb::object progress) {
+                    std::uint64_t max_findings, std::vector<Path> search, nb::object progress) {
   VerifyOptions options{.input = {.access = access_of(access)},
                         .quick = quick,
                         .max_findings = max_findings,
                         .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
+  ChainOptions chain = chain_options(access, std::move(search), threads);
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
-    return verify_chain(path, options, search);
+    chain.read.work.cancel = stop;
+    return inspect::verify_file(path, inspect::format_of(path), chain, true, options);
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));

@@ -98,16 +98,25 @@ PUBLIC_PLACES = {
 }
 
 # Folders that see the public headers and their own files only, beside what is lent to them. What the
-# program and bench/ measure with, src/measure, is open to both.
-USERS_OF_THE_LIBRARY = ("src/cli", "src/measure", "src/python", "examples")
+# program and bench/ measure with, src/measure, is open to both; what the program and the Python module
+# tell of files, src/inspect, to these two.
+USERS_OF_THE_LIBRARY = ("src/cli", "src/inspect", "src/measure", "src/python", "examples")
 SEEN_BY_USERS = {
-    "src/cli": {"cli", "measure"},
+    "src/cli": {"cli", "inspect", "measure"},
+    "src/inspect": {"inspect"},
     "src/measure": {"measure"},
-    "src/python": {"python"},
+    "src/python": {"inspect", "python"},
     "examples": set(),
 }
 LENT = {
     "src/cli": (
+        "base/stopwatch.h",
+        "base/suggestion.h",
+        "json/writer.h",
+        "model/precision/glob.h",
+    ),
+    "src/inspect": (
+        "base/fail.h",
         "base/stopwatch.h",
         "base/suggestion.h",
         "json/writer.h",
@@ -196,7 +205,6 @@ CALLS = (
             "src/base/stopwatch.h",
             "src/cli/command/bench.",
             "src/cli/print/progress.",
-            "src/cli/tensor/packed_file.",
         ),
         "base/stopwatch.h tells how long something took",
     ),
@@ -257,7 +265,7 @@ def _check_quoted(path, name):
         return "a public header includes public headers only, as thalia/NAME.h"
     if path.startswith(USERS_OF_THE_LIBRARY):
         user = next(user for user in USERS_OF_THE_LIBRARY if path.startswith(user))
-        private = (set(LAYERS) | {"cli", "measure"}) - SEEN_BY_USERS[user]
+        private = (set(LAYERS) | {"cli", "inspect", "measure", "python"}) - SEEN_BY_USERS[user]
         if is_public or name in LENT.get(user, ()) or name.split("/")[0] not in private:
             return None
         return "the program and the examples include public headers and their own files only"

@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/array_json.h"
 #include "cli/tensor/array_text.h"
-#include "cli/tensor/block_cursor.h"
-#include "cli/tensor/copy_slice.h"
 #include "cli/tensor/element_stream.h"
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/npy.h"
 #include "cli/tensor/slice.h"
-#include "cli/tensor/tensor_source.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output_file.h"
+#include "inspect/block_cursor.h"
+#include "inspect/copy_slice.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
+#include "inspect/tensor_source.h"
 
 namespace thalia::cli {
 namespace {
@@ -43,7 +43,7 @@ struct CatArguments {
   bool dense = false;
 };
 
-void print_text(Output& out, const TensorSource& source, const Slice& slice,
+void print_text(Output& out, const inspect::TensorSource& source, const Slice& slice,
                 const CatArguments& arguments) {
   std::string heading =
       fmt::format("# {}  {} {}", shown_name(source.region, source.name),
@@ -60,13 +60,13 @@ void print_text(Output& out, const TensorSource& source, const Slice& slice,
   }
 }
 
-void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
+void print_npy(Output& out, const inspect::TensorSource& source, const Slice& slice) {
   out.write(as_byte_span(npy_header(source.layout.dtype, slice.shape)));
-  BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
+  inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    const std::uint64_t elements = range_elements(*ranges);
-    bytes.resize(packed_bytes(source.layout.dtype, elements));
+    const std::uint64_t elements = inspect::range_elements(*ranges);
+    bytes.resize(inspect::packed_bytes(source.layout.dtype, elements));
     source.read(*ranges, bytes);
     std::string converted;
     append_npy(converted, source.layout.dtype, bytes, elements);
@@ -75,7 +75,7 @@ void print_npy(Output& out, const TensorSource& source, const Slice& slice) {
   }
 }
 
-void print_raw(Output& out, const TensorSource& source, const Slice& slice,
+void print_raw(Output& out, const inspect::TensorSource& source, const Slice& slice,
                const CatArguments& arguments) {
   if (source.entries && !arguments.dense) {
     if (arguments.slice) {
@@ -89,17 +89,17 @@ void print_raw(Output& out, const TensorSource& source, const Slice& slice,
   // A block of a packed dtype would end in padding bits, so such a tensor is read in one block.
   const std::uint64_t limit =
       dtype_is_packed(source.layout.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
-  BlockCursor blocks(slice.ranges, source.layout.dtype, limit);
+  inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, limit);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    bytes.resize(packed_bytes(source.layout.dtype, range_elements(*ranges)));
+    bytes.resize(inspect::packed_bytes(source.layout.dtype, inspect::range_elements(*ranges)));
     source.read(*ranges, bytes);
     out.write(ByteSpan(bytes));
     if (out.closed()) return;
   }
 }
 
-Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
+Slice slice_of(const inspect::TensorSource& source, const CatArguments& arguments) {
   if (!arguments.slice) return whole(source.layout.shape);
   try {
     return parse_slice(*arguments.slice, source.layout.shape);
@@ -111,7 +111,7 @@ Slice slice_of(const TensorSource& source, const CatArguments& arguments) {
   }
 }
 
-void print_tensor(Output& out, const TensorSource& source, const CatArguments& arguments) {
+void print_tensor(Output& out, const inspect::TensorSource& source, const CatArguments& arguments) {
   const Slice slice = slice_of(source, arguments);
   switch (arguments.format) {
     case Format::text:
@@ -135,10 +135,11 @@ void print_tensor(Output& out, const TensorSource& source, const CatArguments& a
 
 // The tensor of that very name; nullopt where there is none, and the name may be a pattern. Those
 // of version 0.1 are looked for as patterns are.
-std::optional<TensorSource> open_named(const CatArguments& arguments, const ChainOptions& options) {
-  if (format_of(arguments.file) == FileFormat::thalia_0_1) return std::nullopt;
+std::optional<inspect::TensorSource> open_named(const CatArguments& arguments,
+                                                const ChainOptions& options) {
+  if (inspect::format_of(arguments.file) == FileFormat::thalia_0_1) return std::nullopt;
   try {
-    return open_tensor(arguments.file, arguments.tensor, options);
+    return inspect::open_tensor(arguments.file, arguments.tensor, options);
   } catch (const UsageError& error) {
     const bool is_pattern = arguments.tensor.find_first_of("*?") != std::string::npos;
     if (!is_pattern || error.code() != ErrorCode::not_found) throw;
@@ -148,9 +149,10 @@ std::optional<TensorSource> open_named(const CatArguments& arguments, const Chai
 
 // A file of one array has room for one tensor.
 void require_one(const CatArguments& arguments, const ChainOptions& options) {
-  Selection selection("TENSOR", {arguments.tensor});
+  inspect::Selection selection("TENSOR", {arguments.tensor});
   std::uint64_t tensors = 0;
-  visit_tensors(arguments.file, selection, options, [&](const FileTensor&) { ++tensors; });
+  inspect::visit_tensors(arguments.file, selection, options,
+                         [&](const inspect::FileTensor&) { ++tensors; });
   if (tensors < 2) return;
   throw UsageError(ErrorCode::bad_argument, {},
                    {.path = arguments.file,
@@ -172,14 +174,15 @@ void print_tensors(Output& out, const CatArguments& arguments, const Session& se
   if (const auto source = open_named(arguments, options))
     return print_tensor(out, *source, arguments);
   if (binary) require_one(arguments, options);
-  Selection selection("TENSOR", {arguments.tensor});
+  inspect::Selection selection("TENSOR", {arguments.tensor});
   bool is_first = true;
-  visit_tensors(arguments.file, selection, options, [&](const FileTensor& tensor) {
-    if (out.closed()) return;
-    if (!is_first && arguments.format == Format::text) out.write("\n");
-    is_first = false;
-    print_tensor(out, tensor.open(), arguments);
-  });
+  inspect::visit_tensors(arguments.file, selection, options,
+                         [&](const inspect::FileTensor& tensor) {
+                           if (out.closed()) return;
+                           if (!is_first && arguments.format == Format::text) out.write("\n");
+                           is_first = false;
+                           print_tensor(out, tensor.open(), arguments);
+                         });
 }
 
 int run_cat(const CatArguments& arguments, const Session& session) {

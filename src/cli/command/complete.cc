@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/print/listed_tensor.h"
-#include "cli/tensor/file_format.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/file_regions.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
 
@@ -25,8 +25,8 @@ constexpr std::uint64_t kMostBytesToParse = 64 << 20;
 // Names as the program shows them, so that one is a line, and every command takes it.
 void offer_tensors(const std::string& file, std::string_view begun, const ChainOptions& options,
                    Output& out) {
-  Selection everything("", {});
-  visit_tensors(file, everything, options, [&](const FileTensor& tensor) {
+  inspect::Selection everything("", {});
+  inspect::visit_tensors(file, everything, options, [&](const inspect::FileTensor& tensor) {
     const std::string name = shown_name(tensor.names().region, tensor.names().name);
     if (name.starts_with(begun)) out.write(name + "\n");
   });
@@ -66,7 +66,7 @@ int complete_names(const std::vector<std::string>& words, const Session& session
   try {
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
-    const FileFormat format = format_of(file);
+    const FileFormat format = inspect::format_of(file);
     // Its names are known only once all of it is read.
     if (format == FileFormat::thalia_0_1 && file_bytes(file) > kMostBytesToParse) return kDone;
     if (kind == "tensor") {

@@ -11,7 +11,7 @@
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
-#include "cli/tensor/file_format.h"
+#include "inspect/file_format.h"
 #include "thalia/convert.h"
 
 namespace thalia::cli {
@@ -87,10 +87,10 @@ Run declare_convert(CLI::App& app) {
   const auto arguments = std::make_shared<ConvertArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
-  add_choice(app, "--from FORMAT", arguments->from, choices_of(all_file_formats()),
+  add_choice(app, "--from FORMAT", arguments->from, choices_of(inspect::all_file_formats()),
              "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst");
   // The last one is read only.
-  add_choice(app, "--to FORMAT", arguments->to, choices_of(all_file_formats().first<4>()),
+  add_choice(app, "--to FORMAT", arguments->to, choices_of(inspect::all_file_formats().first<4>()),
              "Format of OUT: thalia, safetensors, thalia-0.1 or mckp");
   offer(
       add_option(app, "--regions HOW", arguments->regions,

@@ -16,12 +16,10 @@
 #include "cli/print/diff_text.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
-#include "cli/tensor/diff_files.h"
-#include "cli/tensor/file_format.h"
 #include "cli/terminal/escape.h"
+#include "inspect/diff_files.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
-#include "thalia/reader.h"
 
 namespace thalia::cli {
 namespace {
@@ -49,31 +47,10 @@ void check_tolerance(const char* option, double value) {
       {.field = option, .value = fmt::format("{}", value), .bound = "a finite number, 0 or more"});
 }
 
-// A region's name stands for all of the region, whichever of the two files has it.
-std::vector<std::string> tensor_patterns(std::vector<std::string> patterns, const Reader& before,
-                                         const Reader& after) {
-  for (std::string& pattern : patterns) {
-    const auto is_region = [&](const std::string& name) {
-      return before.find_region(name) || after.find_region(name);
-    };
-    const std::string unescaped = unescape_name(pattern);
-    if (is_region(pattern) || !is_region(unescaped)) {
-      if (is_region(pattern)) pattern += "/*";
-    } else {
-      pattern = unescaped + "/*";
-    }
-  }
-  return patterns;
-}
-
-Diff diff_states(const DiffArguments& arguments, DiffOptions options, ChainOptions chain) {
-  // Checking blocks of the tree would read the payloads that share these blocks.
-  if (!arguments.read_values()) chain.read.verification = Verification::off;
-  const Reader before = Reader::open(arguments.before, chain.read);
-  const Reader after = Reader::open(arguments.after, chain.read);
-  options.tensors = tensor_patterns(arguments.patterns, before, after);
+inspect::FilesDiff compare(const DiffArguments& arguments, const ChainOptions& chain,
+                           const DiffOptions& options) {
   try {
-    return diff(ChainReader::open(before, chain), ChainReader::open(after, chain), options);
+    return inspect::diff_files(arguments.before, arguments.after, chain, options);
   } catch (const UsageError& error) {
     ErrorContext context = error.context();
     if (context.field != "tensors") throw;
@@ -102,20 +79,14 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
   options.relative_tolerance = arguments.relative_tolerance;
   options.work.progress = bar.callback();
   const auto chain = session.options<ChainOptions>();
-  DiffedFiles files{.before = arguments.before,
-                    .after = arguments.after,
-                    .before_format = format_of(arguments.before),
-                    .after_format = format_of(arguments.after)};
-  Diff result;
-  if (files.before_format == FileFormat::thalia && files.after_format == FileFormat::thalia) {
-    result = diff_states(arguments, options, chain);
-    files.metadata_compared = arguments.patterns.empty();
-  } else {
-    FilesDiff found = diff_files(arguments.before, arguments.after, chain, options);
-    result = std::move(found.diff);
-    files.metadata_compared = found.metadata_compared;
-    files.ambiguous_names = found.ambiguous;
-  }
+  const inspect::FilesDiff found = compare(arguments, chain, options);
+  const Diff& result = found.diff;
+  const DiffedFiles files{.before = arguments.before,
+                          .after = arguments.after,
+                          .before_format = found.before_format,
+                          .after_format = found.after_format,
+                          .metadata_compared = found.metadata_compared,
+                          .ambiguous_names = found.ambiguous};
   bar.finish();
   if (session.common.json) {
     print_diff_json(session.out, files, result);

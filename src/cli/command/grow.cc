@@ -11,9 +11,9 @@
 #include "cli/command/command.h"
 #include "cli/command/tensor_axes.h"
 #include "cli/print/json_result.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
+#include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
 #include "thalia/grow_file.h"
 

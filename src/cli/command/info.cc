@@ -4,8 +4,9 @@
 #include <string>
 
 #include "cli/command/command.h"
-#include "cli/print/file_facts.h"
-#include "cli/tensor/describe_file.h"
+#include "cli/print/facts_text.h"
+#include "inspect/describe_file.h"
+#include "inspect/facts_json.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 
@@ -25,9 +26,12 @@ int run_info(const InfoArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const FileFacts facts = describe_file(arguments.file, options);
-  session.common.json ? print_facts_json(session.out, facts)
-                      : print_facts(session.out, facts, arguments.metadata);
+  const inspect::FileFacts facts = inspect::describe_file(arguments.file, options);
+  if (session.common.json) {
+    session.out.write(inspect::facts_json(facts) + "\n");
+  } else {
+    print_facts(session.out, facts, arguments.metadata);
+  }
   return kDone;
 }
 

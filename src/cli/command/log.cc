@@ -10,8 +10,8 @@
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/tensor/chain_links.h"
-#include "cli/tensor/file_format.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
 #include "thalia/delta.h"
 
 namespace thalia::cli {
@@ -47,7 +47,7 @@ void print_links_json(Output& out, FileFormat format, const std::vector<ChainLin
 
 int run_log(const std::string& path, const Session& session) {
   const auto options = session.options<ChainOptions>();
-  const FileFormat format = format_of(path);
+  const FileFormat format = inspect::format_of(path);
   const std::vector<ChainLink> links = chain_links(path, options, "log");
   session.common.json ? print_links_json(session.out, format, links)
                       : print_links(session.out, links);

@@ -13,12 +13,12 @@
 
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
-#include "cli/tensor/file_format.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/file_regions.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 
@@ -36,7 +36,7 @@ struct LsArguments {
   Order order = Order::file;
 };
 
-bool is_named_before(const ListedTensor& a, const ListedTensor& b) {
+bool is_named_before(const inspect::ListedTensor& a, const inspect::ListedTensor& b) {
   return std::tie(a.region, a.name) < std::tie(b.region, b.name);
 }
 bool is_named_before(const ListedRegion& a, const ListedRegion& b) {
@@ -117,10 +117,10 @@ void print_regions_json(const LsArguments& arguments, Output& out, const FileReg
     for (const ListedConnection& connection : file.connections) {
       json.begin_object().member("source", as_utf8(connection.source));
       json.member("target", as_utf8(connection.target)).key("weights");
-      add_json(json, connection.weights);
+      add_tensor(json, connection.weights);
       json.key("delays");
       if (connection.delays) {
-        add_json(json, *connection.delays);
+        add_tensor(json, *connection.delays);
       } else {
         json.null();
       }
@@ -145,8 +145,8 @@ class TensorsJson {
     json_.begin_object().member("schema", "thalia.ls.1").member("path", as_utf8(arguments.file));
     json_.member("format", file_format_name(format)).key("tensors").begin_array();
   }
-  void add(const ListedTensor& tensor) {
-    add_json(json_, tensor);
+  void add(const inspect::ListedTensor& tensor) {
+    add_tensor(json_, tensor);
     hand_on();
   }
   void end() {
@@ -168,20 +168,20 @@ class TensorsJson {
 
 int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOptions& options,
                  const Session& session) {
-  Selection selection("PATTERN", arguments.patterns);
-  std::vector<ListedTensor> kept;
-  const auto visit = [&](const VisitTensor& visit_one) {
-    visit_tensors(arguments.file, selection, options, visit_one);
+  inspect::Selection selection("PATTERN", arguments.patterns);
+  std::vector<inspect::ListedTensor> kept;
+  const auto visit = [&](const inspect::VisitTensor& visit_one) {
+    inspect::visit_tensors(arguments.file, selection, options, visit_one);
   };
-  const auto keep = [&](const FileTensor& tensor) { kept.push_back(tensor.list()); };
+  const auto keep = [&](const inspect::FileTensor& tensor) { kept.push_back(tensor.list()); };
   if (session.common.json) {
     TensorsJson json(session.out, arguments, format);
     if (arguments.order == Order::file) {
-      visit([&](const FileTensor& tensor) { json.add(tensor.list()); });
+      visit([&](const inspect::FileTensor& tensor) { json.add(tensor.list()); });
     } else {
       visit(keep);
       put_in_order(kept, arguments.order);
-      for (const ListedTensor& tensor : kept) json.add(tensor);
+      for (const inspect::ListedTensor& tensor : kept) json.add(tensor);
     }
     json.end();
     return kDone;
@@ -189,7 +189,7 @@ int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOpt
   visit(keep);
   put_in_order(kept, arguments.order);
   TensorTable table(!selection.is_one_region());
-  for (const ListedTensor& tensor : kept) table.add(tensor);
+  for (const inspect::ListedTensor& tensor : kept) table.add(tensor);
   table.print(session.out);
   return kDone;
 }
@@ -202,7 +202,7 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const FileFormat format = format_of(arguments.file);
+  const FileFormat format = inspect::format_of(arguments.file);
   const bool has_regions = format == FileFormat::thalia || format == FileFormat::thalia_0_1;
   if (has_regions && arguments.patterns.empty() && !arguments.recursive)
     return list_regions(arguments, options.read, session);

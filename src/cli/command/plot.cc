@@ -21,12 +21,12 @@
 #include "cli/draw/picture_file.h"
 #include "cli/print/print.h"
 #include "cli/tensor/chain_links.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/histogram.h"
 #include "cli/tensor/largest.h"
 #include "cli/tensor/tensor_changes.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output_file.h"
+#include "inspect/file_tensors.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -86,16 +86,17 @@ void plot_weights(const PlotArguments& arguments, const Session& session) {
   std::string note;
   write_picture(arguments.output, session, [&] {
     std::vector<std::uint64_t> sizes;
-    Selection counting("PATTERN", patterns);
-    visit_tensors(file, counting, options,
-                  [&](const FileTensor& tensor) { sizes.push_back(tensor.list().elements()); });
+    inspect::Selection counting("PATTERN", patterns);
+    inspect::visit_tensors(file, counting, options, [&](const inspect::FileTensor& tensor) {
+      sizes.push_back(tensor.list().elements());
+    });
     const std::vector<bool> taken = among_largest(sizes, arguments.most.value_or(kPanels));
     std::vector<Histogram> histograms;
     std::size_t place = 0;
-    Selection selection("PATTERN", patterns);
-    visit_tensors(file, selection, options, [&](const FileTensor& tensor) {
+    inspect::Selection selection("PATTERN", patterns);
+    inspect::visit_tensors(file, selection, options, [&](const inspect::FileTensor& tensor) {
       if (!taken[place++]) return;
-      const TensorSource source = tensor.open();
+      const inspect::TensorSource source = tensor.open();
       histograms.push_back(histogram_of(
           source, measured(source, session.options<ReadOptions>().work), session.stop));
     });

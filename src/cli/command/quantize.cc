@@ -13,8 +13,8 @@
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
-#include "cli/tensor/file_format.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
@@ -119,7 +119,7 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   QuantizationOptions options = arguments.options;
   options.max_generations = arguments.max_generations;
   if (!arguments.sensitivity.empty()) {
-    options.sensitivity = format_of(arguments.sensitivity) == FileFormat::safetensors
+    options.sensitivity = inspect::format_of(arguments.sensitivity) == FileFormat::safetensors
                               ? from_safetensors(arguments.sensitivity, save.read)
                               : from_thalia(arguments.sensitivity, save.read);
   }

@@ -23,7 +23,7 @@ struct ReportArguments {
 };
 
 std::string growth_picture(const FileReport& report, const Session& session) {
-  const auto events = growth_events(report.facts.metadata);
+  const auto events = inspect::growth_events(report.facts.metadata);
   if (!events || events->empty()) return {};
   const FileGrowth growth = growth_of(report.facts.path, session.options<ChainOptions>());
   const GrowthChart chart = growth_chart(growth.events, growth.regions, growth.training_steps);

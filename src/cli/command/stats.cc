@@ -12,13 +12,13 @@
 
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/element.h"
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/measured_tensor.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
 
 namespace thalia::cli {
 namespace {
@@ -81,7 +81,7 @@ void print_statistics_json(Output& out, const StatsArguments& arguments,
                            const std::vector<MeasuredTensor>& tensors) {
   print_object(out, "thalia.stats.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.file));
-    json.member("format", file_format_name(format_of(arguments.file)));
+    json.member("format", file_format_name(inspect::format_of(arguments.file)));
     json.key("tensors").begin_array();
     for (const MeasuredTensor& tensor : tensors) {
       const TensorStatistics& of = tensor.statistics;
@@ -102,9 +102,9 @@ void print_statistics_json(Output& out, const StatsArguments& arguments,
 
 int run_stats(const StatsArguments& arguments, const Session& session) {
   Measuring measuring(session.options<ReadOptions>().work);
-  Selection selection("PATTERN", arguments.patterns);
-  visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
-                [&](const FileTensor& tensor) { measuring.add(tensor.open()); });
+  inspect::Selection selection("PATTERN", arguments.patterns);
+  inspect::visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
+                         [&](const inspect::FileTensor& tensor) { measuring.add(tensor.open()); });
   const std::vector<MeasuredTensor> tensors = measuring.finish();
   session.common.json ? print_statistics_json(session.out, arguments, tensors)
                       : print_statistics(session.out, tensors);

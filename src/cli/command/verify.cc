@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/print/error_finding.h"
 #include "cli/print/error_json.h"
+#include "cli/print/finding_place.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/packed_file.h"
-#include "cli/tensor/verify_file.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_format.h"
+#include "inspect/finding.h"
+#include "inspect/packed_file.h"
+#include "inspect/verify_file.h"
 #include "json/writer.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
@@ -38,7 +39,7 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
   for (const Finding& finding : report.findings) {
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(path));
-    out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
+    out.write(is_error ? Style::error : Style::warning, inspect::severity_name(finding.severity));
     out.print(": {}: {}\n", finding_place(finding), escape(finding.message));
   }
   if (report.suppressed > 0)
@@ -46,7 +47,7 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
               counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
   std::string checked = "structure checked";
-  if ((format == FileFormat::thalia || is_packed(format)) && !quick) {
+  if ((format == FileFormat::thalia || inspect::is_packed(format)) && !quick) {
     checked =
         fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
   }
@@ -65,7 +66,7 @@ void add_json(JsonWriter& json, const std::string& path, std::optional<FileForma
   error != nullptr ? add_error(json, *error) : static_cast<void>(json.null());
   json.member("suppressed", report.suppressed).key("findings").begin_array();
   for (const Finding& finding : report.findings) {
-    json.begin_object().member("severity", severity_name(finding.severity));
+    json.begin_object().member("severity", inspect::severity_name(finding.severity));
     json.member("code", error_code_name(finding.code));
     json.member("section", finding.section).member("field", finding.field);
     json.member("region", as_utf8(finding.region));
@@ -84,13 +85,14 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
-      const FileFormat format = *(known = format_of(path));
+      const FileFormat format = *(known = inspect::format_of(path));
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;
       options.work.progress = bar.callback();
       auto chain = session.options<ChainOptions>();
-      const VerifyReport report = verify_file(path, format, chain, arguments.resolve, options);
+      const VerifyReport report =
+          inspect::verify_file(path, format, chain, arguments.resolve, options);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (session.common.json) {

@@ -1,14 +1,14 @@
 #include "cli/draw/file_growth.h"
 
-#include "cli/tensor/describe_file.h"
 #include "cli/tensor/file_regions.h"
+#include "inspect/describe_file.h"
 
 namespace thalia::cli {
 
 FileGrowth growth_of(const std::filesystem::path& path, ChainOptions options) {
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const FileFacts facts = describe_file(path, options);
+  const inspect::FileFacts facts = inspect::describe_file(path, options);
   FileGrowth growth{.events = parse_growth_history(facts.metadata),
                     .training_steps = facts.progress.steps.value_or(0)};
   if (facts.format != FileFormat::thalia && facts.format != FileFormat::thalia_0_1) return growth;

@@ -11,8 +11,8 @@
 
 #include "cli/draw/axis.h"
 #include "cli/draw/svg.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
+#include "cli/print/tensor_table.h"
 
 namespace thalia::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cli/print/diff_text.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
+#include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {

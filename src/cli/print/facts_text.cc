@@ -1,5 +1,7 @@
 // Facts for people, in their words and in the order in which they ask; how bytes are stored comes
 // last. What a format does not say, or is nothing, has no line.
+#include "cli/print/facts_text.h"
+
 #include <fmt/format.h>
 
 #include <string>
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/print/file_facts.h"
 #include "cli/print/growth_text.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
@@ -16,7 +17,7 @@
 namespace thalia::cli {
 namespace {
 
-std::string kind_in_words(const FileFacts& facts) {
+std::string kind_in_words(const inspect::FileFacts& facts) {
   const std::string base = facts.base && facts.base->path ? " of " + escape(*facts.base->path) : "";
   switch (facts.format) {
     case FileFormat::thalia:
@@ -47,7 +48,7 @@ struct FactLines {
   }
 };
 
-void add_training(FactLines& out, const TrainingProgress& progress) {
+void add_training(FactLines& out, const inspect::TrainingProgress& progress) {
   // 0 is what a header says where nobody has counted.
   if (progress.steps.value_or(0) != 0) {
     const std::string& member = progress.steps_member;
@@ -58,7 +59,37 @@ void add_training(FactLines& out, const TrainingProgress& progress) {
   if (progress.epoch) out.line("epoch", fmt::format("{}", *progress.epoch));
 }
 
-std::string wrapper_text(const WrapperFacts& wrapper) {
+// "f32 96.8 % (12 tensors, 3.4 MiB), bool 3.2 % (1 tensor, 16 B)", shares of the elements.
+std::string dtypes_text(const inspect::TensorTotals& totals) {
+  std::string text;
+  for (const inspect::DTypeTotal& of : totals.dtypes()) {
+    if (!text.empty()) text += ", ";
+    text += dtype_name(of.dtype);
+    if (totals.elements() != 0) {
+      text += fmt::format(" {:.1f} %", 100 * static_cast<double>(of.elements) /
+                                           static_cast<double>(totals.elements()));
+    }
+    text += fmt::format(" ({}, {})", counted(of.tensors, "tensor", "tensors"),
+                        human_bytes(of.logical_bytes));
+  }
+  return text.empty() ? "none" : text;
+}
+
+// "zstd (4 of 4 tensors, 4.1 KiB for 55.3 KiB, 13.48x)".
+std::string compression_text(const inspect::TensorTotals& totals) {
+  if (totals.compressed() == 0) return "none";
+  std::string text =
+      fmt::format("{} ({} of {}", fmt::join(totals.codec_names(), ", "),
+                  grouped(totals.compressed()), counted(totals.tensors(), "tensor", "tensors"));
+  if (const auto& stored = totals.stored_bytes()) {
+    text +=
+        fmt::format(", {} for {}, {}", human_bytes(*stored), human_bytes(totals.logical_bytes()),
+                    ratio_text(totals.logical_bytes(), *stored));
+  }
+  return text + ")";
+}
+
+std::string wrapper_text(const inspect::WrapperFacts& wrapper) {
   const std::string_view codec = codec_name(wrapper.codec);
   if (wrapper.checksum_inside) {
     return fmt::format("{}, checksum {} the frame", codec,
@@ -69,7 +100,7 @@ std::string wrapper_text(const WrapperFacts& wrapper) {
                      codec);
 }
 
-void add_sizes(FactLines& out, const FileFacts& facts) {
+void add_sizes(FactLines& out, const inspect::FileFacts& facts) {
   out.line("on disk", exact_bytes(facts.disk_bytes));
   if (facts.debris_bytes > 0) {
     out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
@@ -90,7 +121,7 @@ void add_sizes(FactLines& out, const FileFacts& facts) {
   }
 }
 
-std::string checksum_text(const ChecksumFacts& checksum) {
+std::string checksum_text(const inspect::ChecksumFacts& checksum) {
   std::string text = checksum.type;
   if (checksum.leaves) {
     text += fmt::format(" of {} blocks, {} leaves", human_bytes(*checksum.block_bytes),
@@ -100,15 +131,15 @@ std::string checksum_text(const ChecksumFacts& checksum) {
   return text;
 }
 
-void add_storage(FactLines& out, const FileFacts& facts) {
+void add_storage(FactLines& out, const inspect::FileFacts& facts) {
   if (facts.timestamp) out.line("saved", utc_time(*facts.timestamp));
   std::string format(file_format_name(facts.format));
   // thalia-0.1 has it in its name.
   if (facts.version && facts.format != FileFormat::thalia_0_1) format += " " + *facts.version;
   if (facts.generation) format += ", generation " + grouped(*facts.generation);
   out.line("format", format);
-  if (facts.uuid) out.line("uuid", uuid_text(*facts.uuid));
-  if (facts.totals) out.line("compression", facts.totals->compression_text());
+  if (facts.uuid) out.line("uuid", inspect::uuid_text(*facts.uuid));
+  if (facts.totals) out.line("compression", compression_text(*facts.totals));
   out.line("checksum", checksum_text(facts.checksum));
   if (facts.content_hash) out.line("content hash", *facts.content_hash);
   if (facts.totals && facts.totals->quantized() != 0) {
@@ -133,7 +164,7 @@ void add_storage(FactLines& out, const FileFacts& facts) {
 }
 
 void print_growth(Output& out, std::string_view metadata) {
-  const auto events = growth_events(metadata);
+  const auto events = inspect::growth_events(metadata);
   if (!events) {
     out.line("growth history", cut_in_middle(json_member(metadata, "growth_history").value_or("")));
   } else if (!events->empty()) {
@@ -144,7 +175,7 @@ void print_growth(Output& out, std::string_view metadata) {
 
 }  // namespace
 
-std::string what_it_is(const FileFacts& facts) {
+std::string what_it_is(const inspect::FileFacts& facts) {
   std::string text = kind_in_words(facts);
   if (facts.totals) text += ", " + counted(facts.totals->tensors(), "tensor", "tensors");
   if (facts.regions) text += " in " + counted(*facts.regions, "region", "regions");
@@ -153,11 +184,11 @@ std::string what_it_is(const FileFacts& facts) {
   return text;
 }
 
-std::vector<FactLine> fact_lines(const FileFacts& facts) {
+std::vector<FactLine> fact_lines(const inspect::FileFacts& facts) {
   FactLines out;
   if (facts.totals) {
     out.line("parameters", human_count(facts.totals->parameters()));
-    out.line("dtypes", facts.totals->dtypes_text());
+    out.line("dtypes", dtypes_text(*facts.totals));
   }
   add_training(out, facts.progress);
   add_sizes(out, facts);
@@ -167,7 +198,7 @@ std::vector<FactLine> fact_lines(const FileFacts& facts) {
   return std::move(out.lines);
 }
 
-void print_facts(Output& out, const FileFacts& facts, bool all_metadata) {
+void print_facts(Output& out, const inspect::FileFacts& facts, bool all_metadata) {
   out.write(Style::heading, escape(facts.path) + ":");
   out.print(" {}\n", what_it_is(facts));
   for (const FactLine& line : fact_lines(facts))

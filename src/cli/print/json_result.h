@@ -1,12 +1,12 @@
 // What the results of commands have in common as JSON.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output.h"
+#include "inspect/json_members.h"
 #include "json/writer.h"
 
 namespace thalia::cli {
@@ -23,26 +23,8 @@ void print_object(Output& out, std::string_view schema, Fill fill) {
   out.write(text + "\n");
 }
 
-/// A member that is null where nothing is known of it.
-template <typename T>
-void add_known(JsonWriter& json, std::string_view key, const std::optional<T>& value) {
-  json.key(key);
-  value ? json.value(*value) : json.null();
-}
-/// The same of a member of something that may not be known.
-template <typename T, typename Member>
-void add_known(JsonWriter& json, std::string_view key, const std::optional<T>& of,
-               Member T::*member) {
-  json.key(key);
-  of ? json.value((*of).*member) : json.null();
-}
-
-/// A member that lists names, or sentences.
-void add_list(JsonWriter& json, std::string_view key, const auto& texts) {
-  json.key(key).begin_array();
-  for (const auto& text : texts) json.value(as_utf8(text));
-  json.end_array();
-}
+using inspect::add_known;
+using inspect::add_list;
 
 /// The region that something is in; null where it is in none.
 inline void add_region(JsonWriter& json, std::string_view region) {

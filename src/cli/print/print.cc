@@ -85,12 +85,6 @@ std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes) 
                      static_cast<double>(logical_bytes) / static_cast<double>(stored_bytes));
 }
 
-std::string uuid_text(const Uuid& uuid) {
-  std::string text = hex(uuid);
-  for (const std::size_t position : {20, 16, 12, 8}) text.insert(position, 1, '-');
-  return text;
-}
-
 void Table::add_row(std::vector<std::string> cells) {
   cells.resize(columns_.size());
   rows_.push_back(std::move(cells));

@@ -32,8 +32,6 @@ std::string counted(std::uint64_t number, std::string_view singular, std::string
 std::string utc_time(std::uint64_t unix_seconds);
 /// How much less is stored than there would be without compression: "1.43x".
 std::string ratio_text(std::uint64_t logical_bytes, std::uint64_t stored_bytes);
-/// 8-4-4-4-12 digits.
-std::string uuid_text(const Uuid& uuid);
 
 /// Columns of text with a heading, cells padded to the widest.
 class Table {

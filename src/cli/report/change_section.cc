@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/draw/change_svg.h"
-#include "cli/print/listed_tensor.h"
 #include "cli/print/print.h"
+#include "cli/print/tensor_table.h"
 #include "cli/report/page_table.h"
 
 namespace thalia::cli {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "cli/print/progress.h"
-#include "cli/tensor/describe_file.h"
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/file_tensors.h"
 #include "cli/tensor/largest.h"
-#include "cli/tensor/verify_file.h"
+#include "inspect/describe_file.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
+#include "inspect/verify_file.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -36,29 +36,32 @@ ChainOptions tensor_by_tensor(const Session& session) {
   return options;
 }
 
-FileFacts facts_of(const std::string& path, const Session& session) {
+inspect::FileFacts facts_of(const std::string& path, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Payloads are verified by what follows.
   options.read.verification = Verification::off;
-  return describe_file(path, options);
+  return inspect::describe_file(path, options);
 }
 
-VerifyReport verification_of(const std::string& path, const FileFacts& facts,
+VerifyReport verification_of(const std::string& path, const inspect::FileFacts& facts,
                              const Session& session) {
   ProgressBar bar("verifying " + path);
   auto options = session.options<VerifyOptions>();
   options.work.progress = bar.callback();
-  return verify_file(path, facts.format, session.options<ChainOptions>(), facts.is_delta, options);
+  return inspect::verify_file(path, facts.format, session.options<ChainOptions>(), facts.is_delta,
+                              options);
 }
 
 void measure_all(FileReport& report, const std::string& path, const Session& session) {
-  Selection everything("PATTERN", {});
-  visit_tensors(path, everything, tensor_by_tensor(session), [&](const FileTensor& tensor) {
-    ReportedTensor reported{.listed = tensor.list()};
-    reported.damage = damage_of(
-        [&] { reported.measured = measured(tensor.open(), session.options<ReadOptions>().work); });
-    report.tensors.push_back(std::move(reported));
-  });
+  inspect::Selection everything("PATTERN", {});
+  inspect::visit_tensors(
+      path, everything, tensor_by_tensor(session), [&](const inspect::FileTensor& tensor) {
+        ReportedTensor reported{.listed = tensor.list()};
+        reported.damage = damage_of([&] {
+          reported.measured = measured(tensor.open(), session.options<ReadOptions>().work);
+        });
+        report.tensors.push_back(std::move(reported));
+      });
 }
 
 void add_histograms(FileReport& report, const std::string& path, const Session& session) {
@@ -67,13 +70,14 @@ void add_histograms(FileReport& report, const std::string& path, const Session& 
     sizes.push_back(tensor.measured ? tensor.listed.elements() : 0);
   const std::vector<bool> taken = among_largest(sizes, kReportedHistograms);
   std::size_t place = 0;
-  Selection everything("PATTERN", {});
-  visit_tensors(path, everything, tensor_by_tensor(session), [&](const FileTensor& tensor) {
-    const std::size_t at = place++;
-    if (!taken[at] || !report.tensors[at].measured) return;
-    report.histograms.push_back(
-        histogram_of(tensor.open(), *report.tensors[at].measured, session.stop));
-  });
+  inspect::Selection everything("PATTERN", {});
+  inspect::visit_tensors(
+      path, everything, tensor_by_tensor(session), [&](const inspect::FileTensor& tensor) {
+        const std::size_t at = place++;
+        if (!taken[at] || !report.tensors[at].measured) return;
+        report.histograms.push_back(
+            histogram_of(tensor.open(), *report.tensors[at].measured, session.stop));
+      });
 }
 
 Comparison compared(const std::string& base, const std::string& path, FileFormat format,
@@ -81,7 +85,8 @@ Comparison compared(const std::string& base, const std::string& path, FileFormat
   Comparison comparison{.base = base,
                         .changes = tensor_changes(base, path, session.options<ChainOptions>(),
                                                   session.options<DiffOptions>())};
-  if (format != FileFormat::thalia || format_of(base) != FileFormat::thalia) return comparison;
+  if (format != FileFormat::thalia || inspect::format_of(base) != FileFormat::thalia)
+    return comparison;
   auto tables = session.options<ChainOptions>();
   tables.read.verification = Verification::off;
   comparison.diff = diff(ResolvedFile(base, {}, tables).reader(),

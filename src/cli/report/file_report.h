@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "cli/print/file_facts.h"
-#include "cli/print/listed_tensor.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/chain_links.h"
 #include "cli/tensor/histogram.h"
 #include "cli/tensor/measured_tensor.h"
 #include "cli/tensor/tensor_changes.h"
 #include "cli/terminal/session.h"
+#include "inspect/file_facts.h"
 #include "thalia/diff.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
 
 struct ReportedTensor {
-  ListedTensor listed;
+  inspect::ListedTensor listed;
   std::optional<MeasuredTensor> measured{};  ///< nullopt where it could not be read
   std::string damage{};                      ///< why
 };
@@ -31,7 +31,7 @@ struct Comparison {
 };
 
 struct FileReport {
-  FileFacts facts{};
+  inspect::FileFacts facts{};
   VerifyReport verified{};
   std::vector<ReportedTensor> tensors{};  ///< all, in the order of the file
   std::vector<Histogram> histograms{};    ///< of the largest that could be read, in that order

@@ -15,7 +15,8 @@
 #include "cli/draw/axis.h"
 #include "cli/draw/chain_svg.h"
 #include "cli/draw/histogram_svg.h"
-#include "cli/print/error_finding.h"
+#include "cli/print/facts_text.h"
+#include "cli/print/finding_place.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
 #include "cli/report/change_section.h"
@@ -23,6 +24,7 @@
 #include "cli/report/layer_map.h"
 #include "cli/report/page_style.h"
 #include "cli/report/page_table.h"
+#include "inspect/finding.h"
 #include "thalia/version.h"
 
 namespace thalia::cli {
@@ -130,7 +132,7 @@ class Page {
     for (const Finding& finding : of.findings) {
       html_.open("tr");
       html_.element(
-          "th", severity_name(finding.severity),
+          "th", inspect::severity_name(finding.severity),
           {{"scope", "row"}, {"class", finding.severity == Severity::error ? "bad" : "quiet"}});
       html_.element("td", finding_place(finding), {{"class", "wrap"}});
       html_.element("td", finding.message, {{"class", "wrap"}}).close();
@@ -235,7 +237,7 @@ class Page {
   }
 
   void write_tensor(const ReportedTensor& tensor) {
-    const ListedTensor& listed = tensor.listed;
+    const inspect::ListedTensor& listed = tensor.listed;
     const TensorLayout& layout = tensor.measured ? tensor.measured->layout : listed.layout;
     html_.open("tr").element("th", shown_name(listed.region, listed.name),
                              {{"scope", "row"}, {"class", "name"}});

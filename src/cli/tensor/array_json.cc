@@ -6,16 +6,16 @@
 
 #include <string>
 
-#include "cli/print/listed_tensor.h"
-#include "cli/tensor/block_cursor.h"
+#include "cli/print/tensor_table.h"
 #include "cli/tensor/element.h"
 #include "cli/tensor/element_stream.h"
+#include "inspect/block_cursor.h"
 #include "json/writer.h"
 
 namespace thalia::cli {
 namespace {
 
-void open_object(Output& out, const TensorSource& source, const Slice& slice,
+void open_object(Output& out, const inspect::TensorSource& source, const Slice& slice,
                  std::string_view last_key) {
   std::string text;
   JsonWriter json(text);
@@ -46,9 +46,9 @@ void print_dimension(Output& out, const Shape& shape, unsigned d, ElementStream&
 
 }  // namespace
 
-void print_array_json(Output& out, const TensorSource& source, const Slice& slice) {
+void print_array_json(Output& out, const inspect::TensorSource& source, const Slice& slice) {
   open_object(out, source, slice, "values");
-  if (range_elements(slice.ranges) == 0) {
+  if (inspect::range_elements(slice.ranges) == 0) {
     out.write("[]");
   } else {
     ElementStream stream(source, slice.ranges);
@@ -57,7 +57,7 @@ void print_array_json(Output& out, const TensorSource& source, const Slice& slic
   out.write("}\n");
 }
 
-void print_entries_json(Output& out, const TensorSource& source, const Slice& slice) {
+void print_entries_json(Output& out, const inspect::TensorSource& source, const Slice& slice) {
   open_object(out, source, slice, "entries");
   const ByteSpan values = source.entries->values();
   std::string_view separator = "[";

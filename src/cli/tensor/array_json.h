@@ -2,18 +2,18 @@
 #pragma once
 
 #include "cli/tensor/slice.h"
-#include "cli/tensor/tensor_source.h"
 #include "cli/terminal/output.h"
+#include "inspect/tensor_source.h"
 
 namespace thalia::cli {
 
 /// {"region", "tensor", "dtype", "encoding", "shape": of the whole tensor, "slice": [[begin, end],
 /// ...], "values": nested arrays, without the dimensions that the slice dropped}. Elements: see
 /// append_json. All of an empty tensor's values are [].
-void print_array_json(Output& out, const TensorSource& source, const Slice& slice);
+void print_array_json(Output& out, const inspect::TensorSource& source, const Slice& slice);
 
 /// The same with "entries": [[row, column, value], ...] in the place of "values", coordinates
 /// counting from the tensor's start.
-void print_entries_json(Output& out, const TensorSource& source, const Slice& slice);
+void print_entries_json(Output& out, const inspect::TensorSource& source, const Slice& slice);
 
 }  // namespace thalia::cli

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cli/print/print.h"
-#include "cli/tensor/block_cursor.h"
 #include "cli/tensor/element.h"
 #include "cli/tensor/element_stream.h"
+#include "inspect/block_cursor.h"
 
 namespace thalia::cli {
 namespace {
@@ -46,7 +46,7 @@ void add_edges(const Slice& slice, std::size_t depth, std::vector<SliceRange>& a
   }
 }
 
-ElementStream edge_stream(const TensorSource& source, const Slice& slice) {
+ElementStream edge_stream(const inspect::TensorSource& source, const Slice& slice) {
   auto parts = std::make_shared<std::vector<std::vector<SliceRange>>>();
   std::vector<SliceRange> at = slice.ranges;
   add_edges(slice, 0, at, *parts);
@@ -146,8 +146,8 @@ class ArrayPrinter {
 
 }  // namespace
 
-void print_array(Output& out, const TensorSource& source, const Slice& slice, bool all) {
-  const std::uint64_t elements = range_elements(slice.ranges);
+void print_array(Output& out, const inspect::TensorSource& source, const Slice& slice, bool all) {
+  const std::uint64_t elements = inspect::range_elements(slice.ranges);
   if (elements == 0) {
     out.write("[]\n");
     return;
@@ -162,8 +162,8 @@ void print_array(Output& out, const TensorSource& source, const Slice& slice, bo
             counted(elements, "element", "elements"));
 }
 
-void print_entries(Output& out, const TensorSource& source, const Slice& slice, bool all) {
-  const auto for_each = [&](const SparseEntries::Visit& visit) {
+void print_entries(Output& out, const inspect::TensorSource& source, const Slice& slice, bool all) {
+  const auto for_each = [&](const inspect::SparseEntries::Visit& visit) {
     source.entries->visit(slice.ranges, visit);
   };
   const ByteSpan values = source.entries->values();

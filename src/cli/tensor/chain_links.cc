@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/packed_file.h"
+#include "inspect/file_format.h"
+#include "inspect/packed_file.h"
 #include "thalia/error.h"
 #include "thalia/mckp.h"
 #include "thalia/paths.h"
@@ -30,7 +30,7 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
                                      const ChainOptions& options) {
   std::vector<ChainLink> links;
   std::string name = path.string();
-  for (const MckpFile& file : MckpChain::open(path, mckp_options(options)).files()) {
+  for (const MckpFile& file : MckpChain::open(path, inspect::mckp_options(options)).files()) {
     const MckpHeader& header = file.header();
     links.push_back({.name = name,
                      .is_delta = header.previous.has_value(),
@@ -46,7 +46,7 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
 
 std::vector<ChainLink> chain_links(const std::filesystem::path& path, const ChainOptions& options,
                                    std::string_view what) {
-  const FileFormat format = format_of(path);
+  const FileFormat format = inspect::format_of(path);
   if (format == FileFormat::mckp) return links_of_mckp(path, options);
   if (format == FileFormat::thalia) return links_of(path, options);
   throw UsageError(ErrorCode::bad_argument,

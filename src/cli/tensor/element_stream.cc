@@ -3,28 +3,28 @@
 #include <memory>
 #include <utility>
 
-#include "cli/tensor/block_cursor.h"
-#include "cli/tensor/copy_slice.h"
+#include "inspect/block_cursor.h"
+#include "inspect/copy_slice.h"
 
 namespace thalia::cli {
 
-ElementStream::ElementStream(const TensorSource& source, NextBlock next_block)
+ElementStream::ElementStream(const inspect::TensorSource& source, NextBlock next_block)
     : source_(source), next_block_(std::move(next_block)) {}
 
-ElementStream::ElementStream(const TensorSource& source, std::vector<SliceRange> ranges)
+ElementStream::ElementStream(const inspect::TensorSource& source, std::vector<SliceRange> ranges)
     : source_(source),
       next_block_(
-          [cursor = std::make_shared<BlockCursor>(std::move(ranges), source.layout.dtype,
-                                                  kBlockBytes)] { return cursor->next(); }) {}
+          [cursor = std::make_shared<inspect::BlockCursor>(
+               std::move(ranges), source.layout.dtype, kBlockBytes)] { return cursor->next(); }) {}
 
 std::optional<Element> ElementStream::next() {
   // A loop, as a block may be empty.
   while (position_ == count_) {
     const auto ranges = next_block_();
     if (!ranges) return std::nullopt;
-    count_ = range_elements(*ranges);
+    count_ = inspect::range_elements(*ranges);
     position_ = 0;
-    block_.resize(packed_bytes(source_.layout.dtype, count_));
+    block_.resize(inspect::packed_bytes(source_.layout.dtype, count_));
     source_.read(*ranges, block_);
   }
   return decode_element(source_.layout.dtype, block_, position_++);

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "cli/tensor/file_format.h"
-#include "cli/tensor/file_tensors.h"
+#include "inspect/file_format.h"
+#include "inspect/file_tensors.h"
 #include "thalia/brain_region.h"
 #include "thalia/reader.h"
 #include "thalia/v01.h"
@@ -30,10 +30,12 @@ FileRegions regions_of_thalia(const std::filesystem::path& path, const ReadOptio
   }
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
     ConnectionView connection = reader.connection(i);
-    ListedConnection listed{.source = connection.source,
-                            .target = connection.target,
-                            .weights = listed_matrix(connection, connection.weights, "weights")};
-    if (connection.delays) listed.delays = listed_matrix(connection, *connection.delays, "delays");
+    ListedConnection listed{
+        .source = connection.source,
+        .target = connection.target,
+        .weights = inspect::listed_matrix(connection, connection.weights, "weights")};
+    if (connection.delays)
+      listed.delays = inspect::listed_matrix(connection, *connection.delays, "delays");
     file.connections.push_back(std::move(listed));
   }
   return file;
@@ -56,8 +58,8 @@ FileRegions regions_of_original(const std::filesystem::path& path, const ReadOpt
 }  // namespace
 
 FileRegions regions_of(const std::filesystem::path& path, const ReadOptions& read) {
-  return format_of(path) == FileFormat::thalia_0_1 ? regions_of_original(path, read)
-                                                   : regions_of_thalia(path, read);
+  return inspect::format_of(path) == FileFormat::thalia_0_1 ? regions_of_original(path, read)
+                                                            : regions_of_thalia(path, read);
 }
 
 }  // namespace thalia::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/print/listed_tensor.h"
+#include "cli/print/tensor_table.h"
 #include "thalia/convert.h"
 #include "thalia/neuron_type.h"
 #include "thalia/options.h"
@@ -35,8 +35,8 @@ struct ListedRegion {
 struct ListedConnection {
   std::string source;
   std::string target;
-  ListedTensor weights;
-  std::optional<ListedTensor> delays{};
+  inspect::ListedTensor weights;
+  std::optional<inspect::ListedTensor> delays{};
 };
 
 struct FileRegions {

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
-#include "cli/tensor/block_cursor.h"
-#include "cli/tensor/copy_slice.h"
 #include "cli/tensor/element_stream.h"
 #include "cli/tensor/number.h"
 #include "cli/tensor/slice.h"
+#include "inspect/block_cursor.h"
+#include "inspect/copy_slice.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -53,7 +53,7 @@ std::uint64_t Histogram::inside() const noexcept {
   return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
 }
 
-Histogram histogram_of(const TensorSource& source, MeasuredTensor tensor,
+Histogram histogram_of(const inspect::TensorSource& source, MeasuredTensor tensor,
                        const std::stop_token& stop) {
   Histogram histogram{.tensor = std::move(tensor)};
   place_bins(histogram);
@@ -64,12 +64,12 @@ Histogram histogram_of(const TensorSource& source, MeasuredTensor tensor,
     count(histogram, dtype, values, source.entries->tensor().nnz());
     return histogram;
   }
-  BlockCursor cursor(whole(source.layout.shape).ranges, dtype, kBlockBytes);
+  inspect::BlockCursor cursor(whole(source.layout.shape).ranges, dtype, kBlockBytes);
   std::vector<std::byte> block;
   while (const auto ranges = cursor.next()) {
     if (stop.stop_requested()) throw CancelledError(ErrorCode::cancelled, "ended by a signal");
-    const std::uint64_t elements = range_elements(*ranges);
-    block.resize(packed_bytes(dtype, elements));
+    const std::uint64_t elements = inspect::range_elements(*ranges);
+    block.resize(inspect::packed_bytes(dtype, elements));
     source.read(*ranges, block);
     count(histogram, dtype, block, elements);
   }

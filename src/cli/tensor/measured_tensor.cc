@@ -2,17 +2,17 @@
 
 #include <utility>
 
-#include "cli/tensor/copy_slice.h"
+#include "inspect/copy_slice.h"
 
 namespace thalia::cli {
 
-MeasuredTensor measured(const TensorSource& source, const Work& work) {
+MeasuredTensor measured(const inspect::TensorSource& source, const Work& work) {
   Measuring measuring(work);
   measuring.add(source);
   return std::move(measuring.finish().front());
 }
 
-void Measuring::add(TensorSource source) {
+void Measuring::add(inspect::TensorSource source) {
   // So much, and that threads come and go does not count.
   constexpr std::uint64_t kTogether = 64 << 20;
   const TensorLayout layout = source.layout;
@@ -24,7 +24,7 @@ void Measuring::add(TensorSource source) {
   waiting_.push_back(
       {.dtype = layout.dtype, .shape = layout.shape, .read = std::move(source.read)});
   places_.push_back(done_.size() - 1);
-  bytes_ += packed_bytes(layout.dtype, layout.shape.element_count().value_or(0));
+  bytes_ += inspect::packed_bytes(layout.dtype, layout.shape.element_count().value_or(0));
   if (bytes_ >= kTogether) measure_waiting();
 }
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <utility>
 
-#include "cli/tensor/diff_files.h"
-#include "cli/tensor/file_tensors.h"
+#include "inspect/diff_files.h"
+#include "inspect/file_tensors.h"
 
 namespace thalia::cli {
 namespace {
@@ -22,35 +22,35 @@ double relative_change(const ValueDiff& values) {
 }
 
 struct Earlier {
-  ListedTensor listed;
-  std::function<TensorSource()> open;
+  inspect::ListedTensor listed;
+  std::function<inspect::TensorSource()> open;
   bool is_met = false;
 };
 
 // What only says what changed since some base has hashes of its own.
-bool is_complete(const ListedTensor& tensor) {
+bool is_complete(const inspect::ListedTensor& tensor) {
   const Encoding encoding = tensor.layout.encoding;
   return encoding == Encoding::dense || is_sparse(encoding);
 }
 
-bool is_known_to_be_same(const ListedTensor& before, const ListedTensor& after) {
+bool is_known_to_be_same(const inspect::ListedTensor& before, const inspect::ListedTensor& after) {
   return before.content_hash && after.content_hash && before.content_hash == after.content_hash &&
          is_complete(before) && before.layout == after.layout;
 }
 
-void compare(TensorChange& change, const Earlier& before, const FileTensor& after,
+void compare(TensorChange& change, const Earlier& before, const inspect::FileTensor& after,
              const DiffOptions& options) {
-  const ListedTensor later = after.list();
+  const inspect::ListedTensor later = after.list();
   const Shape& shape = before.listed.layout.shape;
   if (shape != later.layout.shape) {
     change.not_compared =
         fmt::format("{} before, {} now", shape.to_string(), later.layout.shape.to_string());
   } else {
-    change.relative =
-        is_known_to_be_same(before.listed, later)
-            ? 0
-            : relative_change(diff_values(compared(before.open(), before.listed.logical_bytes),
-                                          compared(after.open(), later.logical_bytes), options));
+    change.relative = is_known_to_be_same(before.listed, later)
+                          ? 0
+                          : relative_change(diff_values(
+                                inspect::compared(before.open(), before.listed.logical_bytes),
+                                inspect::compared(after.open(), later.logical_bytes), options));
   }
 }
 
@@ -61,8 +61,8 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
                                          const ChainOptions& open, const DiffOptions& options) {
   const bool is_whole = options.tensors.empty();
   std::vector<Earlier> earlier;
-  Selection everything("PATTERN", {});
-  visit_tensors(before, everything, open, [&](const FileTensor& tensor) {
+  inspect::Selection everything("PATTERN", {});
+  inspect::visit_tensors(before, everything, open, [&](const inspect::FileTensor& tensor) {
     earlier.push_back(
         {.listed = tensor.list(), .open = [kept = tensor.keep()] { return kept->open(); }});
   });
@@ -71,12 +71,12 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   std::map<std::string, std::size_t> places_by_name;
   bool has_regions = false;
   for (std::size_t i = 0; i < earlier.size(); ++i) {
-    const ListedTensor& tensor = earlier[i].listed;
+    const inspect::ListedTensor& tensor = earlier[i].listed;
     has_regions |= !tensor.region.empty();
     places.emplace(Key(tensor.region, tensor.name), i);
     places_by_name.emplace(tensor.name, i);
   }
-  const auto find = [&](const ListedTensor& tensor) -> Earlier* {
+  const auto find = [&](const inspect::ListedTensor& tensor) -> Earlier* {
     const auto found = places.find({tensor.region, tensor.name});
     if (found != places.end()) return &earlier[found->second];
     if (has_regions != tensor.region.empty()) return nullptr;
@@ -84,9 +84,9 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
     return named == places_by_name.end() ? nullptr : &earlier[named->second];
   };
   std::vector<TensorChange> changes;
-  Selection selection("PATTERN", options.tensors);
-  visit_tensors(after, selection, open, [&](const FileTensor& tensor) {
-    const ListedTensor listed = tensor.list();
+  inspect::Selection selection("PATTERN", options.tensors);
+  inspect::visit_tensors(after, selection, open, [&](const inspect::FileTensor& tensor) {
+    const inspect::ListedTensor listed = tensor.list();
     TensorChange change{.region = listed.region,
                         .name = listed.name,
                         .change = Change::added,

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 
@@ -41,20 +40,6 @@ Suspect suspect_of(std::string_view text) {
   return {bytes, code, length > 0, length == 0 || (is_unsafe(code) && !is_layout(text[0]))};
 }
 
-void append_utf8(std::string& out, unsigned c) {
-  const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
-  if (c < 0x80) {
-    add(c);
-  } else if (c < 0x800) {
-    add(0xC0 | (c >> 6));
-    add(0x80 | (c & 0x3F));
-  } else {
-    add(0xE0 | (c >> 12));
-    add(0x80 | ((c >> 6) & 0x3F));
-    add(0x80 | (c & 0x3F));
-  }
-}
-
 struct Range {
   char32_t first;
   char32_t last;
@@ -81,11 +66,6 @@ bool in_any(const Range (&ranges)[N], char32_t c) {
 std::string escape(std::string_view text) {
   return printable(text, std::string_view::npos);
 }
-std::string escape_name(std::string_view name) {
-  std::string doubled;
-  for (const char c : name) doubled.append(c == '\\' ? 2 : 1, c);
-  return escape(doubled);
-}
 
 bool has_unsafe(std::string_view text) noexcept {
   for (std::size_t at; (at = find_suspect(text)) != text.size();) {
@@ -111,42 +91,6 @@ std::string escape_unsafe(std::string_view text) {
     text.remove_prefix(at + suspect.bytes.size());
   }
   return out.append(text);
-}
-
-std::string unescape_name(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    std::size_t taken = 1;
-    const char kind = text[0] == '\\' && text.size() > 1 ? text[1] : '\0';
-    const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : 0;
-    unsigned value = 0;
-    if (kind == '\\' || kind == 'n' || kind == 't' || kind == 'r') {
-      out += kind == 'n' ? '\n' : kind == 't' ? '\t' : kind == 'r' ? '\r' : '\\';
-      taken = 2;
-    } else if (digits > 0 && text.size() >= 2 + digits &&
-               std::from_chars(text.data() + 2, text.data() + 2 + digits, value, 16).ptr ==
-                   text.data() + 2 + digits) {
-      if (kind == 'x') {
-        out += static_cast<char>(value);
-      } else {
-        append_utf8(out, value);
-      }
-      taken = 2 + digits;
-    } else {
-      out += text[0];
-    }
-    text.remove_prefix(taken);
-  }
-  return out;
-}
-
-std::string as_utf8(std::string_view text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = first_character(rest).length;
-    if (length == 0) return escape(text);
-    rest.remove_prefix(length);
-  }
-  return std::string(text);
 }
 
 std::size_t display_width(std::string_view text) {

@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "inspect/shown_name.h"
+
 namespace thalia::cli {
 
 /// printable() of thalia/text.h, however long.
 std::string escape(std::string_view text);
-/// The same with backslashes doubled, so that unescape_name gets every name back.
-std::string escape_name(std::string_view name);
-/// Undoes escape_name(). Text that is not an escape stays as it is.
-std::string unescape_name(std::string_view text);
+using inspect::as_utf8;
+using inspect::escape_name;
+using inspect::unescape_name;
 
 /// Writes what escape() would, but for line ends, tabs and carriage returns, as \x1b, \u202e and
 /// the like, and changes nothing else: of a JSON text, which holds none of the first kind, the
@@ -20,9 +21,6 @@ std::string unescape_name(std::string_view text);
 std::string escape_unsafe(std::string_view text);
 /// True where escape_unsafe(text) is another text.
 bool has_unsafe(std::string_view text) noexcept;
-
-/// For JSON, which can hold nothing but UTF-8: the text itself, or escape(text) if it is not UTF-8.
-std::string as_utf8(std::string_view text);
 
 /// Columns that a terminal gives the text: wide characters count two, combining ones none.
 std::size_t display_width(std::string_view text);

@@ -1,0 +1,33 @@
+// Going through a part of a tensor in pieces of bounded size, in row-major order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "thalia/dtype.h"
+#include "thalia/tensor.h"
+
+namespace thalia::inspect {
+
+/// Elements in a product of ranges, at most 2^64 - 1: a sparse tensor may have more.
+std::uint64_t range_elements(std::span<const SliceRange> ranges);
+
+/// Cuts ranges into blocks that follow each other in row-major order: each is at most `limit` bytes
+/// or one element, and its elements are consecutive in the order of the whole.
+class BlockCursor {
+ public:
+  BlockCursor(std::vector<SliceRange> ranges, DType dtype, std::uint64_t limit);
+  /// nullopt after the last one. There is none where the ranges are empty.
+  std::optional<std::vector<SliceRange>> next();
+
+ private:
+  std::vector<SliceRange> whole_;
+  std::vector<std::uint64_t> position_;  ///< where the next block begins, one a dimension
+  std::size_t split_ = 0;                ///< the dimension that is cut; those behind stay whole
+  std::uint64_t step_ = 1;               ///< indices of that dimension in one block
+  bool done_ = false;
+};
+
+}  // namespace thalia::inspect

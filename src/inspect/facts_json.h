@@ -1,0 +1,13 @@
+// Facts of a file as a JSON object.
+#pragma once
+
+#include <string>
+
+#include "inspect/file_facts.h"
+
+namespace thalia::inspect {
+
+/// The object that docs/json.md calls info.
+std::string facts_json(const FileFacts& facts);
+
+}  // namespace thalia::inspect

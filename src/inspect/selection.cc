@@ -1,0 +1,67 @@
+#include "inspect/selection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "inspect/shown_name.h"
+
+namespace thalia::inspect {
+namespace {
+
+constexpr std::uint32_t kMostRegions = 1'000;  // that are kept for suggestions
+
+}  // namespace
+
+Selection::Selection(const char* option, std::vector<std::string> patterns)
+    : everything_(patterns.empty()), use_(option, patterns) {
+  for (std::string& pattern : patterns) {
+    std::string unescaped = unescape_name(pattern);
+    if (unescaped == pattern) unescaped.clear();
+    globs_.push_back({std::move(pattern), std::move(unescaped)});
+  }
+}
+
+template <typename HasRegion>
+void Selection::take_regions(const HasRegion& has_region) {
+  std::erase_if(globs_, [&](const Glob& glob) {
+    // The name as it was typed comes first, as it may look like an escape.
+    const bool as_typed = has_region(glob.typed);
+    if (!as_typed && (glob.unescaped.empty() || !has_region(glob.unescaped))) return false;
+    regions_.push_back(as_typed ? glob.typed : glob.unescaped);
+    use_.mark_used(glob.typed);
+    return true;
+  });
+}
+
+void Selection::know_regions(const Reader& reader) {
+  if (everything_) return;
+  take_regions([&](const std::string& name) { return reader.find_region(name).has_value(); });
+  for (std::uint32_t i = 0; i < std::min(reader.region_count(), kMostRegions); ++i)
+    some_regions_.emplace_back(reader.region(i).name());
+}
+
+void Selection::know_regions(const V01Document& document) {
+  if (everything_) return;
+  take_regions([&](const std::string& name) {
+    return std::ranges::find(document.entries, name, &V01Entry::name) != document.entries.end();
+  });
+  for (const V01Entry& entry : document.entries) some_regions_.push_back(entry.name);
+}
+
+bool Selection::takes(const model::TensorNames& tensor) {
+  if (everything_) return true;
+  use_.see(tensor);
+  bool fits =
+      !tensor.region.empty() && std::ranges::find(regions_, tensor.region) != regions_.end();
+  for (const Glob& glob : globs_) {
+    if (tensor.fit(glob.typed)) {
+      fits = true;
+    } else if (!glob.unescaped.empty() && tensor.fit(glob.unescaped)) {
+      use_.mark_used(glob.typed);
+      fits = true;
+    }
+  }
+  return fits;
+}
+
+}  // namespace thalia::inspect
