@@ -39,11 +39,12 @@ struct WrapResult {
 };
 
 /// Writes the bytes of `source`, any file, as frames with a seek table, and puts them at `target`
-/// as a save does: whole or not at all. Takes memory for a few frames a thread, all together at
+/// as a save does: whole or not at all. A file of version 0.1 becomes one frame without a table, as
+/// its readers expect it. Takes memory for a few frames a thread, all together at
 /// most 512 MiB, or what one frame takes.
 ///
 /// @throws IoError; UsageError (bad_argument) for an option out of range, a target whose name tells
-/// no codec, and a target that is the source; CancelledError.
+/// no codec, a target that is the source, and a source of version 0.1 above 1 GiB; CancelledError.
 WrapResult compress_checkpoint(const std::filesystem::path& source,
                                const std::filesystem::path& target,
                                const CompressOptions& options = {});

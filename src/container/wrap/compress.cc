@@ -4,6 +4,8 @@
 // table, so a failure or a stop leaves nothing behind. The source may be any file; one that becomes
 // shorter meanwhile is an error. docs/format.md, "Wrappers".
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/seek_table.h"
 #include "container/wrap/unwrap.h"
+#include "format/v01.h"
 #include "format/wrapper.h"
 #include "io/posix_file.h"
 #include "thalia/output_file.h"
@@ -35,6 +38,8 @@ Codec codec_of(const std::filesystem::path& target, const CompressOptions& optio
                    {.path = target.string(), .field = "codec", .bound = ".zst, .lz4"});
 }
 
+constexpr std::uint64_t kMostFrameBytes = 1 << 30;
+
 struct ChunkJob {
   std::uint64_t offset = 0;
   std::size_t length = 0;
@@ -51,8 +56,16 @@ class WholeFile {
         level_(codec::checked_level(codec_, options.compression.level)),
         path_(source),
         fd_(io::open_for_reading(source)),
-        size_(io::file_size(fd_.get(), source)) {
-    check_option("frame_bytes", options.frame_bytes, 4096, 1 << 30);
+        size_(io::file_size(fd_.get(), source)),
+        alone_(is_version_0_1()),
+        frame_bytes_(alone_ ? std::max<std::uint64_t>(size_, 1) : options.frame_bytes) {
+    check_option("frame_bytes", options.frame_bytes, 4096, kMostFrameBytes);
+    if (frame_bytes_ > kMostFrameBytes) {
+      throw UsageError(ErrorCode::bad_argument, "a file of version 0.1 has to be one frame",
+                       {.path = source.string(),
+                        .value = fmt::format("{} bytes", size_),
+                        .bound = fmt::format("at most {}", kMostFrameBytes)});
+    }
     container::check_not_the_source(source, target);
   }
 
@@ -60,7 +73,7 @@ class WholeFile {
     const Stopwatch watch;
     OutputFile out(target, options_.output, options_.work.cancel);
     // Twice: the raw bytes of a job, and a frame that may be as large.
-    const container::FrameMemory memory(2 * options_.frame_bytes, options_.work.threads);
+    const container::FrameMemory memory(2 * frame_bytes_, options_.work.threads);
     OrderedPool<ChunkJob> pool(memory.threads, memory.jobs, [this](ChunkJob& job) { work(job); });
     std::uint64_t submitted = 0;
     bool any = false;  // an empty file is one frame, too
@@ -69,7 +82,7 @@ class WholeFile {
         any = true;
         ChunkJob& job = pool.next();
         job.offset = submitted;
-        job.length = static_cast<std::size_t>(std::min(options_.frame_bytes, size_ - submitted));
+        job.length = static_cast<std::size_t>(std::min(frame_bytes_, size_ - submitted));
         submitted += job.length;
         pool.submit();
       }
@@ -78,7 +91,7 @@ class WholeFile {
       take(pool.front(), out);
       pool.pop();
     }
-    out.write(container::seek_table_bytes(codec_, entries_));
+    if (!alone_) out.write(container::seek_table_bytes(codec_, entries_));
     stop_if_cancelled(options_.work.cancel);
     out.commit();
     return {.codec = codec_,
@@ -89,6 +102,15 @@ class WholeFile {
   }
 
  private:
+  // Readers of version 0.1 take one frame, with nothing behind it but a checksum: docs/v01.md.
+  bool is_version_0_1() const {
+    format::V01Header header{};
+    if (size_ < sizeof header) return false;
+    io::pread_all(fd_.get(), 0, std::as_writable_bytes(std::span(&header, 1)), path_);
+    return std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
+           header.major_version == 0;
+  }
+
   void work(ChunkJob& job) const {
     // The pool uses jobs again, so both buffers are allocated only a few times.
     job.raw.resize(job.length);
@@ -116,6 +138,8 @@ class WholeFile {
   const std::filesystem::path& path_;
   io::UniqueFd fd_;
   std::uint64_t size_;
+  bool alone_;  ///< all of it is one frame, without a table
+  std::uint64_t frame_bytes_;
   std::vector<format::SeekEntry> entries_;
 };
 

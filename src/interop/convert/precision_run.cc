@@ -32,6 +32,13 @@ std::vector<std::string> globs_of(const PrecisionPolicy& policy) {
   return globs;
 }
 
+// What a state has as a number of its own, which a tree of it names: f64 is the type that readers
+// expect there.
+bool is_number_of_state(const TensorSpec& spec) {
+  return spec.dtype == DType::f64 && spec.shape.rank() == 0 &&
+         (spec.role == Role::oscillator || spec.role == Role::neuromodulator);
+}
+
 // The arrays of a sparse payload; only the type's alignment and width depend on it.
 format::SparseParts sparse_parts(const TensorSpec& spec, DType dtype) {
   return *format::sparse_parts(with_dtype(spec, dtype));
@@ -55,6 +62,7 @@ DType PrecisionRun::count(const TensorSpec& spec, DType dtype) {
 // A policy knows paths alone. Where the first pattern that fits fits REGION/NAME, that is the path.
 DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec) {
   patterns_.see(tensor);
+  if (is_number_of_state(spec)) return count(spec, spec.dtype);
   std::string path(tensor.path);
   for (const PrecisionPattern& pattern : policy_.patterns) {
     if (!tensor.fit(pattern.glob)) continue;

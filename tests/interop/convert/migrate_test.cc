@@ -11,10 +11,12 @@
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
 #include "thalia/options.h"
+#include "thalia/precision.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/v01.h"
 #include "thalia/verify.h"
+#include "thalia/wrap.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -33,6 +35,41 @@ MigrateOptions quick(bool across_major = false) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_precision_leaves_the_numbers_of_a_state_as_readers_expect_them) {
+  const TemporaryFolder folder;
+  migrate(v01_data("full.thalia"), folder / "a.thalia", kCurrent, quick());
+  ConvertOptions options;
+  options.precision = precision_policy("fp16");
+  convert(folder / "a.thalia", folder / "b.thalia", options);
+  const Reader reader = Reader::open(folder / "b.thalia");
+  for (const char* name : {"cortex/theta.phase", "cortex/dopamine"})
+    BOOST_TEST((reader.tensor(name).dtype() == DType::f64), name);
+  BOOST_TEST((reader.tensor("striatum/membrane").dtype() == DType::f32));
+  const BrainState before = BrainCheckpoint::load(folder / "a.thalia");
+  const BrainState after = BrainCheckpoint::load(folder / "b.thalia");
+  BOOST_TEST((after.regions.at("cortex").neuromodulators() ==
+              before.regions.at("cortex").neuromodulators()));
+}
+
+BOOST_AUTO_TEST_CASE(compressing_a_file_of_0_1_gives_one_that_its_readers_open) {
+  const TemporaryFolder folder;
+  const V01File plain = read_v01(v01_data("full.thalia"));
+  for (const char* ending : {".zst", ".lz4"}) {
+    const std::filesystem::path path = folder / (std::string("full.thalia") + ending);
+    // Smaller than the file, which stays one frame all the same.
+    const WrapResult result =
+        compress_checkpoint(v01_data("full.thalia"), path, {.frame_bytes = 4096});
+    BOOST_TEST(result.frames == 1u);
+    const V01File file = read_v01(path);
+    BOOST_TEST(file.checksum_inside);
+    BOOST_TEST((file.document.metadata == plain.document.metadata));
+    BOOST_TEST(file.document.entries.size() == plain.document.entries.size());
+    BOOST_TEST(!read_wrapper(path)->has_seek_table);
+    migrate(path, folder / "again.thalia", kCurrent, quick());
+    std::filesystem::remove(folder / "again.thalia");
+  }
+}
 
 BOOST_AUTO_TEST_CASE(what_is_possible_and_what_it_costs) {
   const Migration up = can_migrate(kOriginal, kCurrent);
