@@ -55,14 +55,29 @@ def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> to
     return out if device is None else out.to(device)
 
 
-def _no_dtype(tensor: Tensor) -> UnsupportedError:
+def tensor_from(
+    name: str, dtype: str, shape: tuple[int, ...], data: Any, *, device: torch.device | str | None = None
+) -> torch.Tensor:
+    """A tensor in writable bytes, which it keeps. Raises UnsupportedError for a dtype that torch lacks."""
+    if dtype not in DTYPES:
+        raise _lacks(name, dtype)
+    if len(data) == 0:
+        return torch.empty(shape, dtype=DTYPES[dtype], device=device)
+    return torch.frombuffer(data, dtype=DTYPES[dtype]).reshape(shape).to(device)
+
+
+def _no_dtype(tensor: Tensor) -> Exception:
+    return _lacks(tensor.path, tensor.dtype, "; numpy() and raw() give the elements")
+
+
+def _lacks(name: str, dtype: str, instead: str = "") -> Exception:
     return make_error(
         UnsupportedError,
-        f"{tensor.path}: torch has no {tensor.dtype}; numpy() and raw() give the elements",
+        f"{name}: torch has no {dtype}{instead}",
         "unsupported_dtype",
-        tensor=tensor.path,
-        value=tensor.dtype,
-    )  # type: ignore[return-value]
+        tensor=name,
+        value=dtype,
+    )
 
 
 def bytes_of(tensor: torch.Tensor) -> npt.NDArray[np.uint8]:

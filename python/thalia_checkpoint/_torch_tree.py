@@ -154,6 +154,19 @@ def encode(value: Any) -> Encoded:
     return Encoded(tree, tensors, encoder.roles)
 
 
+def checked(tree: Any, where: str) -> Any:
+    """The root NODE of what a file's metadata has under MEMBER. Raises FormatError that names the file."""
+    if isinstance(tree, dict) and tree.get("version") == VERSION:
+        return tree.get("tree")
+    raise make_error(
+        FormatError,
+        f"{where}: metadata.{MEMBER}.version: expected {VERSION}",
+        "unsupported_version",
+        path=where,
+        section="metadata",
+    )
+
+
 def _by_storage(places: list[_Place]) -> list[list[_Place]]:
     groups: dict[Any, list[_Place]] = {}
     for i, place in enumerate(places):

@@ -28,7 +28,7 @@ from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, mapped_tensors, named, tensor_dtype, tensor_of
 from ._writer import Writer
-from .errors import FormatError, UsageError, make_error
+from .errors import UsageError, make_error
 
 __all__ = [
     "AsyncCheckpointer",
@@ -181,17 +181,9 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
         tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
         if tree is None:
             return {name: _on(read(tensor), device) for name, tensor in file.tensors.items()}
-        if not isinstance(tree, dict) or tree.get("version") != _torch_tree.VERSION:
-            raise make_error(
-                FormatError,
-                f"{os.fspath(source)}: metadata.{_torch_tree.MEMBER}.version: expected {_torch_tree.VERSION}",
-                "unsupported_version",
-                path=os.fspath(source),
-                section="metadata",
-            )
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
         return _torch_tree.decode(
-            tree.get("tree"),
+            _torch_tree.checked(tree, os.fspath(source)),
             lambda name: _on(read(by_name[name]), device),
             lambda name: by_name[name].numpy(writable=True),
         )

@@ -16,6 +16,7 @@ void bind_verify(nanobind::module_& module);
 void bind_describe(nanobind::module_& module);
 void bind_diff(nanobind::module_& module);
 void bind_delta(nanobind::module_& module);
+void bind_compressor(nanobind::module_& module);
 void bind_convert(nanobind::module_& module);
 void bind_quantize(nanobind::module_& module);
 void bind_repair(nanobind::module_& module);

@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   bind_describe(module);
   bind_diff(module);
   bind_delta(module);
+  bind_compressor(module);
   bind_convert(module);
   bind_quantize(module);
   bind_repair(module);
