@@ -1,0 +1,34 @@
+"""Trains with accelerate: run it again with the same file, and it goes on where it stopped."""
+
+import os
+import sys
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from thalia_checkpoint.accelerate import load_state, save_state
+
+path, dies_at = sys.argv[1], int((*sys.argv, "-1")[2])
+set_seed(0)
+accelerator = Accelerator(cpu=True)
+model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Dropout(0.1), torch.nn.Linear(32, 1))
+optimizer = torch.optim.AdamW(model.parameters())
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(64, 8)), 16, shuffle=True)
+model, optimizer, scheduler, data = accelerator.prepare(model, optimizer, scheduler, data)
+epochs = torch.optim.lr_scheduler.LambdaLR(torch.optim.SGD(torch.nn.Linear(1, 1).parameters()), lambda _: 1.0)
+accelerator.register_for_checkpointing(epochs)  # anything with a state
+if os.path.exists(path):
+    load_state(accelerator, path)
+for epoch in range(epochs.last_epoch, 5):
+    for (batch,) in data:
+        loss = model(batch).square().mean()
+        accelerator.backward(loss)
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad()
+    if epoch == dies_at:
+        os._exit(1)
+    epochs.step()
+    save_state(accelerator, path)
+print(sum(p.double().sum().item() for p in model.parameters()))

@@ -1,0 +1,172 @@
+"""State of Hugging Face's Accelerator in one file.
+
+    from thalia_checkpoint.accelerate import load_state, save_state
+
+    save_state(accelerator, "run/step-1000.thalia")
+    load_state(accelerator, "run/step-1000.thalia")
+
+In place of accelerator.save_state(folder), which writes a folder of pickles that is not put in place
+as a whole. No pickle is read or written.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, gather_object
+
+from . import torch as thalia_torch
+from ._file import Path
+from .errors import FormatError, UnsupportedError, UsageError, make_error
+
+__all__ = ["load_state", "save_state"]
+
+_REPLICATED = ("NO", "MULTI_CPU", "MULTI_GPU")
+_PARTS = ("models", "optimizers", "schedulers", "dataloaders", "custom")
+
+
+def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
+    """Saves what was given to accelerator.prepare() and register_for_checkpointing(): models,
+    optimizers, schedulers, samplers and stateful data loaders; the scaler, the step, and the states
+    of the random number generators of every process.
+
+    To be called by every process; the first one writes. options: those of SaveOptions.
+    The file is there whole, and on the disk, when this returns in each of them.
+    Raises UnsupportedError where the model is sharded (thalia_checkpoint.dcp saves those), and for
+    what cannot be saved; IoError.
+    """
+    _require_replicated(accelerator)
+    states = gather_object([_random_state()])
+    failed: list[str | None] = [None]
+    if accelerator.is_main_process:
+        state = {name: [part.state_dict() for part in parts] for name, parts in _parts(accelerator).items()}
+        state |= {"random": list(states), "step": accelerator.step}
+        if accelerator.scaler is not None:
+            state["scaler"] = accelerator.scaler.state_dict()
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        try:
+            thalia_torch.save(state, path, **options)
+        except Exception as error:
+            if accelerator.num_processes == 1:
+                raise
+            failed = [f"{type(error).__name__}: {error}"]
+    if accelerator.num_processes > 1:
+        torch.distributed.broadcast_object_list(failed)
+        if failed[0] is not None:
+            raise make_error(UsageError, failed[0], "bad_argument", path=os.fspath(path))
+
+
+def load_state(accelerator: Accelerator, path: Path) -> None:
+    """Loads what save_state() wrote into an accelerator that was prepared with as many models,
+    optimizers, schedulers, data loaders and objects, in the same order.
+
+    Random number generators go on where they stood, where there are as many processes as then; else
+    they stay as they are. Raises UsageError that names what there is another number of; IoError,
+    FormatError, IntegrityError.
+    """
+    _require_replicated(accelerator)
+    state = thalia_torch.load(path)
+    if not isinstance(state, dict) or not all(isinstance(state.get(name), list) for name in (*_PARTS, "random")):
+        raise make_error(
+            FormatError,
+            f"{os.fspath(path)}: expected what save_state() writes",
+            "bad_value",
+            path=os.fspath(path),
+        )
+    parts = _parts(accelerator)
+    for name, ours in parts.items():
+        if len(ours) != len(state[name]):
+            raise make_error(
+                UsageError,
+                f"{os.fspath(path)}: {name}: got {len(ours)}, expected {len(state[name])}, as when it was saved",
+                "bad_argument",
+                path=os.fspath(path),
+                field=name,
+                value=str(len(ours)),
+            )
+    for name, ours in parts.items():
+        for part, saved in zip(ours, state[name], strict=True):
+            part.load_state_dict(saved)
+    if accelerator.scaler is not None and "scaler" in state:
+        accelerator.scaler.load_state_dict(state["scaler"])
+    accelerator.step = state["step"]
+    if len(state["random"]) == accelerator.num_processes:
+        _set_random_state(state["random"][accelerator.process_index])
+
+
+def _require_replicated(accelerator: Accelerator) -> None:
+    kind = DistributedType(accelerator.distributed_type).name
+    if kind not in _REPLICATED:
+        raise make_error(
+            UnsupportedError,
+            f"distributed_type: got {kind}, expected one of {', '.join(_REPLICATED)}; "
+            "thalia_checkpoint.dcp saves sharded models",
+            "unsupported_feature",
+            field="distributed_type",
+            value=kind,
+        )
+
+
+class _Sampler:
+    """Of a data loader: where its shuffling, or its own state, stands."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def _seeded(self) -> Any:
+        from accelerate.data_loader import SeedableRandomSampler
+
+        get = getattr(self._loader, "get_sampler", None)
+        sampler = get() if get is not None else None
+        return sampler if isinstance(sampler, SeedableRandomSampler) else None
+
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {}
+        if getattr(self._loader, "use_stateful_dataloader", False):
+            state["loader"] = self._loader.state_dict()
+        if (sampler := self._seeded()) is not None:
+            state |= {"epoch": sampler.epoch, "seed": sampler.initial_seed}
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if "loader" in state and getattr(self._loader, "use_stateful_dataloader", False):
+            self._loader.load_state_dict(state["loader"])
+        sampler = self._seeded()
+        if sampler is not None and "seed" in state:
+            sampler.initial_seed = state["seed"]
+            sampler.epoch = state["epoch"]
+
+
+def _parts(accelerator: Accelerator) -> dict[str, list[Any]]:
+    # It has no other way to ask for them.
+    return {
+        "models": [accelerator.unwrap_model(model) for model in accelerator._models],
+        "optimizers": list(accelerator._optimizers),
+        "schedulers": list(accelerator._schedulers),
+        "dataloaders": [_Sampler(loader) for loader in accelerator._dataloaders],
+        "custom": list(accelerator._custom_objects),
+    }
+
+
+def _random_state() -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(),
+        "torch": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    torch.set_rng_state(state["torch"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])
