@@ -12,16 +12,16 @@ as a whole. No pickle is read or written.
 from __future__ import annotations
 
 import os
-import random
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate import Accelerator
+from accelerate.data_loader import SeedableRandomSampler
 from accelerate.utils import DistributedType, gather_object
 
 from . import torch as thalia_torch
 from ._file import Path
+from ._random_state import random_state, set_random_state
 from .errors import FormatError, UnsupportedError, UsageError, make_error
 
 __all__ = ["load_state", "save_state"]
@@ -41,7 +41,7 @@ def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
     what cannot be saved; IoError.
     """
     _require_replicated(accelerator)
-    states = gather_object([_random_state()])
+    states = gather_object([random_state()])
     failed: list[str | None] = [None]
     if accelerator.is_main_process:
         state = {name: [part.state_dict() for part in parts] for name, parts in _parts(accelerator).items()}
@@ -96,7 +96,7 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
         accelerator.scaler.load_state_dict(state["scaler"])
     accelerator.step = state["step"]
     if len(state["random"]) == accelerator.num_processes:
-        _set_random_state(state["random"][accelerator.process_index])
+        set_random_state(state["random"][accelerator.process_index])
 
 
 def _require_replicated(accelerator: Accelerator) -> None:
@@ -118,28 +118,34 @@ class _Sampler:
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
-    def _seeded(self) -> Any:
-        from accelerate.data_loader import SeedableRandomSampler
-
+    def _sampler(self) -> Any:
         get = getattr(self._loader, "get_sampler", None)
-        sampler = get() if get is not None else None
-        return sampler if isinstance(sampler, SeedableRandomSampler) else None
+        return get() if get is not None else None
 
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {}
         if getattr(self._loader, "use_stateful_dataloader", False):
             state["loader"] = self._loader.state_dict()
-        if (sampler := self._seeded()) is not None:
+        if isinstance(iteration := getattr(self._loader, "iteration", None), int):
+            state["iteration"] = iteration  # of which it makes the sampler's epoch
+        sampler = self._sampler()
+        if isinstance(sampler, SeedableRandomSampler):
             state |= {"epoch": sampler.epoch, "seed": sampler.initial_seed}
+        elif isinstance(getattr(sampler, "generator", None), torch.Generator):
+            state["generator"] = sampler.generator.get_state()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if "loader" in state and getattr(self._loader, "use_stateful_dataloader", False):
             self._loader.load_state_dict(state["loader"])
-        sampler = self._seeded()
-        if sampler is not None and "seed" in state:
+        if "iteration" in state and hasattr(self._loader, "iteration"):
+            self._loader.iteration = state["iteration"]
+        sampler = self._sampler()
+        if isinstance(sampler, SeedableRandomSampler) and "seed" in state:
             sampler.initial_seed = state["seed"]
             sampler.epoch = state["epoch"]
+        elif isinstance(getattr(sampler, "generator", None), torch.Generator) and "generator" in state:
+            sampler.generator.set_state(state["generator"])
 
 
 def _parts(accelerator: Accelerator) -> dict[str, list[Any]]:
@@ -151,22 +157,3 @@ def _parts(accelerator: Accelerator) -> dict[str, list[Any]]:
         "dataloaders": [_Sampler(loader) for loader in accelerator._dataloaders],
         "custom": list(accelerator._custom_objects),
     }
-
-
-def _random_state() -> dict[str, Any]:
-    state: dict[str, Any] = {
-        "python": random.getstate(),
-        "numpy": np.random.get_state(),
-        "torch": torch.get_rng_state(),
-    }
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state_all()
-    return state
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])
-    torch.set_rng_state(state["torch"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
