@@ -63,7 +63,7 @@ def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False) -> Any:
     return model.eval()
 
 
-class ThaliaTrainer(Trainer):
+class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     """A Trainer whose checkpoints have no pickles: the states of optimizer, scheduler and random number
     generators are .thalia files, the weights safetensors as before.
 

@@ -7,13 +7,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/python.md"]
+FRAMEWORKS = re.compile("torch|lightning|accelerate|transformers")
+
+
+def needs_frameworks(block):
+    return FRAMEWORKS.search(block) is not None
 
 
 def examples(page, with_torch):
-    """The Python examples of a page that need torch, or those that do not, from the first on."""
+    """The Python examples of a page that need frameworks, or those that do not, from the first on."""
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     first = blocks[:1] if "import numpy" in blocks[0] else []
-    return first + [block for block in blocks if ("torch" in block) == with_torch and block not in first]
+    return first + [block for block in blocks if needs_frameworks(block) == with_torch and block not in first]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -24,7 +29,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
 def run_examples(page, tmp_path, monkeypatch, with_torch):
     monkeypatch.chdir(tmp_path)
     found = examples(page, with_torch)
-    assert any(("torch" in block) == with_torch for block in found)
+    assert any(needs_frameworks(block) == with_torch for block in found)
     names = {}
     for number, block in enumerate(found):
         exec(compile(block, f"{page}, example {number}", "exec"), names)
