@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ._dtypes import BITS, array_bytes, carrier_dtype, numpy_dtype, packed_bytes
+from ._dtypes import BITS, carrier_dtype, numpy_dtype, packed_bytes
+from ._elements import elements
 from ._flat import Named
 from ._tensor import CooArrays, Tensor
 from .errors import UnsupportedError, make_error
@@ -30,9 +31,7 @@ def is_torch(value: Any) -> bool:
 def named_of(name: str, value: Any) -> Named:
     """An array or tensor under the name that it gets. Raises UnsupportedError for what no file holds."""
     if not is_torch(value):
-        array = np.asarray(value)
-        dtype, data = array_bytes(array)
-        return Named(name, dtype, array.shape, data)
+        return Named(name, *elements(name, value))
     import torch
 
     from ._torch_tensors import named

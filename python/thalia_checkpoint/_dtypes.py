@@ -82,8 +82,8 @@ def carrier_dtype(dtype: str) -> np.dtype[Any]:
     return _found[dtype] if dtype in _NUMPY else np.dtype(f"<u{BITS[dtype] // 8}")
 
 
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The format's name of a numpy dtype, in any byte order.
+def dtype_name(dtype: np.dtype[Any], tensor: str = "") -> str:
+    """The format's name of a numpy dtype, in any byte order; `tensor` is whose it is.
 
     Raises UnsupportedError for one that no file can hold, such as object.
     """
@@ -91,8 +91,9 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     if name is None:
         raise make_error(
             UnsupportedError,
-            f"a file cannot hold elements of numpy's {dtype}; expected numbers or bool",
+            f"{tensor}{': ' if tensor else ''}a file cannot hold elements of numpy's {dtype}; expected numbers or bool",
             "unsupported_dtype",
+            tensor=tensor or None,
             value=str(dtype),
         )
     return name
@@ -123,12 +124,12 @@ def pack(dtype: str, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     return np.packbits(flags.reshape(-1), bitorder="little")
 
 
-def array_bytes(array: npt.NDArray[Any]) -> tuple[str, npt.NDArray[np.uint8]]:
+def array_bytes(array: npt.NDArray[Any], tensor: str = "") -> tuple[str, npt.NDArray[np.uint8]]:
     """The format's dtype of an array and its elements as bytes, row-major and little-endian.
 
     Without a copy where the array is like that already.
     """
-    name = dtype_name(array.dtype)
+    name = dtype_name(array.dtype, tensor)
     if is_packed(name):
         return name, pack(name, array)
     if not array.dtype.isnative and array.dtype.name not in _ML_NAMES:

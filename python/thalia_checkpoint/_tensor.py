@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _slicing
-from ._dtypes import is_packed, numpy_dtype, packed_bytes, unpack
+from ._dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, unpack
 from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
@@ -245,9 +245,39 @@ class Tensor:
         """
         return self._all_bytes().data
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """Of a copy: readers of DLPack may write."""
-        return self.numpy(writable=True).__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """All elements for numpy.from_dlpack, torch.from_dlpack and their like.
+
+        In the mapping, without a copy, where `is_mapped` and the reader knows DLPack 1.0
+        (`max_version`), which tells it that they are read-only; else, and with `copy`, in memory of
+        their own. torch does not heed that: there is no writing to such a tensor of torch's, ask
+        for copy=True to do so.
+        Raises BufferError for another device, for copy=False where there is no other way, and for
+        a dtype that DLPack lacks; else as numpy().
+        """
+        from ._dlpack import exported
+
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"{self.path}: DLPack device {tuple(dl_device)}; expected the CPU, (1, 0)")
+        self.need_dense()
+        in_place = self.is_mapped and not is_packed(self.dtype) and max_version is not None and max_version >= (1, 0)
+        if copy is False and not in_place:
+            raise BufferError(f"{self.path}: cannot be handed over without a copy")
+        if in_place and not copy:
+            return exported(self.dtype, self._carried(self._all_bytes()), max_version=max_version)
+        if is_packed(self.dtype):
+            return self.numpy().__dlpack__()
+        out = np.empty(self.nbytes, np.uint8)
+        if out.size != 0:
+            self._source.read(out)
+        return exported(self.dtype, self._carried(out), **({} if max_version is None else {"max_version": max_version}))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -257,6 +287,9 @@ class Tensor:
         if is_packed(self.dtype):
             return unpack(self.dtype, bytes_of(data), self.size).reshape(self.shape)
         return bytes_of(data).view(numpy_dtype(self.dtype)).reshape(self.shape)
+
+    def _carried(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        return data.view(carrier_dtype(self.dtype)).reshape(self.shape)
 
     def _get(self, index: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         self.need_dense()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core
 from ._dtypes import array_bytes
+from ._elements import elements
 from ._file import Path
 from ._progress import Progress, callback
 from ._tensor import CooArrays, CsrArrays
@@ -171,7 +171,7 @@ class Writer:
     def add(
         self,
         name: str,
-        array: npt.ArrayLike | CsrArrays | CooArrays,
+        array: Any,
         *,
         region: str | None = None,
         role: str | None = None,
@@ -181,20 +181,19 @@ class Writer:
 
         name: "region/name", or with `region` its own name. A name without a region goes where its
             dots say, as a conversion from safetensors puts it: "layers.0.weight" to "layers.0".
-        array: anything numpy takes. One that is not contiguous and little-endian is copied. Of
-            CsrArrays and CooArrays `shape` is needed.
+        array: anything numpy takes, with the buffer protocol, or with __dlpack__ in memory of the
+            CPU; a tensor of an open file, which is stored in its own element type. One that is not
+            contiguous and little-endian is copied. Of CsrArrays and CooArrays `shape` is needed.
         role: "weights", "bias", "optimizer", …; by default what the name tells.
 
         Raises UsageError for a name that is there already; UnsupportedError for a dtype that no
-        file holds.
+        file holds, and for memory of another device.
         """
         region, name = _placed(region, name)
         if isinstance(array, CsrArrays | CooArrays):
             self._add_sparse(region, name, array, shape, role)
             return
-        values = np.asarray(array)
-        dtype, data = array_bytes(values)
-        self._add_bytes(region, name, dtype, values.shape, data, role)
+        self._add_bytes(region, name, *elements(f"{region}/{name}", array), role)
 
     def add_bytes(
         self,
@@ -214,21 +213,18 @@ class Writer:
         region, name = _placed(region, name)
         self._add_bytes(region, name, dtype, shape, data, role)
 
-    def connect(self, source: str, target: str, weights: npt.ArrayLike, delays: npt.ArrayLike | None = None) -> None:
+    def connect(self, source: str, target: str, weights: Any, delays: Any = None) -> None:
         """Declares a connection between two declared regions."""
         for region in (source, target):
             if region not in self._regions:
                 raise make_error(NotFoundError, f"no region {region!r} was declared", "not_found", region=region)
-        values = np.asarray(weights)
-        dtype, data = array_bytes(values)
+        name = f"{source} to {target}"
+        dtype, shape, data = elements(f"{name}, weights", weights)
         if delays is None:
-            self._raw.add_connection(source, target, dtype, list(values.shape), data, dtype, [], None)
+            self._raw.add_connection(source, target, dtype, list(shape), data, dtype, [], None)
             return
-        late = np.asarray(delays)
-        delay_dtype, delay_data = array_bytes(late)
-        self._raw.add_connection(
-            source, target, dtype, list(values.shape), data, delay_dtype, list(late.shape), delay_data
-        )
+        delay_dtype, delay_shape, delay_data = elements(f"{name}, delays", delays)
+        self._raw.add_connection(source, target, dtype, list(shape), data, delay_dtype, list(delay_shape), delay_data)
 
     def commit(self) -> SaveResult:
         """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from ._dtypes import array_bytes
+from ._elements import elements
 from ._file import Path
 from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
@@ -22,17 +21,12 @@ from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 __all__ = ["load", "load_file", "save", "save_file"]
 
 
-def _named(tensors: Mapping[str, npt.NDArray[Any]]) -> list[Named]:
-    named = []
-    for name, array in tensors.items():
-        array = np.asarray(array)
-        dtype, data = array_bytes(array)
-        named.append(Named(name, dtype, array.shape, data))
-    return named
+def _named(tensors: Mapping[str, Any]) -> list[Named]:
+    return [Named(name, *elements(name, array)) for name, array in tensors.items()]
 
 
 def save_file(
-    tensor_dict: Mapping[str, npt.NDArray[Any]],
+    tensor_dict: Mapping[str, Any],
     filename: Path,
     metadata: Mapping[str, str] | None = None,
     **options: Any,
@@ -40,10 +34,11 @@ def save_file(
     """Saves arrays under their names: as safetensors where the name ends in .safetensors, else as
     .thalia. The file is there whole, and on the disk, when this returns.
 
+    tensor_dict: arrays of any kind that Writer.add() takes.
     metadata: texts. options: those of SaveOptions; of safetensors durability, replace and threads.
 
     Raises IoError; UsageError for names that cannot be; UnsupportedError for a dtype that the
-    format lacks.
+    format lacks, and for memory of another device.
     """
     save_named(_named(tensor_dict), filename, metadata, options)
 
@@ -59,7 +54,7 @@ def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[An
 
 
 def save(
-    tensor_dict: Mapping[str, npt.NDArray[Any]],
+    tensor_dict: Mapping[str, Any],
     metadata: Mapping[str, str] | None = None,
     *,
     format: Format = "safetensors",
