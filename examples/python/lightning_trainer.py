@@ -1,38 +1,45 @@
-"""Trains with Lightning's Trainer: run it again with the same folder, and it goes on where it stopped."""
+"""A Trainer of Lightning that saves beside the training: run it again, and it goes on where it was killed.
+
+python lightning_trainer.py FOLDER [STEP], where STEP is the one after which it is killed."""
 
 import os
 import sys
 
-import lightning.pytorch as pl
 import torch
+from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import LambdaCallback, ModelCheckpoint
-from thalia_checkpoint.lightning import ThaliaCheckpointIO
+from thalia_checkpoint.lightning import ThaliaAsyncCheckpointIO
+from torch.utils.data import DataLoader, TensorDataset
 
 
-class Model(pl.LightningModule):
-    def __init__(self, width=32):
+class Net(LightningModule):
+    def __init__(self) -> None:
         super().__init__()
-        self.save_hyperparameters()
-        self.net = torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
+        self.layers = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
 
-    def training_step(self, batch, _):
-        return self.net(batch[0]).square().mean()
+    def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
+        loss: torch.Tensor = (self.layers(batch[0]) - batch[0].sum(1, keepdim=True)).pow(2).mean()
+        return loss
 
-    def configure_optimizers(self):
-        optimizer = torch.optim.AdamW(self.parameters())
-        return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 2)]
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(self.parameters(), lr=0.01)
 
 
 folder, dies_at = sys.argv[1], int((*sys.argv, "-1")[2])
-pl.seed_everything(0)
-data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(64, 8)), 16)
-last = os.path.join(folder, "last.ckpt")
-death = LambdaCallback(on_train_batch_end=lambda trainer, *_: trainer.global_step == dies_at and os._exit(1))
-trainer = pl.Trainer(
-    max_epochs=5, accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False,
-    callbacks=[ModelCheckpoint(folder, save_last=True, save_top_k=2, monitor="step", mode="max"), death],
-    plugins=[ThaliaCheckpointIO(asynchronous=True)],
-)  # fmt: skip
-model = Model()
-trainer.fit(model, data, ckpt_path=last if os.path.exists(last) else None)
+
+
+def die(trainer: Trainer, *_: object) -> None:
+    if trainer.global_step == dies_at:
+        os._exit(9)
+
+
+torch.manual_seed(0)
+model, loader = Net(), DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=4)
+saving = ModelCheckpoint(folder, monitor="step", mode="max", save_top_k=2, save_last=True)  # after each epoch
+callbacks = [saving, LambdaCallback(on_train_batch_end=die)]
+trainer = Trainer(
+    max_epochs=8, accelerator="cpu", callbacks=callbacks, plugins=[ThaliaAsyncCheckpointIO()], logger=False
+)
+last = f"{folder}/last.ckpt"
+trainer.fit(model, loader, ckpt_path=last if os.path.exists(last) else None)
 print(trainer.global_step, sum(p.double().sum().item() for p in model.parameters()))

@@ -1,11 +1,12 @@
-"""Checkpoints of Lightning's Trainer.
+"""Checkpoints of Lightning's Trainer as .thalia files.
 
+    from lightning.pytorch import Trainer
     from thalia_checkpoint.lightning import ThaliaCheckpointIO
 
     trainer = Trainer(plugins=[ThaliaCheckpointIO()])
-    trainer.fit(model, ckpt_path="last")
+    trainer.fit(model, ckpt_path="run/last.ckpt")
 
-No pickle is read or written.
+Of `lightning` where it is installed, else of `pytorch_lightning`. No pickle is read or written.
 """
 
 from __future__ import annotations
@@ -13,86 +14,178 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-try:
-    from lightning.pytorch.plugins.io import CheckpointIO
-except ImportError:  # the same under its former name
-    from pytorch_lightning.plugins.io import CheckpointIO  # type: ignore[assignment, unused-ignore]
-
+from ._dcp_folder import io_errors
 from ._file import Path
 from ._writer import AsyncSaver, SaveHandle
-from .errors import UnsupportedError, make_error
+from .errors import FormatError, UnsupportedError, UsageError, make_error
 from .torch import declare, load
 
-__all__ = ["ThaliaCheckpointIO"]
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from lightning.fabric.plugins import CheckpointIO
+
+    from ._writer import SaveOptions
+else:
+    try:
+        from lightning.fabric.plugins import CheckpointIO
+    except ImportError:
+        from lightning_fabric.plugins import CheckpointIO
+
+__all__ = ["ThaliaAsyncCheckpointIO", "ThaliaCheckpointIO"]
 
 
+# The base is Any to a checker of types that does not see lightning.
 class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
-    """A plugin of the Trainer that keeps each checkpoint as a .thalia file, whatever its name ends in.
+    """A plugin of Trainer and Fabric: all that they checkpoint is one .thalia file, under the name
+    that they give it.
 
-    asynchronous: the training stands still for one copy of the state; the rest happens on a thread
-        beside it. What a save failed with is raised by the next call, or at the end of fit().
-    options: those of thalia_checkpoint.SaveOptions.
-
-    A file is there whole, or not at all. load() of thalia_checkpoint.torch reads it, too:
-    model.load_state_dict(load("last.ckpt")["state_dict"]).
+    options: those of SaveOptions. `Trainer.save_checkpoint(path, storage_options={…})` adds to them.
     """
 
-    def __init__(self, *, asynchronous: bool = False, **options: Any) -> None:
-        self._options = options
-        self._saver = AsyncSaver() if asynchronous else None
-        self._running: deque[SaveHandle] = deque()
+    def __init__(self, **options: Unpack[SaveOptions]) -> None:
+        self._options: dict[str, Any] = dict(options)
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
-        """Raises UnsupportedError that names the entry of what cannot be saved; IoError."""
-        if storage_options is not None:
-            raise make_error(
-                UnsupportedError,
-                "storage_options: a checkpoint is a local file; expected None",
-                "unsupported_feature",
-                field="storage_options",
-            )
-        while self._running and self._running[0].done:
-            self._running.popleft().wait()
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        writer = declare(_plain(checkpoint), path, self._options)
-        if self._saver is None:
-            writer.commit()
-        else:
-            self._running.append(self._saver.save(writer))
+        """Returns when the file is whole, and on the disk.
+
+        Raises UnsupportedError that names the entry of the checkpoint that is no tensor, array,
+        number, text or container of these; IoError.
+        """
+        self._declared(checkpoint, path, storage_options).commit()
 
     def load_checkpoint(self, path: Path, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        """map_location: a device; a function or a mapping leaves tensors on the CPU, as they are read.
+        """The checkpoint, with its tensors on the device `map_location`, by default the CPU.
 
-        Raises IoError, FormatError, IntegrityError.
+        weights_only: has no effect, since no file runs code.
+        Raises MissingFileError, a FileNotFoundError; IoError, FormatError, IntegrityError;
+        UsageError for a map_location that is no device.
         """
-        self._wait()
-        device = map_location if isinstance(map_location, str | torch.device) else None
-        checkpoint: dict[str, Any] = load(path, device=device)
+        if map_location is not None and not isinstance(map_location, str | int | torch.device):
+            raise make_error(
+                UsageError,
+                f"map_location: got {map_location!r}, expected a device or None",
+                "bad_argument",
+                field="map_location",
+                value=repr(map_location),
+                expected="a device or None",
+            )
+        checkpoint = load(_local(path), device=None if map_location is None else torch.device(map_location))
+        if not isinstance(checkpoint, dict):
+            raise make_error(
+                FormatError,
+                f"{os.fspath(path)}: holds a {type(checkpoint).__name__}, expected the dictionary of a checkpoint",
+                "bad_value",
+                path=os.fspath(path),
+            )
         return checkpoint
 
     def remove_checkpoint(self, path: Path) -> None:
-        """Removes a file; none that is not there."""
-        self._wait()
-        if os.path.exists(path):
-            os.remove(path)
+        """Deletes the file, if it is there. Raises IoError."""
+        with io_errors():
+            for name in (_local(path), f"{_local(path)}.sha256"):
+                with suppress(FileNotFoundError):
+                    os.unlink(name)
+
+    def _declared(self, checkpoint: dict[str, Any], path: Path, storage_options: Any) -> Any:
+        if not isinstance(storage_options, Mapping | None):
+            raise make_error(
+                UsageError,
+                f"storage_options: got {storage_options!r}, expected a dictionary of SaveOptions",
+                "bad_argument",
+                field="storage_options",
+                value=repr(storage_options),
+            )
+        target = _local(path)
+        with io_errors():
+            os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        return declare(checkpoint, target, {**self._options, **(storage_options or {})})
+
+
+class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
+    """Saves beside the training, which stands still for one copy of the checkpoint.
+
+    A checkpoint is removed once the saves that were begun before are whole and on the disk. What
+    a save failed with is raised by the next call, or at the end of fit(); checkpoints that were to
+    go after it stay.
+
+    when_busy: what a save does that finds another unfinished: it waits for it, or it queues behind
+        it, with a copy of its own.
+    options: those of SaveOptions.
+    """
+
+    def __init__(self, *, when_busy: Literal["wait", "queue"] = "queue", **options: Unpack[SaveOptions]) -> None:
+        super().__init__(**options)
+        if when_busy not in ("wait", "queue"):
+            raise make_error(
+                UsageError,
+                f"when_busy: got {when_busy!r}, expected 'wait' or 'queue'",
+                "bad_argument",
+                field="when_busy",
+                value=str(when_busy),
+            )
+        self._saver = AsyncSaver(when_busy=when_busy)
+        # In the order of the calls: a save, or a path to be removed with None.
+        self._unfinished: deque[tuple[str, SaveHandle | None]] = deque()
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
+        """Returns after one copy of the checkpoint. Raises as ThaliaCheckpointIO, and what an
+        earlier save failed with."""
+        self._look_after()
+        writer = self._declared(checkpoint, path, storage_options)
+        name = os.path.abspath(_local(path))
+        # The save takes the place of what was still to be removed there.
+        self._unfinished = deque(entry for entry in self._unfinished if entry != (name, None))
+        self._unfinished.append((name, self._saver.save(writer)))
+
+    def load_checkpoint(self, path: Path, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        """As ThaliaCheckpointIO, of a checkpoint that may still be on its way to the disk."""
+        self.wait()
+        return super().load_checkpoint(path, map_location, weights_only)
+
+    def remove_checkpoint(self, path: Path) -> None:
+        """Deletes the file once the saves begun before are done."""
+        self._unfinished.append((os.path.abspath(_local(path)), None))
+        self._look_after()
+
+    def wait(self) -> None:
+        """Until no save is unfinished. Raises what one failed with."""
+        while self._unfinished:
+            handle = self._unfinished[0][1]
+            if handle is not None:
+                with suppress(Exception):  # _look_after() tells it
+                    handle.wait()
+            self._look_after()
 
     def teardown(self) -> None:
-        """Until no save is unfinished. Raises what one failed with."""
-        self._wait()
+        """Of the Trainer, at its end: as wait()."""
+        self.wait()
 
-    def _wait(self) -> None:
-        while self._running:
-            self._running.popleft().wait()
+    def _look_after(self) -> None:
+        while self._unfinished:
+            path, handle = self._unfinished[0]
+            if handle is not None and not handle.done:
+                return
+            self._unfinished.popleft()
+            if handle is None:
+                super().remove_checkpoint(path)
+            elif (error := handle.error) is not None:
+                self._unfinished = deque(entry for entry in self._unfinished if entry[1] is not None)
+                raise error
 
 
-def _plain(value: Any) -> Any:
-    """Dictionaries of other kinds, such as that of hyperparameters, as plain ones."""
-    if type(value) is dict:
-        return {key: _plain(member) for key, member in value.items()}
-    if isinstance(value, Mapping) and type(value).__module__.startswith(("lightning", "pytorch_lightning")):
-        return {key: _plain(member) for key, member in value.items()}
-    return value
+def _local(path: Path) -> str:
+    name = os.fspath(path)
+    if "://" in name:
+        raise make_error(
+            UnsupportedError,
+            f"{name}: a URL; expected a path of a local file system",
+            "unsupported_feature",
+            path=name,
+        )
+    return name

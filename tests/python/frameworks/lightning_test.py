@@ -1,105 +1,245 @@
-"""Lightning's Trainer with .thalia checkpoints."""
+"""Lightning's Trainer with .thalia files."""
 
 import os
-import resource
-import subprocess
-import sys
-from pathlib import Path
+import pathlib
 
-import lightning.pytorch as pl
 import pytest
 import thalia_checkpoint as thalia
 import thalia_checkpoint.torch as thalia_torch
 import torch
-from lightning.pytorch.callbacks import ModelCheckpoint
-from thalia_checkpoint.lightning import ThaliaCheckpointIO
+from states import dies, last_line_of, same_state
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "lightning_trainer.py"
+pytest.importorskip("lightning")
 
+from lightning.fabric.plugins import TorchCheckpointIO
+from lightning.pytorch import LightningDataModule, LightningModule, Trainer
+from lightning.pytorch.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, StochasticWeightAveraging
+from lightning.pytorch.plugins.io import AsyncCheckpointIO
+from thalia_checkpoint.lightning import ThaliaAsyncCheckpointIO, ThaliaCheckpointIO
 
-def test_the_example_goes_on_where_it_died(tmp_path):
-    def run(*arguments):
-        return subprocess.run([sys.executable, EXAMPLE, *arguments], capture_output=True, text=True, timeout=300)
-
-    whole = run(tmp_path / "whole")
-    assert whole.returncode == 0, whole.stderr
-    assert run(tmp_path / "cut", "14").returncode == 1  # in the middle of the fourth epoch
-    assert (tmp_path / "cut" / "last.ckpt").read_bytes()[:4] == b"THAL"
-    resumed = run(tmp_path / "cut")
-    assert resumed.stdout.splitlines()[-1] == whole.stdout.splitlines()[-1], resumed.stderr
-    assert whole.stdout.splitlines()[-1].startswith("20 ")
-    # Of all that were saved the two best are left, and the last.
-    assert len(list((tmp_path / "whole").iterdir())) == 3
-    state = thalia_torch.load(tmp_path / "whole" / "last.ckpt")
-    assert state["hyper_parameters"] == {"width": 32} and state["global_step"] == 20
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Plain(pl.LightningModule):
-    def __init__(self, entry=None):
+class Batches:
+    """A loader that knows where it is."""
+
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        self.at %= 7
+        while self.at < 7:
+            self.at += 1
+            yield torch.randn(4, 8)  # of the random state that the module saves
+
+    def __len__(self):
+        return 7
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+class Data(LightningDataModule):
+    def __init__(self, label="a"):
         super().__init__()
-        self.net = torch.nn.Linear(4, 1)
-        self.entry = entry
+        self.save_hyperparameters()
+        self.seen = 0
 
-    def training_step(self, batch, _):
-        return self.net(batch[0]).mean()
+    def train_dataloader(self):
+        return Batches()
+
+    def val_dataloader(self):
+        return torch.utils.data.DataLoader(torch.linspace(-1, 1, 32).reshape(4, 8), batch_size=2)
+
+    def state_dict(self):
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state):
+        self.seen = state["seen"]
+
+
+class Net(LightningModule):
+    def __init__(self, width=16, betas=(0.9, 0.99), extra=None):
+        super().__init__()
+        self.save_hyperparameters()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.Dropout(0.3), torch.nn.Linear(width, 1))
+
+    def training_step(self, batch, batch_idx):
+        self.trainer.datamodule.seen += 1
+        return (self.layers(batch) - batch.sum(1, keepdim=True)).pow(2).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.log("loss", self.layers(batch).pow(2).mean())
 
     def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
+        optimizer = torch.optim.AdamW(self.parameters(), lr=0.01, betas=self.hparams.betas)
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=100)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint):
-        if self.entry is not None:
-            checkpoint["mine"] = self.entry
+        checkpoint["rng"] = torch.get_rng_state()
+
+    def on_load_checkpoint(self, checkpoint):
+        torch.set_rng_state(checkpoint["rng"])
 
 
-def fit(folder, plugin, entry=None):
-    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 4)), 2)
-    trainer = pl.Trainer(
-        max_epochs=1,
+def trainer(folder, plugin, callbacks=(), epochs=4, every=5):
+    saving = ModelCheckpoint(
+        folder, monitor="step", mode="max", save_top_k=2, every_n_train_steps=every, save_last=True, filename="{step}"
+    )
+    return Trainer(
+        max_epochs=epochs,
         accelerator="cpu",
+        plugins=[plugin],
+        callbacks=[saving, *callbacks],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[ModelCheckpoint(folder, filename="a")],
-        plugins=[plugin],
+        num_sanity_val_steps=0,
     )
-    trainer.fit(Plain(entry), data)
-    return folder / "a.ckpt"
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_what_cannot_be_saved_is_named_and_nothing_is_left(tmp_path, asynchronous):
-    with pytest.raises(thalia.UnsupportedError, match=r"mine\.hook"):
-        fit(tmp_path, ThaliaCheckpointIO(asynchronous=asynchronous), {"hook": lambda: 0})
-    assert list(tmp_path.iterdir()) == []
+class Died(Exception):
+    pass
 
 
-def test_errors_of_saves_beside_the_training_are_raised(tmp_path):
-    plugin = ThaliaCheckpointIO(asynchronous=True)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
-    try:
-        plugin.save_checkpoint({"w": torch.ones(1 << 20)}, tmp_path / "large.ckpt")
-        with pytest.raises(thalia.IoError, match=r"large\.ckpt"):
-            plugin.teardown()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert list(tmp_path.iterdir()) == []
-    plugin.save_checkpoint({"w": torch.ones(3)}, tmp_path / "b.ckpt")
-    assert torch.equal(plugin.load_checkpoint(tmp_path / "b.ckpt")["w"], torch.ones(3))
-    plugin.remove_checkpoint(tmp_path / "b.ckpt")
-    plugin.remove_checkpoint(tmp_path / "b.ckpt")
-    assert not os.path.exists(tmp_path / "b.ckpt")
-    with pytest.raises(thalia.UnsupportedError, match="storage_options"):
-        plugin.save_checkpoint({}, tmp_path / "c.ckpt", storage_options={"x": 1})
+def dying(step):
+    def end(trainer, *_):
+        if trainer.global_step == step:
+            raise Died
+
+    return LambdaCallback(on_train_batch_end=end)
 
 
-def test_options_are_those_of_a_save(tmp_path):
-    path = fit(tmp_path, ThaliaCheckpointIO(compression="zstd"), {"zeros": torch.zeros(100_000)})
-    assert "zstd" in thalia.info(path).codecs
-    assert path.stat().st_size < 100_000
-    # A damaged one is no checkpoint.
-    data = bytearray(path.read_bytes())
-    data[thalia.open(path).tensors["state_dict.net.weight"]._source.offset] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(thalia.ThaliaError):
-        ThaliaCheckpointIO().load_checkpoint(path)
+def fit(runner, ckpt_path=None, **hyper_parameters):
+    torch.manual_seed(5)
+    runner.fit(Net(**hyper_parameters), Data(), ckpt_path=ckpt_path)
+    return runner
+
+
+def of_the_training(state):
+    """What a checkpoint says that does not depend on the folder."""
+    names = (
+        "state_dict",
+        "optimizer_states",
+        "lr_schedulers",
+        "rng",
+        "hyper_parameters",
+        "Data",
+        "global_step",
+        "epoch",
+    )
+    return {name: state[name] for name in names}
+
+
+def test_the_example_goes_on_where_it_died(tmp_path, capsys, monkeypatch):
+    whole = last_line_of("lightning_trainer.py", capsys, monkeypatch, tmp_path / "whole")
+    dies("lightning_trainer.py", tmp_path / "died", 57)
+    # The save of the last epoch may have been on its way.
+    assert thalia_torch.load(tmp_path / "died/last.ckpt")["global_step"] in (40, 50)
+    assert last_line_of("lightning_trainer.py", capsys, monkeypatch, tmp_path / "died") == whole
+    assert whole.startswith("80 ")
+
+
+@pytest.mark.parametrize("plugin", [ThaliaCheckpointIO, ThaliaAsyncCheckpointIO])
+def test_a_run_goes_on_in_the_middle_of_an_epoch(tmp_path, plugin):
+    callbacks = lambda: [StochasticWeightAveraging(0.1, swa_epoch_start=3), EarlyStopping("loss", patience=50)]  # noqa: E731
+    whole = fit(trainer(tmp_path / "whole", plugin(compression="zstd"), callbacks()))
+    with pytest.raises(Died):
+        fit(trainer(tmp_path / "died", plugin(), [*callbacks(), dying(13)]))
+    assert sorted(os.listdir(tmp_path / "died")) == ["last.ckpt", "step=10.ckpt", "step=5.ckpt"]
+    again = fit(trainer(tmp_path / "died", plugin(), callbacks()), ckpt_path=tmp_path / "died/last.ckpt")
+
+    assert again.global_step == whole.global_step == 28
+    assert sorted(os.listdir(tmp_path / "died")) == ["last.ckpt", "step=20.ckpt", "step=25.ckpt"]
+    states = [thalia_torch.load(tmp_path / folder / "last.ckpt") for folder in ("whole", "died")]
+    assert same_state(*map(of_the_training, states))
+    assert states[0]["callbacks"].keys() >= {"StochasticWeightAveraging"}
+    assert all(same_state(a, b) for a, b in zip(again.model.parameters(), whole.model.parameters(), strict=True))
+
+
+def test_a_checkpoint_is_what_lightning_would_have_saved(tmp_path):
+    runner = fit(trainer(tmp_path, ThaliaCheckpointIO(), [EarlyStopping("loss")], epochs=1))
+    runner.save_checkpoint(tmp_path / "sub/ours.ckpt", storage_options={"compression": "plane_entropy"})
+    runner.strategy.checkpoint_io = TorchCheckpointIO()
+    runner.save_checkpoint(tmp_path / "theirs.ckpt")
+    theirs = torch.load(tmp_path / "theirs.ckpt", weights_only=False)
+    ours = ThaliaCheckpointIO().load_checkpoint(tmp_path / "sub/ours.ckpt", map_location="cpu", weights_only=True)
+    assert same_state(ours, theirs)
+    assert ours["hyper_parameters"] == {"width": 16, "betas": (0.9, 0.99), "extra": None}
+
+    net = Net(**ours["hyper_parameters"])
+    thalia_torch.load_into(net, tmp_path / "sub/ours.ckpt", prefix="state_dict.")
+    assert same_state(net.state_dict(), theirs["state_dict"])
+    assert thalia.verify(tmp_path / "sub/ours.ckpt").ok
+
+
+def test_lightnings_own_thread_may_save_too(tmp_path):
+    fit(trainer(tmp_path, AsyncCheckpointIO(ThaliaCheckpointIO()), epochs=1))
+    assert thalia_torch.load(tmp_path / "last.ckpt")["global_step"] == 5
+
+
+@pytest.mark.parametrize("plugin", [ThaliaCheckpointIO, ThaliaAsyncCheckpointIO])
+def test_what_cannot_be_saved_is_named(tmp_path, plugin):
+    for value, name in ((pathlib.Path("x"), "Path"), (len, "builtin_function")):
+        with pytest.raises(thalia.UnsupportedError, match=rf"hyper_parameters\.extra\.data: .*{name}") as caught:
+            fit(trainer(tmp_path, plugin()), extra={"data": value})
+        assert caught.value.field == "hyper_parameters.extra.data"
+    assert os.listdir(tmp_path) == []
+
+
+def test_bad_files_and_arguments(tmp_path):
+    io = ThaliaCheckpointIO()
+    with pytest.raises(FileNotFoundError, match="none"):
+        io.load_checkpoint(tmp_path / "none.ckpt")
+    torch.save({"state_dict": {}}, tmp_path / "pickle.ckpt")
+    with pytest.raises(thalia.UnsupportedError, match="never opened"):
+        io.load_checkpoint(tmp_path / "pickle.ckpt")
+    thalia_torch.save([1], tmp_path / "list.ckpt")
+    with pytest.raises(thalia.FormatError, match="holds a list"):
+        io.load_checkpoint(tmp_path / "list.ckpt")
+    with pytest.raises(thalia.UsageError, match="map_location"):
+        io.load_checkpoint(tmp_path / "list.ckpt", map_location=lambda storage, place: storage)
+    with pytest.raises(thalia.UnsupportedError, match="a URL"):
+        io.save_checkpoint({}, "s3://bucket/last.ckpt")
+    with pytest.raises(thalia.UsageError, match="storage_options"):
+        io.save_checkpoint({}, tmp_path / "x.ckpt", storage_options=3)
+    with pytest.raises(thalia.UsageError, match="when_busy"):
+        ThaliaAsyncCheckpointIO(when_busy="replace")
+    with pytest.raises(thalia.IoError):
+        io.remove_checkpoint(tmp_path)
+    io.remove_checkpoint(tmp_path / "none.ckpt")
+
+
+def test_a_failed_save_in_the_background_is_told_and_nothing_goes_for_it(tmp_path):
+    io = ThaliaAsyncCheckpointIO()
+    old, new = tmp_path / "old.ckpt", tmp_path / "new.ckpt"
+    for path in (old, new):
+        io.save_checkpoint({"w": torch.zeros(3)}, path)
+    io.wait()
+
+    def fails(done, total):
+        raise Died
+
+    io.save_checkpoint({"w": torch.ones(1 << 20)}, new, storage_options={"progress": fails})
+    with pytest.raises(Died):  # now or at the end
+        io.remove_checkpoint(old)
+        io.teardown()
+    io.teardown()
+    assert old.exists() and same_state(io.load_checkpoint(new), {"w": torch.zeros(3)})
+
+
+def test_a_path_that_was_to_go_may_be_saved_to_again(tmp_path):
+    io = ThaliaAsyncCheckpointIO()
+    big = {"w": torch.ones(1 << 22)}
+    io.save_checkpoint(big, tmp_path / "a.ckpt")
+    io.save_checkpoint(big, tmp_path / "b.ckpt")
+    io.remove_checkpoint(tmp_path / "a.ckpt")
+    io.save_checkpoint({"w": 2}, tmp_path / "a.ckpt")
+    assert io.load_checkpoint(tmp_path / "a.ckpt") == {"w": 2}
+    io.remove_checkpoint(tmp_path / "a.ckpt")
+    io.teardown()
+    assert os.listdir(tmp_path) == ["b.ckpt"]

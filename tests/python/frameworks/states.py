@@ -1,0 +1,44 @@
+"""What the tests of the frameworks share."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples/python"
+
+
+def same_state(a, b):
+    """Whether two nested states are equal bit for bit, with the same containers."""
+    if isinstance(a, torch.Tensor):
+        # As bytes: nan is itself, and 0 is not -0.
+        bits = [x.detach().contiguous().reshape(-1).view(torch.uint8) for x in (a, b)]
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(*bits)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_state(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(same_state(x, y) for x, y in zip(a, b, strict=True))
+    return a == b
+
+
+def last_line_of(example, capsys, monkeypatch, *arguments):
+    """The last line that an example prints, in this process."""
+    monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
+    capsys.readouterr()
+    runpy.run_path(str(EXAMPLES / example), run_name="__main__")
+    return capsys.readouterr().out.strip().splitlines()[-1]
+
+
+def dies(example, *arguments):
+    """Runs an example in a process that ends in the middle."""
+    died = subprocess.run(
+        [sys.executable, str(EXAMPLES / example), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert died.returncode == 9, died.stderr
