@@ -155,28 +155,27 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
 
     def wait(self) -> None:
         """Until no save is unfinished. Raises what one failed with."""
-        while self._unfinished:
-            handle = self._unfinished[0][1]
-            if handle is not None:
-                with suppress(Exception):  # _look_after() tells it
-                    handle.wait()
-            self._look_after()
+        self._look_after(all_of_them=True)
 
     def teardown(self) -> None:
         """Of the Trainer, at its end: as wait()."""
         self.wait()
 
-    def _look_after(self) -> None:
+    def _look_after(self, *, all_of_them: bool = False) -> None:
         while self._unfinished:
             path, handle = self._unfinished[0]
-            if handle is not None and not handle.done:
-                return
-            self._unfinished.popleft()
             if handle is None:
                 super().remove_checkpoint(path)
-            elif (error := handle.error) is not None:
-                self._unfinished = deque(entry for entry in self._unfinished if entry[1] is not None)
-                raise error
+            elif not handle.done and not all_of_them:
+                return
+            else:
+                try:
+                    handle.wait()
+                except Exception:
+                    # What was to go once this save was whole stays.
+                    self._unfinished = deque(entry for entry in self._unfinished if entry[1] not in (None, handle))
+                    raise
+            self._unfinished.popleft()
 
 
 def _local(path: Path) -> str:
