@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._dtypes import array_bytes, is_packed, numpy_dtype, packed_bytes, unpack
+from ._dtypes import is_packed, numpy_dtype, packed_bytes, unpack
+from ._elements import elements
 from ._flat import Named
 from .errors import UnsupportedError, UsageError, make_error
 
@@ -120,7 +121,7 @@ class Compressor:
                 expected="another name",
             )
         if all(isinstance(value, np.ndarray | np.generic) for value in state_dict.values()):
-            tensors = [_named(name, np.asarray(value)) for name, value in state_dict.items()]
+            tensors = [Named(name, *elements(name, value)) for name, value in state_dict.items()]
         else:
             from . import _torch_tree  # needs torch
 
@@ -180,11 +181,6 @@ class Compressor:
     def delete(self, key: str) -> bool:
         """Removes a checkpoint; False where there was none."""
         return self._core.erase(key)
-
-
-def _named(name: str, array: npt.NDArray[Any]) -> Named:
-    dtype, data = array_bytes(array)
-    return Named(name, dtype, array.shape, data)
 
 
 def _array(dtype: str, shape: tuple[int, ...], data: Any) -> npt.NDArray[Any]:
