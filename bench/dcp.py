@@ -198,6 +198,9 @@ def rank_main(rank, options, folder):
     Bench(options, folder).run()
     dist.barrier()
     dist.destroy_process_group()
+    # gloo's threads may outlive the interpreter, and then abort the process.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def main():

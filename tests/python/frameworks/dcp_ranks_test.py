@@ -140,6 +140,11 @@ def start(rank, world, folder, port, function, *args):
     function(rank, world, folder, *args)
     dist.barrier()
     dist.destroy_process_group()
+    # gloo's threads may outlive the interpreter, and then abort the process.
+    for child in multiprocessing.active_children():
+        child.terminate()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def meeting_place():
