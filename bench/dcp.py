@@ -7,11 +7,9 @@ package is that of the build folder, or of PYTHONPATH. bench/README.md states th
 """
 
 import argparse
-import importlib.util
 import logging
 import os
 import pathlib
-import sys
 import tempfile
 import time
 import warnings
@@ -205,9 +203,8 @@ def rank_main(rank, options, folder):
 
 def main():
     options = parse()
-    if importlib.util.find_spec("torch") is None:
-        environment.enter()
-    sys.path.append(str(options.build / "python"))
+    environment.need("torch")
+    environment.add_package(options.build)
     import torch.multiprocessing
 
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())

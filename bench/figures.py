@@ -63,6 +63,7 @@ SECTIONS = (
     Section("peers.py", PEERS, "save"),
     Section("peers.py", PEERS, "cold load"),
     Section("peers.py", PEERS, "warm load"),
+    Section("peers.py", PEERS, "Python"),
     Section("async_benchmark", LARGE, "until training goes on"),
     # Its steps take as long as their state is large: an hour at 4 GiB.
     Section("async_benchmark", ("--mib", "512"), "steps"),
@@ -155,6 +156,8 @@ def rows_of_peers(found):
         size = race.get("bytes", 0)
         ran = [row for row in race["rows"] if "failure" not in row]
         ours = speed_text(size, ran[0]["seconds"]["median"])
+        if "aim" in ran[0]:
+            rows.append([race["name"], ours, "", "", "", aim_text(ran[0])])
         for row in ran[1:]:
             it = speed_text(size, row["seconds"]["median"])
             ratio = spread_text(row["ratio"])

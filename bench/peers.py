@@ -2,12 +2,14 @@
 """Thalia beside its peers and the disk: saving, loading and opening the same state.
 
 torch.save and torch.load, safetensors, torch.distributed.checkpoint, h5py, tensorstore, Orbax,
-fastsafetensors and Run:ai's model streamer run in this process, this library in the program
-peer_side of the build folder, each timing itself; the floor is fio. They take turns, in rounds. The
+fastsafetensors and Run:ai's model streamer run in this process, and so does this library's Python
+package; the library itself in the program peer_side of the build folder, each timing itself; the
+floor is fio. They take turns, in rounds. The
 peers are installed into .venv-bench on the first run. bench/README.md states the method.
 """
 
 import argparse
+import importlib.util
 import json
 import logging
 import os
@@ -37,6 +39,10 @@ LARGE = (  # beginnings of the names of the races over the large state
     "cold load, ",
     "warm load into memory that is there, ",
     "warm load, ",
+    "Python, written durably, ",
+    "Python, written, not durable, ",
+    "Python, read into memory, ",
+    "Python, mapped, ",
 )
 
 
@@ -153,14 +159,19 @@ class Session:
 
     def state(self, source):
         """A bench over the state of a safetensors file. Both sides hold it in memory."""
-        from race.races import Bench
         from race.state import read_state
 
         self.ours("state", source)
-        arrays = None if self.options.without_peers else read_state(source)
+        arrays = read_state(source) if importlib.util.find_spec("numpy") else None
         size = source.stat().st_size // 4096 * 4096  # what a floor can write past the page cache
         source.unlink()
-        return Bench(self.ours, self.folder, arrays, size, self.options.peer)
+        return self.bench(arrays, size)
+
+    def bench(self, arrays, size):
+        from race.python import PythonBench
+
+        wanted = None if self.options.without_peers else self.options.peer
+        return PythonBench(self.ours, self.folder, arrays, size, wanted)
 
     def large(self):
         source = self.folder / "source.safetensors"
@@ -179,7 +190,10 @@ class Session:
         self.race(bench.save_durable(what))
         self.race(bench.save_unsynced(what))
         self.race(bench.save_background(what))
-        in_place, afresh = bench.loads_in_place(what), bench.loads_afresh(what)
+        self.race(bench.written(what, durable=True))
+        self.race(bench.written(what, durable=False))
+        in_place = bench.loads_in_place(what)
+        afresh = [*bench.loads_afresh(what), bench.copied(what), bench.mapped(what)]
         if any(self.wants(race.name) for race in in_place + afresh):
             bench.make_files(self.say)
             for race in in_place:
@@ -201,14 +215,34 @@ class Session:
         self.race(bench.save_small(what, durable=True))
         self.clear()
 
-    def opening(self):
-        from race.races import Bench
+    def tiny(self):
+        """Of many tensors that are next to nothing, what each costs the Python package."""
+        from race.python import a_tensor
 
-        arrays = None if self.options.without_peers else {}
+        count = 100 if self.options.smoke else 10_000
+        what = f"{count:,} tensors of 64 bytes"
+        if not self.wants_some(LARGE, f"{what}, time a tensor"):
+            return
+        source = self.folder / "source.safetensors"
+        self.ours("make", "f32", count, 64, source)
+        bench = self.state(source)
+        self.race(a_tensor(bench.written(what, durable=False), count))
+        bench.make_files(self.say)
+        self.race(a_tensor(bench.copied(what), count))
+        self.race(a_tensor(bench.mapped(what), count))
+        self.clear()
+
+    def importing(self):
+        from race.python import imports
+
+        self.race(imports(self.folder, self.options.without_peers))
+        self.clear()
+
+    def opening(self):
         for count in (1_000,) if self.options.smoke else (1_000, 10_000, 100_000, 1_000_000):
             if self.options.quick and count > 100_000:
                 continue
-            bench = Bench(self.ours, self.folder, arrays, 0, [])
+            bench = self.bench({}, 0)
             if self.wants("open"):
                 self.race(bench.open_one(count))
                 self.clear()
@@ -234,6 +268,7 @@ def main(options):
     logging.disable(logging.WARNING)
     # So that the folder goes away.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("peers.py: ended"))
+    environment.add_package(options.build)
     try:
         check_room(options, options.mib << 20)
         ours = Ours(options.build)
@@ -241,6 +276,8 @@ def main(options):
             session = Session(options, ours, pathlib.Path(folder))
             session.opening()
             session.small()
+            session.tiny()
+            session.importing()
             if session.wants_some(LARGE, f"{options.mib} MiB of {options.data}"):
                 session.large()
         ours.close()

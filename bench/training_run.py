@@ -83,25 +83,45 @@ def make_model(options):
     return model
 
 
+def state_of(model, optimizer):
+    """Weights, moments and steps by flat names, as safetensors holds them."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    state = {f"model.{name}": tensor.detach() for name, tensor in model.named_parameters()}
+    for parameter, moments in optimizer.state.items():
+        for key, tensor in moments.items():
+            value = tensor.detach().float().reshape(tensor.shape or (1,))
+            state[f"optimizer.{names[id(parameter)]}.{key}"] = value
+    return state
+
+
 def save(options, number, model, optimizer):
     import safetensors.torch
     import torch
 
     weights = {name: tensor.detach() for name, tensor in model.named_parameters()}
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    state = {f"model.{name}": tensor for name, tensor in weights.items()}
-    for parameter, moments in optimizer.state.items():
-        for key, tensor in moments.items():
-            value = tensor.detach().float().reshape(tensor.shape or (1,))
-            state[f"optimizer.{names[id(parameter)]}.{key}"] = value
+    state = state_of(model, optimizer)
     safetensors.torch.save_file(state, options.folder / f"f32-{number:02}.safetensors")
     halves = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
     safetensors.torch.save_file(halves, options.folder / f"bf16-{number:02}.safetensors")
 
 
-def train(options):
+def learn(options, data, model, optimizer):
+    """A step; the loss."""
     import torch
     from torch import nn
+
+    starts = torch.randint(len(data) - options.context - 1, (options.batch,)).tolist()
+    tokens = torch.stack([data[at : at + options.context + 1] for at in starts]).long()
+    logits = model(tokens[:, :-1])
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def train(options):
+    import torch
 
     torch.manual_seed(SEED)
     if options.threads:
@@ -113,19 +133,13 @@ def train(options):
     steps = options.warm_up + (options.checkpoints - 1) * options.every
     start = time.monotonic()
     for step in range(1, steps + 1):
-        starts = torch.randint(len(data) - options.context - 1, (options.batch,)).tolist()
-        tokens = torch.stack([data[at : at + options.context + 1] for at in starts]).long()
-        logits = model(tokens[:, :-1])
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(options, data, model, optimizer)
         number, rest = divmod(step - options.warm_up, options.every)
         if step < options.warm_up or rest:
             continue
         save(options, number, model, optimizer)
         spent = time.monotonic() - start
-        print(f"checkpoint {number}: step {step}, loss {loss.item():.3f}, {spent:.0f} s", flush=True)
+        print(f"checkpoint {number}: step {step}, loss {loss:.3f}, {spent:.0f} s", flush=True)
 
 
 def main():

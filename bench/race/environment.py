@@ -1,6 +1,7 @@
 """The virtual environment that the peers are installed into."""
 
 import filecmp
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -43,3 +44,14 @@ def enter():
                     print(f"{requirement} cannot be installed", file=sys.stderr)
         stamp.write_text(text, encoding="utf-8")
     os.execv(python, [str(python), *sys.argv])
+
+
+def need(package):
+    """Goes on in the environment unless this Python has the package."""
+    if importlib.util.find_spec(package) is None:
+        enter()
+
+
+def add_package(build):
+    """This library's own package: that of the build folder, or of PYTHONPATH."""
+    sys.path.append(str(pathlib.Path(build).resolve() / "python"))

@@ -1,4 +1,4 @@
-"""The peers, each with the settings that make it fastest here.
+"""The peers, each with the settings that make it fastest here, and this library's Python package.
 
 save(path) leaves the state in the page cache, or on the disk once disk.make_durable() has been
 there. load(path, use) calls use() with all tensors as NumPy arrays or torch tensors while they may
@@ -197,6 +197,66 @@ class ModelStreamer:
         use(self._tensors)
 
 
+class NumpyFile:
+    """This library's own. Its durable saves sync by themselves, and all of it reads one file."""
+
+    name = "Thalia, numpy.save_file"
+    load_name = "Thalia, numpy.load_file"
+    kind = "ours"
+    suffix = ".thalia"
+
+    def __init__(self, arrays):
+        import thalia_checkpoint.numpy as package
+
+        self._package = package
+        self._tensors = arrays
+
+    def save(self, path, durable):
+        self._package.save_file(self._tensors, path, durability="full" if durable else "none")
+
+    def load(self, path, use):
+        use(self._package.load_file(path))
+
+
+class NumpyMapped(NumpyFile):
+    load_name = "Thalia, numpy.load_file(mmap=True)"
+
+    def load(self, path, use):
+        use(self._package.load_file(path, mmap=True))
+
+
+class TorchFile(NumpyFile):
+    name = "Thalia, torch.save_file"
+    load_name = "Thalia, torch.load_file"
+
+    def __init__(self, arrays):
+        import thalia_checkpoint.torch as package
+
+        from .state import as_torch
+
+        self._package = package
+        self._tensors = as_torch(arrays)
+
+
+class TorchObject(TorchFile):
+    name = "Thalia, torch.save"
+    load_name = "Thalia, torch.load"
+
+    def save(self, path, durable):
+        self._package.save(self._tensors, path, durability="full" if durable else "none")
+
+    def load(self, path, use):
+        use(self._package.load(path))
+
+
+class TorchObjectMapped(TorchObject):
+    load_name = "Thalia, torch.load(mmap=True)"
+
+    def load(self, path, use):
+        use(self._package.load(path, mmap=True))
+
+
+OWN = (NumpyFile, NumpyMapped, TorchFile, TorchObject, TorchObjectMapped)
 ALL = (
     TorchSave,
     TorchMapped,

@@ -18,22 +18,26 @@ class Bench:
     """The state, both sides of it, and a folder for their files."""
 
     def __init__(self, ours, folder, arrays, size, wanted):
-        """arrays is None where only Thalia and the floors run; wanted picks peers by name."""
+        """arrays is None where the program and the floors run alone; wanted picks peers by name, of
+        which None wants none."""
         self.size = size
         self.ours = ours
         self.folder = folder
         self.arrays = arrays
+        self.alone = wanted is None
         self._expected = samples(arrays or {})
         self._checked = set()
         self._peers = {}
         self._wanted = [
             each
-            for each in (() if arrays is None else peers.ALL)
+            for each in (() if arrays is None or wanted is None else peers.ALL)
             if not wanted or any(word in (each.name or "") + each.load_name for word in wanted)
         ]
 
     def peer(self, kind):
         """@raise Unable where it is not installed."""
+        if self.arrays is None:
+            raise Unable("numpy is not installed")
         if kind not in self._peers:
             try:
                 self._peers[kind] = kind(self.arrays)
@@ -65,20 +69,21 @@ class Bench:
 
     def _peer_save(self, kind, durable):
         path = self.folder / f"saved{kind.suffix}"
+        own_kind = getattr(kind, "kind", "peer")
 
         def run():
             peer = self.peer(kind)
 
             def save():
                 peer.save(path, durable)
-                if durable:
+                if durable and own_kind != "ours":
                     disk.make_durable(path)
 
             seconds = seconds_of(save)
             disk.remove(path)
             return seconds
 
-        return Contestant(kind.name, run, lambda: self._clear(path))
+        return Contestant(kind.name, run, lambda: self._clear(path), own_kind)
 
     def _savers(self):
         return [each for each in self._wanted if each.name and each is not peers.TorchMapped]
@@ -177,7 +182,7 @@ class Bench:
             return seconds_of(lambda: peer.load(path, use))
 
         prepare = (lambda: self._cold(path)) if cold else (lambda: self._warm(path))
-        return Contestant(kind.load_name, run, prepare)
+        return Contestant(kind.load_name, run, prepare, getattr(kind, "kind", "peer"))
 
     def _peer_loads(self, cold, fills_state):
         kinds = [kind for kind in self._wanted if hasattr(kind, "fills_state") == fills_state]
@@ -191,7 +196,7 @@ class Bench:
 
     def forget_state(self):
         """All but its names: some peers take several times the state to load it afresh."""
-        for kind in self._wanted:
+        for kind in (*self._wanted, *peers.OWN):
             with contextlib.suppress(Unable):
                 vars(self.peer(kind)).pop("_tensors", None)
         for name in self.arrays or ():
@@ -260,7 +265,7 @@ class Bench:
         runs = max(1, 10_000 // count)
         ours = Contestant("Thalia", lambda: self.ours("open", thalia, tensor, 50), kind="ours")
         contestants = [ours]
-        if self.arrays is not None:
+        if not self.alone:
             peer = "safetensors safe_open"
             contestants.append(Contestant(peer, lambda: seconds_of(lambda: [open_peer() for _ in range(runs)]) / runs))
         aims = {"safetensors safe_open": ("at least", 20.0)} if count == 100_000 else {}

@@ -18,7 +18,10 @@ def spread_text(spread):
 
 def aim_text(row):
     aim = row.get("aim")
-    return f"{aim['bound']} {aim['value']:g}: {'met' if aim['met'] else 'missed'}" if aim else ""
+    if not aim:
+        return ""
+    value = seconds_text(aim["value"]) if "unit" in aim else f"{aim['value']:g}"
+    return f"{aim['bound']} {value}: {'met' if aim['met'] else 'missed'}"
 
 
 def table(result):

@@ -15,6 +15,7 @@ class Contestant:
     run: Callable[[], float]  # seconds
     prepare: Callable[[], None] = lambda: None  # before each run, not timed
     kind: str = "peer"  # or ours, or floor
+    limit: float = 0  # seconds that it may take; 0 where only ratios count
     seconds: list = dataclasses.field(default_factory=list)
     failure: str = ""
 
@@ -90,6 +91,8 @@ def result(race):
         row |= {"all_seconds": contestant.seconds, "seconds": spread(contestant.seconds)}
         if race.bytes:
             row["gib_per_second"] = spread([race.bytes / 2**30 / s for s in contestant.seconds])
+        if contestant.limit:
+            row["aim"] = {**aim_of("at most", contestant.limit, row["seconds"]["median"]), "unit": "s"}
         times = ratios(race, contestant)
         if times:
             row["ratio"] = spread(times)

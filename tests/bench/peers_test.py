@@ -56,6 +56,16 @@ class Rounds(unittest.TestCase):
         self.assertNotIn("ratio", we)
         self.assertEqual(we["gib_per_second"], {"median": 1, "min": 1, "max": 1})
 
+    def test_seconds_have_limits_too(self):
+        quick, slow = steady("quick", "ours", 1e-5, 3e-5), steady("slow", "ours", 1, 1)
+        quick.limit, slow.limit = 2e-5, 0.5
+        race = race_of(quick, slow)
+        rounds.run_race(race, 2)
+        self.assertEqual(
+            [report.aim_text(row) for row in rounds.result(race)["rows"]],
+            ["at most 20 µs: met", "at most 0.50 s: missed"],
+        )
+
     def test_a_failure_is_a_row(self):
         def fail():
             raise rounds.Unable("not installed\nat all")
