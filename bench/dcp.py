@@ -197,7 +197,6 @@ def rank_main(rank, options, folder):
     dist.barrier()
     dist.destroy_process_group()
     # gloo's threads may outlive the interpreter, and then abort the process.
-    sys.stdout.flush()
     os._exit(0)
 
 

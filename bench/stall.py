@@ -213,6 +213,8 @@ def main():
         for race in Bench(options, pathlib.Path(name)).races():
             print(f"{race.name}\n\n{table(result(race))}\n", flush=True)
         dist.destroy_process_group()
+    # gloo's threads may outlive the interpreter, and then abort the process.
+    os._exit(0)
 
 
 if __name__ == "__main__":
