@@ -36,27 +36,15 @@ def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def saved_or_refused(tensors, path, **options):
-    """Whether it was saved; what is refused leaves nothing."""
-    try:
-        save_file(tensors, path, durability="none", **options)
-    except thalia.UsageError as error:
-        assert str(error) and list(path.parent.iterdir()) == []
-        return False
-    return True
-
-
 @CHECKED
 @given(st.dictionaries(TEXTS, arrays(shapes=hnp.array_shapes(max_dims=1, max_side=3)), max_size=6))
-def test_any_names_come_back_or_are_refused(tensors):
+def test_any_names_come_back(tensors):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "f.thalia"
-        if saved_or_refused(tensors, path):
-            found = load_file(path)
-            assert set(found) == set(tensors)
-            assert all(same(found[name], array) for name, array in tensors.items())
-        else:
-            assert any(not name or "\0" in name for name in tensors)
+        save_file(tensors, path, durability="none")
+        found = load_file(path)
+        assert set(found) == set(tensors)
+        assert all(same(found[name], array) for name, array in tensors.items())
 
 
 @CHECKED
@@ -79,11 +67,8 @@ def test_any_array_comes_back_bit_for_bit(array, compression):
 def test_safetensors_and_their_metadata_come_back(tensors, metadata):
     with tempfile.TemporaryDirectory() as folder:
         for ending in ("safetensors", "thalia"):
-            path = Path(folder) / ending / f"f.{ending}"
-            path.parent.mkdir()
-            if not saved_or_refused(tensors, path, metadata=metadata):
-                assert any(not name or "\0" in name for name in tensors)
-                continue
+            path = Path(folder) / f"f.{ending}"
+            save_file(tensors, path, metadata=metadata, durability="none")
             with thalia.safe_open(path, framework="np") as file:
                 assert set(file.keys()) == set(tensors)
                 assert (file.metadata() or None) == (metadata or None)

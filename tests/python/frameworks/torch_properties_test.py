@@ -140,7 +140,7 @@ def test_any_tree_comes_back(tree, pool):
     st.dictionaries(TEXTS, pools().map(lambda pool: pool[0]), max_size=4), st.sampled_from(["safetensors", "thalia"])
 )
 def test_any_dictionary_of_tensors_comes_back(tensors, ending):
-    tensors = {name: tensor.clone() for name, tensor in tensors.items() if name and "\0" not in name}
+    tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"f.{ending}"
         ours.save_file(tensors, path, durability="none")
