@@ -218,9 +218,14 @@ class File(Mapping[str, Region]):
         found = [self.tensors[n] if n in self.tensors else self.tensor(n) for n in wanted]
         for tensor in found:
             tensor.need_dense()
-        sources = [cast(_core.FileTensor, tensor._source) for tensor in found]
-        stream = _core.Stream.open(self._raw, sources, order, threads, memory_bytes)
-        return _streamed(stream, wanted, found)
+        return _streamed(self.open_stream(found, order, threads, memory_bytes), wanted, found)
+
+    def open_stream(
+        self, tensors: Sequence[Tensor], order: str, threads: int, memory_bytes: int | None
+    ) -> _core.Stream:
+        """The bytes of its dense tensors, by their places among these, as stream() reads them."""
+        sources = [cast(_core.FileTensor, tensor._source) for tensor in tensors]
+        return _core.Stream.open(self._raw, sources, order, threads, memory_bytes)
 
     def verify_all(self) -> None:
         """Checks every byte against the checksum now. Raises IntegrityError at the first damage."""

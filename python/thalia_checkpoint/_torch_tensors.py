@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,22 +37,48 @@ _UNPACKED = {
 
 def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> torch.Tensor:
     """A tensor of a file in memory of its own. Raises as Tensor.torch()."""
-    dtype = DTYPES.get(tensor.dtype)
-    if is_packed(tensor.dtype):
-        wanted = _UNPACKED.get(tensor.dtype)
-        if wanted is None:
-            raise _no_dtype(tensor)
-        codes = unpack(tensor.dtype, np.frombuffer(tensor.raw(), np.uint8), tensor.size)
-        out = torch.from_numpy(codes.astype(np.dtype(str(wanted).removeprefix("torch."))))
-        return out.reshape(tensor.shape).to(device)
+    dtype = element_dtype(tensor)
     if dtype is None:
         raise _no_dtype(tensor)
+    if is_packed(tensor.dtype):
+        return _over(tensor, dtype, tensor.raw()).to(device)
     if tensor.encoding != "dense":
         return torch.from_numpy(tensor.dense()).to(device)
     out = torch.empty(tensor.shape, dtype=dtype)
     if out.numel() != 0:
         tensor._source.read(bytes_of(out))
     return out if device is None else out.to(device)
+
+
+def streamed(
+    file: File | SafetensorsFile, tensors: Sequence[Tensor], memory_bytes: int | None
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Tensors of a file on the CPU, by their places among these, the fastest to read first.
+
+    Their memory is the stream's: drop each, or count it to what is in memory. Raises as Tensor.torch().
+    """
+    in_stream = [i for i, tensor in enumerate(tensors) if isinstance(file, File) and tensor.encoding == "dense"]
+    if isinstance(file, File) and in_stream:
+        stream = file.open_stream([tensors[i] for i in in_stream], "file", 0, memory_bytes)
+        while (arrived := stream.next()) is not None:
+            place, data = in_stream[arrived[0]], arrived[1]
+            dtype = element_dtype(tensors[place])
+            if dtype is None:
+                raise _no_dtype(tensors[place])
+            yield place, _over(tensors[place], dtype, data)
+            del arrived, data  # before the next one is waited for
+    for place in sorted(set(range(len(tensors))) - set(in_stream)):
+        yield place, tensor_of(tensors[place])
+
+
+def _over(tensor: Tensor, dtype: torch.dtype, data: Any) -> torch.Tensor:
+    """A tensor over the bytes of all elements, as the file has them; of packed ones, a copy."""
+    if tensor.size == 0:
+        return torch.empty(tensor.shape, dtype=dtype)
+    if not is_packed(tensor.dtype):
+        return torch.frombuffer(data, dtype=dtype).reshape(tensor.shape)
+    codes = unpack(tensor.dtype, np.frombuffer(data, np.uint8), tensor.size)
+    return torch.from_numpy(codes.view(np.dtype(str(dtype).removeprefix("torch.")))).reshape(tensor.shape)
 
 
 def tensor_from(
@@ -122,6 +148,11 @@ def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = 
 def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
     """What torch calls its element type; None where it has none of whole bytes."""
     return DTYPES.get(tensor.dtype)
+
+
+def element_dtype(tensor: Tensor) -> torch.dtype | None:
+    """Of the tensor that is made of it; packed integers take a byte each. None where torch has none."""
+    return _UNPACKED.get(tensor.dtype) if is_packed(tensor.dtype) else DTYPES.get(tensor.dtype)
 
 
 def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Tensor]:

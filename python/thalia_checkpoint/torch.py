@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import torch
 
@@ -25,10 +25,9 @@ from . import _core, _torch_tree
 from ._file import File, Path
 from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
-from ._tensor import Tensor
-from ._torch_tensors import bytes_of, mapped_tensors, named, tensor_dtype, tensor_of
+from ._torch_load_into import LoadReport, load_into
+from ._torch_tensors import mapped_tensors, named, tensor_of
 from ._writer import Writer
-from .errors import UsageError, make_error
 
 __all__ = [
     "AsyncCheckpointer",
@@ -191,112 +190,6 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
 
 def _on(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor:
     return tensor if device is None else tensor.to(device)
-
-
-class LoadReport(NamedTuple):
-    """What load_into() found."""
-
-    loaded: list[str]
-    missing: list[str]
-    """Of the module, and not in the file."""
-    unexpected: list[str]
-    """Of the file, and not in the module."""
-    mismatched: list[str]
-    """With both shapes: "weight: [3, 4] in the file, [3, 5] in the module"."""
-
-
-def load_into(
-    module: torch.nn.Module,
-    path: Path,
-    *,
-    prefix: str = "",
-    strict: bool = True,
-    assign: bool = False,
-    mmap: bool = False,
-) -> LoadReport:
-    """Reads a module's parameters and buffers from a file, right into their memory.
-
-    prefix: in front of the module's names in the file: "model." for what save({"model": …}) wrote.
-    strict: raises UsageError that lists all that is missing, unexpected or of another shape, before
-        anything is changed. Else what fits is loaded.
-    assign: the module gets the file's tensors, with their dtypes, in place of its own; with `mmap`
-        in a private mapping of the file, for inference.
-    """
-    own = dict(module.state_dict(keep_vars=True))
-    with open_file(path) as file:
-        found = {
-            tensor.name.removeprefix(prefix): tensor
-            for tensor in file.tensors.values()
-            if tensor.name.startswith(prefix)
-        }
-        shared = _aliases(file, prefix)
-        found.update({name: found[first] for name, first in shared.items() if first in found})
-        report = _compare(own, found)
-        if strict and (report.missing or report.unexpected or report.mismatched):
-            raise _misfit(path, report)
-        if assign:
-            read = mapped_tensors(file) if mmap else tensor_of
-            state = {name: read(found[name]) for name in report.loaded}
-            module.load_state_dict(state, strict=False, assign=True)
-            return report
-        with torch.no_grad():
-            for name in report.loaded:
-                _read_into(own[name], found[name])
-    return report
-
-
-def _aliases(file: Any, prefix: str) -> dict[str, str]:
-    """Names that a tree gives to tensors that are stored under another one."""
-    tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
-    if not isinstance(tree, dict):
-        return {}
-    return {
-        name.removeprefix(prefix): first.removeprefix(prefix)
-        for name, first in _torch_tree.names(tree.get("tree")).items()
-        if name != first and name.startswith(prefix)
-    }
-
-
-def _compare(own: Mapping[str, torch.Tensor], found: Mapping[str, Tensor]) -> LoadReport:
-    mismatched = [
-        f"{name}: {list(found[name].shape)} in the file, {list(tensor.shape)} in the module"
-        for name, tensor in own.items()
-        if name in found and tuple(tensor.shape) != found[name].shape
-    ]
-    fits = [name for name, tensor in own.items() if name in found and tuple(tensor.shape) == found[name].shape]
-    return LoadReport(
-        loaded=fits,
-        missing=[name for name in own if name not in found],
-        unexpected=[name for name in found if name not in own],
-        mismatched=mismatched,
-    )
-
-
-def _misfit(path: Path, report: LoadReport) -> Exception:
-    parts = [
-        f"{what}: {', '.join(names)}"
-        for what, names in (
-            ("missing", report.missing),
-            ("unexpected", report.unexpected),
-            ("of another shape", report.mismatched),
-        )
-        if names
-    ]
-    return make_error(
-        UsageError,
-        f"{os.fspath(path)} does not fit the module; {'; '.join(parts)}",
-        "shape_mismatch" if report.mismatched else "not_found",
-        path=os.fspath(path),
-    )
-
-
-def _read_into(target: torch.Tensor, tensor: Tensor) -> None:
-    plain = target.detach()
-    in_place = plain.device.type == "cpu" and plain.is_contiguous() and plain.numel() != 0
-    if in_place and tensor.encoding == "dense" and tensor_dtype(tensor) == plain.dtype:
-        tensor._source.read(bytes_of(plain))
-    else:
-        plain.copy_(tensor_of(tensor))
 
 
 # It is built from what stands above.

@@ -1,0 +1,185 @@
+"""Tensors of a file right into a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from . import _torch_tree
+from ._file import File, Path, SafetensorsFile
+from ._file import open as open_file
+from ._tensor import Tensor
+from ._torch_tensors import bytes_of, element_dtype, mapped_tensors, streamed, tensor_dtype, tensor_of
+from .errors import UsageError, make_error
+
+
+class LoadReport(NamedTuple):
+    """What load_into() found."""
+
+    loaded: list[str]
+    missing: list[str]
+    """Of the module, and not in the file."""
+    unexpected: list[str]
+    """Of the file, and not in the module."""
+    mismatched: list[str]
+    """With both shapes: "weight: [3, 4] in the file, [3, 5] in the module"; or with the dtype that does not fit."""
+
+
+def load_into(
+    module: torch.nn.Module,
+    path: Path,
+    *,
+    prefix: str = "",
+    strict: bool = True,
+    assign: bool = False,
+    mmap: bool = False,
+    memory_bytes: int | None = None,
+) -> LoadReport:
+    """Reads a module's parameters and buffers from a file, each right into its place on any device.
+
+    Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the
+    dtypes of the module. Beside the module there are `memory_bytes` in memory, or twice the largest
+    tensor where that is more. Those of a .safetensors file are read where the system has it mapped.
+
+    prefix: in front of the module's names in the file: "model." for what save({"model": …}) wrote.
+    strict: raises UsageError that lists all that is missing, unexpected, or of another shape or a
+        dtype that does not fit, before anything is changed. Else what fits is loaded.
+    assign: the module gets tensors of its own on the CPU, with the dtypes of the file, in place of
+        those that it has, which may be on the device meta; with `mmap` in a private mapping of
+        the file, for inference. Tied parameters stay tied.
+    memory_bytes: of tensors that are read ahead; 128 MiB, and 4 MiB or more.
+
+    Raises IoError, FormatError; UsageError for parameters on the device meta without `assign`;
+    IntegrityError for damage, with what was read before it in the module.
+    """
+    own = dict(module.state_dict(keep_vars=True))
+    with open_file(path) as file:
+        found = {
+            tensor.name.removeprefix(prefix): tensor
+            for tensor in file.tensors.values()
+            if tensor.name.startswith(prefix)
+        }
+        shared = _aliases(file, prefix)
+        found.update({name: found[first] for name, first in shared.items() if first in found})
+        report = _compare(own, found, assign)
+        if strict and (report.missing or report.unexpected or report.mismatched):
+            raise _misfit(path, report)
+        if not assign:
+            _need_memory(own, report.loaded)
+        # Of those that are one tensor in the module, the last.
+        names = list({id(own[name]): name for name in report.loaded}.values())
+        if assign:
+            _assign(module, own, report.loaded, _read(file, names, found, mmap, memory_bytes))
+        elif isinstance(file, File):
+            with torch.no_grad():
+                for i, tensor in streamed(file, [found[name] for name in names], memory_bytes):
+                    own[names[i]].copy_(tensor)
+                    del tensor
+        else:
+            with torch.no_grad():
+                for name in names:
+                    _read_into(own[name], found[name])
+    return report
+
+
+def _need_memory(own: Mapping[str, torch.Tensor], names: list[str]) -> None:
+    if on_meta := [name for name in names if own[name].device.type == "meta"]:
+        raise make_error(
+            UsageError,
+            f"on the device meta: {', '.join(on_meta)}; assign=True puts the file's tensors in their place, "
+            "module.to_empty(device=…) gives them memory",
+            "wrong_state",
+            tensor=on_meta[0],
+            value="meta",
+        )
+
+
+def _read(
+    file: File | SafetensorsFile, names: list[str], found: Mapping[str, Tensor], mmap: bool, memory_bytes: int | None
+) -> dict[str, torch.Tensor]:
+    """Tensors in memory of their own, or in a mapping."""
+    if mmap:
+        read = mapped_tensors(file)
+        return {name: read(found[name]) for name in names}
+    if not isinstance(file, File):
+        return {name: tensor_of(found[name]) for name in names}
+    # What the stream has handed out would count to its memory as long as it is kept.
+    return {names[i]: tensor.clone() for i, tensor in streamed(file, [found[name] for name in names], memory_bytes)}
+
+
+def _assign(
+    module: torch.nn.Module, own: Mapping[str, torch.Tensor], loaded: list[str], read: Mapping[str, torch.Tensor]
+) -> None:
+    new = {
+        id(own[name]): torch.nn.Parameter(tensor, own[name].requires_grad)
+        if isinstance(own[name], torch.nn.Parameter)
+        else tensor
+        for name, tensor in read.items()
+    }
+    module.load_state_dict({name: new[id(own[name])] for name in loaded}, strict=False, assign=True)
+
+
+def _aliases(file: Any, prefix: str) -> dict[str, str]:
+    """Names that a tree gives to tensors that are stored under another one."""
+    tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
+    if not isinstance(tree, dict):
+        return {}
+    return {
+        name.removeprefix(prefix): first.removeprefix(prefix)
+        for name, first in _torch_tree.names(tree.get("tree")).items()
+        if name != first and name.startswith(prefix)
+    }
+
+
+def _compare(own: Mapping[str, torch.Tensor], found: Mapping[str, Tensor], assign: bool) -> LoadReport:
+    wrong = {name: _mismatch(tensor, found[name], assign) for name, tensor in own.items() if name in found}
+    return LoadReport(
+        loaded=[name for name, what in wrong.items() if what is None],
+        missing=[name for name in own if name not in found],
+        unexpected=[name for name in found if name not in own],
+        mismatched=[f"{name}: {what}" for name, what in wrong.items() if what is not None],
+    )
+
+
+def _mismatch(own: torch.Tensor, found: Tensor, assign: bool) -> str | None:
+    """Why a tensor of the file cannot be one of the module."""
+    if tuple(own.shape) != found.shape:
+        return f"{list(found.shape)} in the file, {list(own.shape)} in the module"
+    dtype = element_dtype(found)
+    if dtype is None:
+        return f"{found.dtype} in the file, which torch lacks"
+    if assign and own.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+        return f"{found.dtype} in the file, a parameter with a gradient in the module"
+    if not assign and dtype.is_complex and not own.dtype.is_complex:
+        return f"{found.dtype} in the file, {own.dtype} in the module"
+    return None
+
+
+def _misfit(path: Path, report: LoadReport) -> Exception:
+    parts = [
+        f"{what}: {', '.join(names)}"
+        for what, names in (
+            ("missing", report.missing),
+            ("unexpected", report.unexpected),
+            ("mismatched", report.mismatched),
+        )
+        if names
+    ]
+    return make_error(
+        UsageError,
+        f"{os.fspath(path)} does not fit the module; {'; '.join(parts)}",
+        "shape_mismatch" if report.mismatched else "not_found",
+        path=os.fspath(path),
+    )
+
+
+def _read_into(target: torch.Tensor, tensor: Tensor) -> None:
+    plain = target.detach()
+    in_place = plain.device.type == "cpu" and plain.is_contiguous() and plain.numel() != 0
+    if in_place and tensor.encoding == "dense" and tensor_dtype(tensor) == plain.dtype:
+        tensor._source.read(bytes_of(plain))
+    else:
+        plain.copy_(tensor_of(tensor))
