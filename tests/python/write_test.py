@@ -231,3 +231,17 @@ def test_a_background_save_tells_its_error_and_can_be_cancelled(path):
     assert isinstance(handle.error, thalia.CancelledError) and not path.exists()
     with pytest.raises(thalia.UsageError, match="committed"):
         saver.save(writer)
+
+
+def test_what_a_callback_raised_can_be_asked_for_again(tmp_path):
+    def progress(done, total):
+        raise KeyError("mine")
+
+    writer = thalia.Writer(tmp_path / "a.thalia", progress=progress)
+    writer.add("w", np.zeros(1 << 20, np.float32))
+    handle = thalia.AsyncSaver().save(writer)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            handle.wait()
+        assert isinstance(handle.error, KeyError) and handle.error.args == ("mine",)
+    assert list(tmp_path.iterdir()) == []
