@@ -40,16 +40,6 @@ WhenBusy when_busy_of(const std::string& name) {
       {{"wait", WhenBusy::wait}, {"queue", WhenBusy::queue}, {"replace", WhenBusy::replace}});
 }
 
-// A copy of what a callback raised is thrown: what reaches Python is emptied there, and the handle
-// may be asked again.
-nb::dict result_of(const SaveHandle& handle) {
-  try {
-    return result_dict(handle.wait());
-  } catch (const nb::python_error& e) {
-    throw nb::python_error(e);
-  }
-}
-
 // Waits in steps, so that signals are seen. nullopt: not done within the time, in seconds. A signal
 // ends the waiting, and not the save.
 std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> timeout) {
@@ -65,7 +55,7 @@ std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> tim
       const nb::gil_scoped_release unlocked;
       done = handle.wait_for(std::clamp<std::chrono::nanoseconds>(end - Clock::now(), {}, kStep));
     }
-    if (done) return result_of(handle);
+    if (done) return result_dict(handle.wait());
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (timeout && Clock::now() >= end) return std::nullopt;
   }
