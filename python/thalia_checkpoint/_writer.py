@@ -80,6 +80,8 @@ class SaveHandle:
 
     def __init__(self, raw: _core.SaveHandle) -> None:
         self._raw = raw
+        # Kept here, where Python sees what its traceback leads to, and may free it.
+        self._failed: BaseException | None = None
 
     @property
     def done(self) -> bool:
@@ -94,7 +96,12 @@ class SaveHandle:
     @property
     def error(self) -> BaseException | None:
         """What wait() would raise; None where there is nothing, or not yet."""
-        return self._raw.error
+        if self._failed is None and self._raw.done:
+            try:
+                self._raw.wait(0)
+            except BaseException as error:
+                self._failed = error
+        return self._failed
 
     def wait(self, timeout: float | None = None) -> SaveResult:
         """Until it has ended. Ctrl-C ends the waiting, and the save goes on.
@@ -102,7 +109,13 @@ class SaveHandle:
         timeout: in seconds. Raises TimeoutError after these; what the save failed with, each time;
         CancelledError after cancel().
         """
-        result = self._raw.wait(timeout)
+        if (failed := self.error) is not None:
+            raise failed
+        try:
+            result = self._raw.wait(timeout)
+        except Exception as error:  # the core hands out what a callback raised only once
+            self._failed = error
+            raise
         if result is None:
             raise TimeoutError(f"the save has not ended within {timeout} s")
         return SaveResult(**result)

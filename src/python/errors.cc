@@ -57,7 +57,7 @@ nb::object made(const std::exception_ptr& error) {
 nb::object exception_of(const std::exception_ptr& error) {
   try {
     return made(error);
-  } catch (const nb::python_error& e) {
+  } catch (nb::python_error& e) {
     return nb::borrow(e.value());
   } catch (const std::bad_alloc&) {
     return nb::borrow(PyExc_MemoryError)();
@@ -71,10 +71,9 @@ void translate_errors() {
     nb::object exception;
     try {
       exception = made(error);
-    } catch (const nb::python_error& e) {
-      // Thrown as it is by a callback, or the exception's class could not be had. A handle may
-      // throw it again, so it is not restored, which empties it.
-      exception = nb::borrow(e.value());
+    } catch (nb::python_error& e) {
+      // Thrown as it is by a callback, or the exception's class could not be had.
+      return e.restore();
     }
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   });

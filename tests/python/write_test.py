@@ -1,10 +1,12 @@
 """Writing: whole or not at all, of any array."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -245,3 +247,9 @@ def test_what_a_callback_raised_can_be_asked_for_again(tmp_path):
             handle.wait()
         assert isinstance(handle.error, KeyError) and handle.error.args == ("mine",)
     assert list(tmp_path.iterdir()) == []
+
+    # What the traceback leads to is freed, the handle too.
+    gone = weakref.ref(handle)
+    del handle
+    gc.collect()
+    assert gone() is None
