@@ -85,7 +85,8 @@ def test_ten_thousand_loads_leave_nothing(many, tmp_path):
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] - held < 100_000
     tracemalloc.stop()
-    assert resident_bytes() - before < 8 << 20
+    if "THALIA_SANITIZED" not in os.environ:  # a sanitizer keeps what was freed for a while
+        assert resident_bytes() - before < 8 << 20
     assert len(os.listdir("/proc/self/fd")) < 50
 
 
