@@ -44,12 +44,12 @@ def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
     states = gather_object([random_state()])
     failed: list[str | None] = [None]
     if accelerator.is_main_process:
-        state = {name: [part.state_dict() for part in parts] for name, parts in _parts(accelerator).items()}
-        state |= {"random": list(states), "step": accelerator.step}
-        if accelerator.scaler is not None:
-            state["scaler"] = accelerator.scaler.state_dict()
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         try:
+            state = {name: [part.state_dict() for part in parts] for name, parts in _parts(accelerator).items()}
+            state |= {"random": list(states), "step": accelerator.step}
+            if accelerator.scaler is not None:
+                state["scaler"] = accelerator.scaler.state_dict()
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
             thalia_torch.save(state, path, **options)
         except Exception as error:
             if accelerator.num_processes == 1:
