@@ -10,9 +10,9 @@ from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from ._brain_checkpoint import BrainCheckpoint
-from ._brain_metadata import event_of, events_in
+from ._brain_metadata import bad_argument, event_of, events_in
 from ._file import Path
-from .errors import FormatError, NotFoundError, ThaliaError, UsageError, make_error
+from .errors import FormatError, NotFoundError, ThaliaError, make_error
 
 #: What a policy may give: neurons by region, or events.
 Growth = Mapping[str, int] | Iterable[Mapping[str, Any]] | None
@@ -199,14 +199,14 @@ class CurriculumTrainer:
             found: Callable[[Any, StageConfig], Growth] | None = policy
             return found
         if policy != "auto":
-            raise _bad("growth_policy", policy, "'auto', a function of the brain and its stage, or None")
+            raise bad_argument("growth_policy", policy, "'auto', a function of the brain and its stage, or None")
         own: Callable[[Any, StageConfig], Growth] = self._own("auto_grow", lambda grow: lambda _brain, _config: grow())
         return own
 
     def _own(self, name: str, wrap: Callable[[Any], Any]) -> Any:
         method = getattr(self.brain, name, None)
         if not callable(method):
-            raise _bad("brain", type(self.brain).__qualname__, f"an object with {name}()")
+            raise bad_argument("brain", type(self.brain).__qualname__, f"an object with {name}()")
         return wrap(method)
 
 
@@ -218,7 +218,7 @@ def _check(config: StageConfig) -> None:
     for name, least in (("epochs", 1), ("checkpoint_every", 0)):
         value = getattr(config, name)
         if type(value) is not int or value < least:
-            raise _bad(f"StageConfig.{name}", value, f"a whole number from {least}")
+            raise bad_argument(f"StageConfig.{name}", value, f"a whole number from {least}")
 
 
 def _facts(path: FilePath, metadata: Mapping[str, Any], stage: int) -> tuple[int, bool, list[dict[str, Any]]]:
@@ -246,14 +246,3 @@ def _facts(path: FilePath, metadata: Mapping[str, Any], stage: int) -> tuple[int
         )
     assert isinstance(epoch, int) and isinstance(done, bool) and isinstance(history, list)
     return epoch, done, history
-
-
-def _bad(field: str, value: object, expected: str) -> ThaliaError:
-    return make_error(
-        UsageError,
-        f"{field}: got {value!r}, expected {expected}",
-        "bad_argument",
-        field=field,
-        value=str(value),
-        expected=expected,
-    )

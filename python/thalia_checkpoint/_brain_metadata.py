@@ -37,7 +37,7 @@ def complete(
     timestamp: seconds since 1970; without it `created` is left out.
     """
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise _bad("metadata", metadata, "a dictionary")
+        raise bad_argument("metadata", metadata, "a dictionary")
     found: dict[str, Any] = {"version": FORMAT_VERSION, "thalia_version": _core.__version__}
     if timestamp is not None:
         found["created"] = datetime.datetime.fromtimestamp(timestamp, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -67,7 +67,7 @@ def to_json(value: Any, where: str, depth: int = 0) -> Any:
             return {"_type": "object", "_members": members} if value.get("_type") in ("number", "object") else members
         if isinstance(value, list | tuple):
             return [to_json(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
-    raise _bad(where, f"{type(value).__module__}.{type(value).__qualname__}", "what JSON can hold")
+    raise bad_argument(where, f"{type(value).__module__}.{type(value).__qualname__}", "what JSON can hold")
 
 
 def number_node(value: float) -> dict[str, str]:
@@ -95,7 +95,7 @@ def event_of(event: Any) -> dict[str, Any]:
     Raises UsageError for one that is no dictionary.
     """
     if not isinstance(event, Mapping):
-        raise _bad("growth_history", event, "a list of dictionaries")
+        raise bad_argument("growth_history", event, "a list of dictionaries")
     found = dict(event)
     for old, new in _OLD_NAMES.items():
         if old in found:
@@ -145,7 +145,7 @@ def as_written(metadata: Mapping[str, Any], components: Mapping[str, Any]) -> di
     return {key: from_json(known[key]) for key in keys if isinstance(key, str) and key in known}
 
 
-def _bad(field: str, value: object, expected: str) -> ThaliaError:
+def bad_argument(field: str, value: object, expected: str) -> ThaliaError:
     return make_error(
         UsageError,
         f"{field}: got {value!r}, expected {expected}",

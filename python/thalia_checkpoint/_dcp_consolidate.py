@@ -17,6 +17,7 @@ from ._dcp_read import OpenFiles, read_part
 from ._dtypes import BITS
 from ._file import Access, Path
 from ._flat import Named, is_safetensors
+from ._leaves import MEMBER
 from ._operations import save_options
 from ._torch_tensors import DTYPES
 from ._writer import Writer
@@ -62,7 +63,7 @@ def consolidate(
             region = _core.region_for_name(tensor.name)
             writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
         tree = _tree(document, _value_trees(document, files, writer), os.path.join(place, _dcp_metadata.NAME))
-        writer.metadata = {_torch_tree.MEMBER: {"version": _torch_tree.VERSION, "tree": tree}}
+        writer.metadata = {MEMBER: {"version": _torch_tree.VERSION, "tree": tree}}
         return writer.commit().file_bytes
 
 

@@ -6,6 +6,7 @@ docs/format.md, "Element types".
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,13 @@ def unpack(dtype: str, data: npt.NDArray[np.uint8], elements: int) -> npt.NDArra
     if dtype in ("i4", "i2", "ternary"):
         codes = ((codes.astype(np.int8) ^ (1 << (bits - 1))) - (1 << (bits - 1))).view(np.uint8)
     return codes.astype(np.uint8).view(numpy_dtype(dtype))
+
+
+def shaped(dtype: str, shape: tuple[int, ...], data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """An array over the bytes of all elements, as the file has them; of packed ones a copy, a byte each."""
+    if is_packed(dtype):
+        return unpack(dtype, data, math.prod(shape)).reshape(shape)
+    return data.view(numpy_dtype(dtype)).reshape(shape)
 
 
 def pack(dtype: str, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+#: Of a file's metadata, where the tree stands.
+MEMBER = "thalia_checkpoint"
 #: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
 DEPTH = 80
 #: What leaf_node() gives for a value that is no leaf.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _slicing
-from ._dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, unpack
+from ._dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, shaped, unpack
 from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
@@ -284,9 +284,7 @@ class Tensor:
 
     def array_of(self, data: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """An array of `shape` over the bytes of all elements, as the file has them."""
-        if is_packed(self.dtype):
-            return unpack(self.dtype, bytes_of(data), self.size).reshape(self.shape)
-        return bytes_of(data).view(numpy_dtype(self.dtype)).reshape(self.shape)
+        return shaped(self.dtype, self.shape, bytes_of(data))
 
     def _carried(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         return data.view(carrier_dtype(self.dtype)).reshape(self.shape)

@@ -11,6 +11,7 @@ import torch
 from . import _torch_tree
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
+from ._leaves import MEMBER
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, element_dtype, mapped_tensors, streamed, tensor_dtype, tensor_of
 from .errors import UsageError, make_error
@@ -124,7 +125,7 @@ def _assign(
 
 def _aliases(file: Any, prefix: str) -> dict[str, str]:
     """Names that a tree gives to tensors that are stored under another one."""
-    tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
+    tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
     if not isinstance(tree, dict):
         return {}
     return {

@@ -16,11 +16,10 @@ import torch
 
 from ._dtypes import array_bytes
 from ._flat import Named
-from ._leaves import CONTAINERS, DEPTH, LEAVES, NO_LEAF, leaf_node, set_members
+from ._leaves import CONTAINERS, DEPTH, LEAVES, MEMBER, NO_LEAF, leaf_node, set_members
 from ._torch_tensors import named
 from .errors import FormatError, UnsupportedError, make_error
 
-MEMBER = "thalia_checkpoint"
 VERSION = 1
 
 PLAIN = (

@@ -22,18 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._dtypes import is_packed, numpy_dtype, packed_bytes, unpack
+from ._dtypes import shaped
 from ._elements import elements
 from ._flat import Named
+from ._leaves import MEMBER
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from ._file import Path
 
 __all__ = ["CheckpointMeta", "Compressor"]
-
-#: As thalia_checkpoint.torch has it in the metadata of a file.
-_TREE = "thalia_checkpoint"
 
 
 @dataclass(frozen=True)
@@ -112,12 +110,12 @@ class Compressor:
         IoError where the previous one is missing; UnsupportedError that names what cannot be saved.
         """
         texts: dict[str, Any] = dict(metadata or {})
-        if _TREE in texts:
+        if MEMBER in texts:
             raise make_error(
                 UsageError,
-                f"metadata.{_TREE}: the name is taken",
+                f"metadata.{MEMBER}: the name is taken",
                 "bad_argument",
-                field=f"metadata.{_TREE}",
+                field=f"metadata.{MEMBER}",
                 expected="another name",
             )
         if all(isinstance(value, np.ndarray | np.generic) for value in state_dict.values()):
@@ -127,7 +125,7 @@ class Compressor:
 
             encoded = _torch_tree.encode(dict(state_dict))
             tensors = encoded.tensors
-            texts[_TREE] = {"version": _torch_tree.VERSION, "tree": encoded.tree}
+            texts[MEMBER] = {"version": _torch_tree.VERSION, "tree": encoded.tree}
         try:
             text = json.dumps(texts, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -148,7 +146,7 @@ class Compressor:
         IntegrityError where one was damaged or replaced; FormatError.
         """
         stored, text, _ = self._core.load(key)
-        tree = json.loads(text).get(_TREE)
+        tree = json.loads(text).get(MEMBER)
         if tree is None and device is None:
             return {name: _array(dtype, shape, data) for name, dtype, shape, data in stored}
         from . import _torch_tree  # needs torch
@@ -168,7 +166,7 @@ class Compressor:
         """The metadata and the step that save() was given. Raises as load()."""
         _, text, step = self._core.load(key)
         members: dict[str, Any] = json.loads(text)
-        members.pop(_TREE, None)
+        members.pop(MEMBER, None)
         return members, step
 
     def keys(self) -> list[str]:
@@ -184,8 +182,4 @@ class Compressor:
 
 
 def _array(dtype: str, shape: tuple[int, ...], data: Any) -> npt.NDArray[Any]:
-    flat = np.frombuffer(data, np.uint8)
-    if is_packed(dtype):
-        elements = int(np.prod(shape, dtype=np.int64))
-        return unpack(dtype, flat[: packed_bytes(dtype, elements)], elements).reshape(shape)
-    return flat.view(numpy_dtype(dtype)).reshape(shape)
+    return shaped(dtype, shape, np.frombuffer(data, np.uint8))

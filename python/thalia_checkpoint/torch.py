@@ -25,6 +25,7 @@ from . import _core, _torch_tree
 from ._file import File, Path
 from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+from ._leaves import MEMBER
 from ._torch_load_into import LoadReport, load_into
 from ._torch_tensors import mapped_tensors, named, tensor_of
 from ._writer import Writer
@@ -155,7 +156,7 @@ def declare(obj: Any, path: Path, options: Mapping[str, Any]) -> Writer:
     """A writer that has been told of all that save(obj, path) writes, and has not written it."""
     encoded = _torch_tree.encode(obj)
     writer = Writer(path, **options)
-    writer.metadata = {_torch_tree.MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}}
+    writer.metadata = {MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}}
     for tensor in encoded.tensors:
         region = _core.region_for_name(tensor.name)
         role = encoded.roles.get(tensor.name)
@@ -177,7 +178,7 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
             return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
     with open_file(source) as file:
         read = mapped_tensors(file) if mmap else tensor_of
-        tree = file.metadata.get(_torch_tree.MEMBER) if isinstance(file, File) else None
+        tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
         if tree is None:
             return {name: _on(read(tensor), device) for name, tensor in file.tensors.items()}
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
