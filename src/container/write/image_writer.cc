@@ -75,10 +75,10 @@ class ImageWriter {
     stop_if_cancelled(options_.work.cancel);
     const std::uint64_t begin = extent * extents_.extent_bytes();
     const std::size_t end = payloads_.first_piece(begin + extents_.extent_bytes());
-    std::uint64_t digested = 0;
+    std::uint64_t done = payloads_.known_bytes(begin, begin + extents_.extent_bytes());
     for (std::size_t piece = payloads_.first_piece(begin); piece < end; ++piece) {
       const auto tensor = payloads_.digest(piece, worker.hasher);
-      digested += payloads_.length(piece);
+      done += payloads_.length(piece);
       if (!tensor) continue;
       late_.complete_header(*tensor);
       // The header lies in this extent or in one before, whose turn is past.
@@ -86,7 +86,7 @@ class ImageWriter {
       if (open_tensors_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_tables(worker);
     }
     release(extent, worker);
-    progress_.add(digested);
+    progress_.add(done);
   }
 
   void release_tables(Worker& worker) {

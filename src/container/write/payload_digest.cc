@@ -16,6 +16,16 @@ namespace {
 // The CRC and the hash take turns in steps that stay in the first-level cache.
 constexpr std::size_t kDigestStride = 64 * 1024;
 
+// Logical bytes of a tensor that its stored bytes in front of an offset of the file stand for.
+std::uint64_t logical_before(const DraftTensor& tensor, std::uint64_t offset) {
+  if (offset <= tensor.stored_offset) return 0;
+  const std::uint64_t stored = offset - tensor.stored_offset;
+  if (stored >= tensor.stored_length) return tensor.logical_length;
+  return static_cast<std::uint64_t>(
+      static_cast<double>(tensor.logical_length) *
+      (static_cast<double>(stored) / static_cast<double>(tensor.stored_length)));
+}
+
 }  // namespace
 
 PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order)
@@ -23,7 +33,11 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
     // Streamed ones are digested as they come.
-    if (draft.tensors[i].streamed || draft.tensors[i].digested) continue;
+    if (draft.tensors[i].streamed) continue;
+    if (draft.tensors[i].digested) {
+      if (draft.tensors[i].stored_length != 0) known_.push_back(i);
+      continue;
+    }
     if (draft.tensors[i].logical_length == 0) {
       complete(i, 0);
       continue;
@@ -49,6 +63,18 @@ std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
     return draft_.tensors[piece.tensor].stored_offset + piece.begin < offset;
   });
   return static_cast<std::size_t>(found - pieces_.begin());
+}
+
+std::uint64_t PayloadDigest::known_bytes(std::uint64_t begin, std::uint64_t end) const noexcept {
+  std::uint64_t sum = 0;
+  auto found = std::partition_point(known_.begin(), known_.end(), [&](std::uint32_t tensor) {
+    const DraftTensor& known = draft_.tensors[tensor];
+    return known.stored_offset + known.stored_length <= begin;
+  });
+  for (; found != known_.end() && draft_.tensors[*found].stored_offset < end; ++found)
+    sum +=
+        logical_before(draft_.tensors[*found], end) - logical_before(draft_.tensors[*found], begin);
+  return sum;
 }
 
 std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity::Xxh3& hasher) {

@@ -29,6 +29,10 @@ class PayloadDigest {
   /// Tensors that wait for pieces, in file order.
   std::span<const std::uint32_t> tensors() const noexcept { return tensors_; }
 
+  /// Logical bytes of payloads with known digests that lie in [begin, end) of the file; of
+  /// compressed ones their share. What all extents have adds up to what the tensors have.
+  std::uint64_t known_bytes(std::uint64_t begin, std::uint64_t end) const noexcept;
+
   /// Digests a piece, once. @return the tensor whose last piece that was: its digest is in the
   /// draft now.
   std::optional<std::uint32_t> digest(std::size_t piece, integrity::Xxh3& hasher);
@@ -55,6 +59,7 @@ class PayloadDigest {
   Draft& draft_;
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> tensors_;
+  std::vector<std::uint32_t> known_;  ///< tensors whose digests are known, in file order
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
   std::vector<std::uint32_t> slots_;  ///< by tensor: place in progress_; kNone: waits for nothing
   std::unique_ptr<Progress[]> progress_;  ///< of tensors_
