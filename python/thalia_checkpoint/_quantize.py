@@ -68,6 +68,7 @@ def quantize(
     exclude: Iterable[str] = (),
     min_elements: int = 1024,
     max_generations: int | None = None,
+    sensitivity: Path | None = None,
     access: Access = "mapped",
     **options: Unpack[SaveOptions],
 ) -> QuantizeResult:
@@ -84,6 +85,9 @@ def quantize(
     min_elements: smaller tensors are left.
     max_generations: how often weights may be rounded, restored and rounded again; the state's own
         limit, or 10.
+    sensitivity: a .thalia or safetensors file with a tensor of the same name and size for weights
+        whose errors are to be multiplied by it, such as the root of the mean squared gradient.
+        These get groups of different widths, as with `adaptive`.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
     Raises NotFoundError for a pattern that fits no tensor, ExistsError, UsageError for an option
     that cannot be, or weights that were rounded too often; UnsupportedError for a delta; IoError,
@@ -99,8 +103,9 @@ def quantize(
         texts(exclude),
         min_elements,
         max_generations,
+        sensitivity,
         access,
-        save_options(options, out, (path,)),
+        save_options(options, out, (path,) if sensitivity is None else (path, sensitivity)),
     )
     result["quantized"] = tuple(QuantizedTensor(**tensor) for tensor in result["quantized"])
     result["not_finite"] = tuple(result["not_finite"])

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "inspect/sensitivity.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
@@ -40,18 +41,21 @@ nb::dict quantized_dict(const QuantizedTensorReport& tensor) {
 
 nb::dict run_quantize(const Path& path, const Path& target, double bits, std::uint32_t group_size,
                       bool adaptive, Patterns include, Patterns exclude, std::uint64_t min_elements,
-                      std::optional<std::uint16_t> max_generations, const std::string& access,
+                      std::optional<std::uint16_t> max_generations,
+                      const std::optional<Path>& sensitivity, const std::string& access,
                       const nb::dict& save) {
-  const QuantizationOptions options{.bits = bits,
-                                    .group_size = group_size,
-                                    .adaptive = adaptive,
-                                    .include = std::move(include),
-                                    .exclude = std::move(exclude),
-                                    .min_elements = min_elements,
-                                    .max_generations = max_generations};
+  QuantizationOptions options{.bits = bits,
+                              .group_size = group_size,
+                              .adaptive = adaptive,
+                              .include = std::move(include),
+                              .exclude = std::move(exclude),
+                              .min_elements = min_elements,
+                              .max_generations = max_generations};
   QuantizeFileOptions file{.save = save_options(save), .input = {.access = access_of(access)}};
+  const ReadOptions read = read_options(access, "on_first_touch", file.save.work.threads);
   const QuantizeFileResult result = interruptible([&](const std::stop_token& stop) {
     file.save.work.cancel = stop;
+    if (sensitivity) options.sensitivity = inspect::sensitivities_of(*sensitivity, read);
     return quantize_file(path, target, options, file);
   });
   nb::list quantized;
@@ -74,8 +78,8 @@ nb::dict run_quantize(const Path& path, const Path& target, double bits, std::ui
 void bind_quantize(nb::module_& module) {
   module.def("quantize", run_quantize, nb::arg("path"), nb::arg("target"), nb::arg("bits"),
              nb::arg("group_size"), nb::arg("adaptive"), nb::arg("include"), nb::arg("exclude"),
-             nb::arg("min_elements"), nb::arg("max_generations").none(), nb::arg("access"),
-             nb::arg("save"));
+             nb::arg("min_elements"), nb::arg("max_generations").none(),
+             nb::arg("sensitivity").none(), nb::arg("access"), nb::arg("save"));
 }
 
 }  // namespace thalia::python

@@ -14,10 +14,7 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
-#include "thalia/error.h"
-#include "thalia/reader.h"
-#include "thalia/safetensors.h"
+#include "inspect/sensitivity.h"
 
 namespace thalia::cli {
 namespace {
@@ -30,35 +27,6 @@ struct QuantizeArguments {
   std::string sensitivity;
   SaveArguments save;
 };
-
-// Finds the tensor that says how sensitive a weight is, by its name. In a .thalia file the region
-// of the same name comes first, then any other.
-using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
-
-Sensitivities from_safetensors(const std::string& path, const ReadOptions& read) {
-  return [file = SafetensorsFile::open(path, read)](const QuantizationTarget& target) {
-    std::optional<Tensor> found;
-    for (const SafetensorsTensor& tensor : file.tensors()) {
-      if (tensor.name != target.name) continue;
-      found = Tensor::borrow(tensor.dtype, tensor.shape, tensor.bytes);
-    }
-    return found;
-  };
-}
-
-Sensitivities from_thalia(const std::string& path, const ReadOptions& read) {
-  return [reader = Reader::open(path, read),
-          limits = read.input.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
-    if (const auto region = reader.find_region(target.region)) {
-      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor, limits);
-    }
-    for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
-      if (const auto tensor = reader.region(i).find(target.name))
-        return Tensor::from(*tensor, limits);
-    }
-    return std::nullopt;
-  };
-}
 
 void print_text(Output& out, const QuantizeArguments& arguments, const QuantizeFileResult& result) {
   using enum Table::Align;
@@ -118,11 +86,8 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   const ConvertOptions save = arguments.save.options(session);
   QuantizationOptions options = arguments.options;
   options.max_generations = arguments.max_generations;
-  if (!arguments.sensitivity.empty()) {
-    options.sensitivity = inspect::format_of(arguments.sensitivity) == FileFormat::safetensors
-                              ? from_safetensors(arguments.sensitivity, save.read)
-                              : from_thalia(arguments.sensitivity, save.read);
-  }
+  if (!arguments.sensitivity.empty())
+    options.sensitivity = inspect::sensitivities_of(arguments.sensitivity, save.read);
   ProgressBar bar("quantizing " + arguments.input);
   auto file = session.options<QuantizeFileOptions>();
   file.save = save.save;

@@ -1,0 +1,46 @@
+#include "inspect/sensitivity.h"
+
+#include <cstdint>
+
+#include "inspect/file_format.h"
+#include "thalia/reader.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::inspect {
+namespace {
+
+using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
+
+Sensitivities from_safetensors(const std::filesystem::path& path, const ReadOptions& read) {
+  return [file = SafetensorsFile::open(path, read)](const QuantizationTarget& target) {
+    std::optional<Tensor> found;
+    for (const SafetensorsTensor& tensor : file.tensors()) {
+      if (tensor.name != target.name) continue;
+      found = Tensor::borrow(tensor.dtype, tensor.shape, tensor.bytes);
+    }
+    return found;
+  };
+}
+
+Sensitivities from_thalia(const std::filesystem::path& path, const ReadOptions& read) {
+  return [reader = Reader::open(path, read),
+          limits = read.input.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
+    if (const auto region = reader.find_region(target.region)) {
+      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor, limits);
+    }
+    for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
+      if (const auto tensor = reader.region(i).find(target.name))
+        return Tensor::from(*tensor, limits);
+    }
+    return std::nullopt;
+  };
+}
+
+}  // namespace
+
+Sensitivities sensitivities_of(const std::filesystem::path& path, const ReadOptions& read) {
+  return format_of(path) == FileFormat::safetensors ? from_safetensors(path, read)
+                                                    : from_thalia(path, read);
+}
+
+}  // namespace thalia::inspect
