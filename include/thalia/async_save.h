@@ -146,6 +146,9 @@ class AsyncSaver {
   /// error() has reported, once; call it again for the next. The last 100 are kept. A cancelled
   /// save is no error here.
   void wait_all();
+  /// The same for as long as `time`. @return false, and throws nothing, where a save is unfinished
+  /// then.
+  bool wait_all_for(std::chrono::nanoseconds time);
 
   /// Memory held for snapshots, in use or kept for the next.
   std::uint64_t snapshot_bytes() const noexcept;

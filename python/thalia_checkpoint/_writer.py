@@ -356,7 +356,10 @@ class AsyncSaver:
         self._raw.reserve(nbytes)
 
     def wait_all(self) -> None:
-        """Until no save is unfinished. Raises the oldest error that no handle has told."""
+        """Until no save is unfinished. Raises the oldest error that no handle has told.
+
+        Ctrl-C ends the waiting, and no save.
+        """
         self._raw.wait_all()
 
     @property

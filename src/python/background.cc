@@ -40,11 +40,12 @@ WhenBusy when_busy_of(const std::string& name) {
       {{"wait", WhenBusy::wait}, {"queue", WhenBusy::queue}, {"replace", WhenBusy::replace}});
 }
 
+constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(50);
+
 // Waits in steps, so that signals are seen. nullopt: not done within the time, in seconds. A signal
 // ends the waiting, and not the save.
 std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> timeout) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(50);
   constexpr double kLongest = 1e9;  // seconds
   const Clock::time_point end =
       Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
@@ -58,6 +59,18 @@ std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> tim
     if (done) return result_dict(handle.wait());
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (timeout && Clock::now() >= end) return std::nullopt;
+  }
+}
+
+// In steps, as wait().
+void wait_all(Saver& self) {
+  bool done = false;
+  while (!done) {
+    {
+      const nb::gil_scoped_release unlocked;
+      done = self.saver->wait_all_for(kStep);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
 
@@ -104,9 +117,7 @@ void bind_background(nb::module_& module) {
       .def(
           "reserve", [](Saver& self, std::uint64_t bytes) { self.saver->reserve(bytes); },
           nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "wait_all", [](Saver& self) { self.saver->wait_all(); },
-          nb::call_guard<nb::gil_scoped_release>())
+      .def("wait_all", wait_all)
       .def_prop_ro("snapshot_bytes",
                    [](const Saver& self) { return self.saver->snapshot_bytes(); });
 }

@@ -162,6 +162,22 @@ def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
 
 
+def test_ctrl_c_ends_the_wait_for_background_saves_and_not_the_saves(path):
+    saver = thalia.AsyncSaver()
+    gate = threading.Event()
+    writer = thalia.Writer(path, durability="none", progress=lambda *_: gate.wait())
+    writer.add("r/w", np.ones(3))
+    handle = saver.save(writer)
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        saver.wait_all()
+    assert not handle.done
+    gate.set()
+    saver.wait_all()
+    assert handle.done and thalia.verify(path).ok
+
+
 def test_the_interpreter_runs_while_a_save_does(path):
     array = np.random.default_rng(0).normal(size=8 << 20).astype(np.float32)
     ticks = []

@@ -68,6 +68,10 @@ void AsyncSaver::wait_until_reserved() {
   queue_->wait_until_reserved();
 }
 
+bool AsyncSaver::wait_all_for(std::chrono::nanoseconds time) {
+  return queue_->wait_all_for(time);
+}
+
 void AsyncSaver::wait_all() {
   queue_->wait_all();
 }

@@ -269,6 +269,17 @@ void SaveQueue::keep(Failure failure) noexcept {
 void SaveQueue::wait_all() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return unfinished_.empty(); });
+  throw_oldest(lock);
+}
+
+bool SaveQueue::wait_all_for(std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, time, [&] { return unfinished_.empty(); })) return false;
+  throw_oldest(lock);
+  return true;
+}
+
+void SaveQueue::throw_oldest(std::unique_lock<std::mutex>& lock) {
   while (!failed_.empty()) {
     // Taken out before it is thrown: each is thrown once.
     const Failure oldest = std::move(failed_.front());

@@ -43,6 +43,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   void reserve(const Writer& declared, unsigned snapshots);
   void wait_until_reserved();
   void wait_all();
+  bool wait_all_for(std::chrono::nanoseconds time);
   std::uint64_t snapshot_bytes() const noexcept;
 
   /// Asks a save to end, and ends it where it only waits.
@@ -75,6 +76,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   void touch_reserved(std::unique_lock<std::mutex>& lock) noexcept;
   void run(std::unique_ptr<Job> job) noexcept;
   void keep(Failure failure) noexcept;
+  void throw_oldest(std::unique_lock<std::mutex>& lock);
 
   const AsyncSaveOptions options_;
   const std::size_t most_unfinished_;

@@ -157,6 +157,19 @@ BOOST_AUTO_TEST_CASE(wait_all_reports_each_unseen_error_once) {
   BOOST_TEST(list_folder(folder.path()).empty());
 }
 
+BOOST_AUTO_TEST_CASE(waiting_for_all_ends_when_the_time_is_over) {
+  const TemporaryFolder folder;
+  Gate gate;
+  const Sample sample = large_sample();
+  AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 2});
+  saver.save_async(declared(folder / "held", sample, with_progress(gate.progress())));
+  saver.save_async(with_wrong_index(folder / "wrong"));
+  BOOST_TEST(!saver.wait_all_for(std::chrono::milliseconds(1)));
+  gate.open();
+  BOOST_CHECK_EXCEPTION(saver.wait_all(), UsageError, says(ErrorCode::bad_argument, "wrong"));
+  BOOST_TEST(saver.wait_all_for(std::chrono::nanoseconds(0)));
+}
+
 BOOST_AUTO_TEST_CASE(on_done_hears_of_every_end_and_its_own_error_is_not_lost) {
   const TemporaryFolder folder;
   const Sample sample = small_sample();
