@@ -163,8 +163,11 @@ class Compressor:
         return state
 
     def metadata(self, key: str) -> tuple[dict[str, Any], int | None]:
-        """The metadata and the step that save() was given. Raises as load()."""
-        _, text, step = self._core.load(key)
+        """The metadata and the step that save() was given, from the checkpoint's header alone.
+
+        Raises IoError where it is missing; FormatError, IntegrityError.
+        """
+        text, step = self._core.metadata(key)
         members: dict[str, Any] = json.loads(text)
         members.pop(MEMBER, None)
         return members, step

@@ -20,6 +20,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "thalia/mckp.h"
 #include "thalia/storage.h"
 #include "thalia/text.h"
 #include "thalia/value.h"
@@ -93,6 +94,14 @@ class Compressor {
                           checkpoint.training_step);
   }
 
+  // (metadata, training step), from the header alone.
+  nb::tuple metadata(const std::string& key) const {
+    const MckpHeader header = interruptible([&](const std::stop_token&) {
+      return MckpFile::from_bytes(storage().view(key), key).header();
+    });
+    return nb::make_tuple(text_object(header.metadata), header.training_step);
+  }
+
  private:
   static nb::dict meta_dict(const CheckpointMeta& meta) {
     nb::dict out;
@@ -128,6 +137,7 @@ void bind_compressor(nb::module_& module) {
       .def("save", &Compressor::save, nb::arg("tensors"), nb::arg("metadata_json"),
            nb::arg("training_step").none(), nb::arg("key"), nb::arg("previous_key"))
       .def("load", &Compressor::load, nb::arg("key"))
+      .def("metadata", &Compressor::metadata, nb::arg("key"))
       .def("exists",
            [](const Compressor& self, const std::string& key) {
              const nb::gil_scoped_release unlocked;

@@ -37,6 +37,8 @@ def test_what_comes_out_is_what_went_in(tmp_path, dtype, byte_grouping):
     assert meta.ratio == meta.original_size / meta.compressed_size
     same(compressor.load("step_1"), first)
     assert compressor.metadata("step_1") == ({"lr": 1e-3, "name": "é"}, 1)
+    with pytest.raises(thalia.IoError, match="step_0"):
+        compressor.metadata("step_0")
 
     second = {**first, "layer.weight": first["layer.weight"].copy()}
     second["layer.weight"][3, 5] += 1

@@ -175,6 +175,70 @@ def test_nothing_is_overwritten_behind_the_users_back(files, tmp_path):
     assert thalia.diff(a, b).same
 
 
+@pytest.mark.parametrize("codec", ["none", "zstd", "plane_entropy"])
+@pytest.mark.parametrize(
+    "write_anew",
+    [
+        lambda a, out, **o: thalia.salvage(a, out, **o),
+        lambda a, out, **o: thalia.quantize(a, out, **o),
+        lambda a, out, **o: thalia.convert(a, out, **o),
+        lambda a, out, **o: thalia.merge([a], out, **o),
+        lambda a, out, **o: thalia.extract(a, ["layers.0"], out, **o),
+    ],
+    ids=["salvage", "quantize", "convert", "merge", "extract"],
+)
+def test_progress_rises_to_its_total(write_anew, codec, tmp_path):
+    source = write(tmp_path / "a.thalia", compression=codec)
+    told = []
+    write_anew(source, tmp_path / "out.thalia", progress=lambda done, total: told.append((done, total)))
+    done, total = told[-1]
+    assert done == total > 0
+    assert [d for d, _ in told] == sorted({d for d, _ in told}) and {t for _, t in told} == {total}
+
+
+def test_errors_of_sensitive_weights_count_more(files, tmp_path):
+    a, _ = files
+    for fisher in (tmp_path / "f.safetensors", tmp_path / "f.thalia"):
+        sensitive = np.full((200, 300), 1e-3, np.float32)
+        sensitive[:, :150] = 1.0
+        save_file({"layers.0.weight": sensitive}, fisher)
+        out = tmp_path / f"{fisher.suffix[1:]}.q.thalia"
+        thalia.quantize(a, out, bits=4, group_size=8, sensitivity=fisher)
+        with thalia.open(out) as file, thalia.open(a) as exact:
+            error = np.abs(file.tensors["layers.0.weight"].numpy() - exact.tensors["layers.0.weight"].numpy())
+        assert error[:, 152:].mean() > 4 * error[:, :144].mean()
+    with pytest.raises(FileNotFoundError):
+        thalia.quantize(a, tmp_path / "no.thalia", sensitivity=tmp_path / "nowhere.thalia")
+    assert not (tmp_path / "no.thalia").exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere.thalia", "nowhere.bin", "nowhere.safetensors"])
+def test_a_missing_file_is_a_missing_file_whatever_its_name(name, tmp_path):
+    missing, out = tmp_path / name, tmp_path / "out.thalia"
+    calls = [
+        lambda: thalia.open(missing),
+        lambda: thalia.info(missing),
+        lambda: thalia.verify(missing),
+        lambda: thalia.convert(missing, out),
+        lambda: thalia.migrate(missing, out, to="1.0"),
+        lambda: thalia.quantize(missing, out),
+        lambda: thalia.merge([missing], out),
+        lambda: thalia.extract(missing, ["*"], out),
+        lambda: thalia.salvage(missing, out),
+        lambda: thalia.delta(missing, missing, out),
+        lambda: thalia.resolve(missing, out),
+        lambda: thalia.diff(missing, missing),
+        lambda: thalia.compress(missing, out, compression="zstd"),
+        lambda: thalia.decompress(missing, out),
+        lambda: thalia.recover(missing),
+        lambda: thalia.compact(missing),
+    ]
+    for call in calls:
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            call()
+    assert not list(tmp_path.iterdir())
+
+
 def test_ctrl_c_ends_a_conversion(tmp_path):
     source, out = tmp_path / "big.safetensors", tmp_path / "big.thalia"
     save_file({"w": np.random.default_rng(0).integers(0, 255, 64 << 20, np.uint8)}, source)

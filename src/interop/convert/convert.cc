@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/migrations.h"
+#include "io/posix_file.h"
 #include "io/temporary_file.h"
 #include "thalia/delta.h"
 #include "thalia/metadata_file.h"
@@ -29,6 +30,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
 FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
   if (options.from) return *options.from;
   if (const auto format = detect_format(input)) return *format;
+  static_cast<void>(io::open_for_reading(input));  // that there is none is what is to be said first
   throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
                     {.path = input.string()});
 }
