@@ -126,11 +126,11 @@ def _assign(
 def _aliases(file: Any, prefix: str) -> dict[str, str]:
     """Names that a tree gives to tensors that are stored under another one."""
     tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
-    if not isinstance(tree, dict):
+    if tree is None:
         return {}
     return {
         name.removeprefix(prefix): first.removeprefix(prefix)
-        for name, first in _torch_tree.names(tree.get("tree")).items()
+        for name, first in _torch_tree.names(_torch_tree.checked(tree, file.path)).items()
         if name != first and name.startswith(prefix)
     }
 

@@ -134,6 +134,41 @@ def named(name: str, tensor: torch.Tensor) -> Named:
     return Named(name, NAMES[tensor.dtype], tuple(tensor.shape), bytes_of(dense))
 
 
+def span_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage that a dense tensor with elements lies in."""
+    width = tensor.element_size()
+    # The last element that the strides lead to.
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    begin = int(tensor.storage_offset()) * width
+    return begin, begin + (reach + 1) * width
+
+
+def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Groups of tensors, by their numbers, that lie in each other's memory; most are alone in theirs.
+
+    In the order of the first of each group.
+    """
+    storages: dict[Any, list[tuple[int, int, int]]] = {}
+    groups: list[list[int]] = []
+    for i, tensor in enumerate(tensors):
+        in_memory = tensor.layout == torch.strided and tensor.device.type != "meta" and tensor.numel() != 0
+        # Of what is not there as it looks, a copy is stored.
+        if not in_memory or tensor.is_conj() or tensor.is_neg():
+            groups.append([i])
+        else:
+            storage = (tensor.device, tensor.untyped_storage().data_ptr())
+            storages.setdefault(storage, []).append((*span_of(tensor), i))
+    for spans in storages.values():
+        reached = -1
+        for begin, end, i in sorted(spans):
+            if begin < reached:
+                groups[-1].append(i)
+            else:
+                groups.append([i])
+            reached = max(reached, end)
+    return sorted(map(sorted, groups))
+
+
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
     """The elements that an index of ints, slices, None and ... takes; no others are read."""
     dtype = DTYPES.get(tensor.dtype)

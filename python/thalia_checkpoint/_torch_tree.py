@@ -8,7 +8,8 @@ what it is: docs/python.md, "What a tree looks like".
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from ._dtypes import array_bytes
 from ._flat import Named
 from ._leaves import CONTAINERS, DEPTH, LEAVES, MEMBER, NO_LEAF, leaf_node, set_members
-from ._torch_tensors import named
+from ._torch_tensors import named, overlapping, span_of
 from .errors import FormatError, UnsupportedError, make_error
 
 VERSION = 1
@@ -148,8 +149,8 @@ def encode(value: Any) -> Encoded:
     encoder = _Encoder()
     tree = encoder.node(value, (), None)
     tensors = encoder.arrays
-    for group in _by_storage(encoder.places):
-        tensors += _stored(group)
+    for group in overlapping([place.tensor for place in encoder.places]):
+        tensors += _stored([encoder.places[i] for i in group])
     return Encoded(tree, tensors, encoder.roles)
 
 
@@ -166,23 +167,6 @@ def checked(tree: Any, where: str) -> Any:
     )
 
 
-def _by_storage(places: list[_Place]) -> list[list[_Place]]:
-    groups: dict[Any, list[_Place]] = {}
-    for i, place in enumerate(places):
-        tensor = place.tensor
-        # What has no elements in memory, or not as they look, shares nothing.
-        own = (
-            tensor.layout != torch.strided
-            or tensor.device.type == "meta"
-            or tensor.numel() == 0
-            or tensor.is_conj()
-            or tensor.is_neg()
-        )
-        key = i if own else (str(tensor.device), tensor.untyped_storage().data_ptr())
-        groups.setdefault(key, []).append(place)
-    return list(groups.values())
-
-
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
@@ -197,7 +181,7 @@ def _stored(group: list[_Place]) -> list[Named]:
         return [named(first.name, first.tensor)]
     # Different views: the part of the storage that they lie in, as bytes where their dtypes differ,
     # and where each of them does.
-    spans = [_span(place.tensor) for place in group]
+    spans = [span_of(place.tensor) for place in group]
     low, high = min(begin for begin, _ in spans), max(end for _, end in spans)
     dtypes = {place.tensor.dtype for place in group}
     dtype = dtypes.pop() if len(dtypes) == 1 else torch.uint8
@@ -218,14 +202,6 @@ def _stored(group: list[_Place]) -> list[Named]:
             "stride": list(place.tensor.stride()),
         }
     return [named(first.name, storage)]
-
-
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    """The bytes of its storage that a tensor lies in."""
-    width = tensor.element_size()
-    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    begin = int(tensor.storage_offset()) * width
-    return begin, begin + (reach + 1) * width
 
 
 def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -285,9 +261,42 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
             return array(inner)[()]
         return TORCH_LEAVES[kind](inner)
 
-    try:
+    with _rules():
         return value(tree)
-    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
+
+
+def names(tree: Any) -> dict[str, str]:
+    """For each path of a tree at which a whole tensor stands, the name that it is stored under.
+
+    Raises FormatError for a tree that breaks the rules.
+    """
+    found: dict[str, str] = {}
+    todo: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
+    with _rules():
+        while todo:
+            node, path = todo.pop()
+            if not isinstance(node, dict):
+                continue
+            if "tensor" in node:
+                if "view" not in node:
+                    found[".".join(path)] = str(node["tensor"])
+                continue
+            for kind, inner in node.items():
+                if kind in ("dict", "ordered"):
+                    todo += [(v, (*path, str(k))) for k, v in inner]
+                elif kind in TORCH_CONTAINERS:
+                    todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
+    return found
+
+
+@contextmanager
+def _rules() -> Iterator[None]:
+    """What reading a tree raises is the tree's fault: each of its values may be anything."""
+    try:
+        yield
+    except FormatError:
+        raise  # of the file that the tree is of
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise make_error(
             FormatError,
             f"metadata.{MEMBER}: the tree breaks the rules: {error}",
@@ -295,26 +304,6 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
             section="metadata",
             field=MEMBER,
         ) from error
-
-
-def names(tree: Any) -> dict[str, str]:
-    """For each path of a tree at which a whole tensor stands, the name that it is stored under."""
-    found: dict[str, str] = {}
-    todo: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
-    while todo:
-        node, path = todo.pop()
-        if not isinstance(node, dict):
-            continue
-        if "tensor" in node:
-            if "view" not in node:
-                found[".".join(path)] = str(node["tensor"])
-            continue
-        for kind, inner in node.items():
-            if kind in ("dict", "ordered"):
-                todo += [(v, (*path, str(k))) for k, v in inner]
-            elif kind in TORCH_CONTAINERS:
-                todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
-    return found
 
 
 TORCH_CONTAINERS: dict[str, Callable[[Any], Any]] = {

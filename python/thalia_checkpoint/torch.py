@@ -15,7 +15,6 @@ No pickle is read or written.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, overload
 
@@ -27,7 +26,7 @@ from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._leaves import MEMBER
 from ._torch_load_into import LoadReport, load_into
-from ._torch_tensors import mapped_tensors, named, tensor_of
+from ._torch_tensors import mapped_tensors, named, overlapping, tensor_of
 from ._writer import Writer
 
 __all__ = [
@@ -42,32 +41,6 @@ __all__ = [
 ]
 
 
-def _shared(tensors: Mapping[str, torch.Tensor]) -> list[set[str]]:
-    """Names of tensors that lie in each other's memory."""
-    storages: dict[tuple[torch.device, int], list[tuple[int, int, str]]] = defaultdict(list)
-    for name, tensor in tensors.items():
-        if tensor.numel() == 0 or tensor.device.type == "meta":
-            continue
-        begin = tensor.data_ptr()
-        # The last element that the strides lead to.
-        reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-        storage = (tensor.device, tensor.untyped_storage().data_ptr())
-        storages[storage].append((begin, begin + (reach + 1) * tensor.element_size(), name))
-    found = []
-    for spans in storages.values():
-        spans.sort()
-        group, end = {spans[0][2]}, spans[0][1]
-        for begin, stop, name in spans[1:]:
-            if begin < end:
-                group.add(name)
-            else:
-                found.append(group)
-                group = {name}
-            end = max(end, stop)
-        found.append(group)
-    return [group for group in found if len(group) > 1]
-
-
 def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
     if not isinstance(tensors, Mapping):
         raise ValueError(f"expected a dict of [str, torch.Tensor] but received {type(tensors)}")
@@ -78,7 +51,9 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
             raise ValueError(f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())")
         if tensor.device.type == "meta":
             raise ValueError(f"{name}: a tensor on the device meta has no elements to save")
-    if shared := _shared(tensors):
+    names = list(tensors)
+    shared = [{names[i] for i in group} for group in overlapping(list(tensors.values())) if len(group) > 1]
+    if shared:
         raise RuntimeError(
             "Some tensors share memory, this will lead to duplicate memory on disk and potential "
             f"differences when loading them again: {shared}. Save one of them, or clones."
