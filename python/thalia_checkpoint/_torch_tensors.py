@@ -114,13 +114,13 @@ def bytes_of(tensor: torch.Tensor) -> npt.NDArray[np.uint8]:
 
 def named(name: str, tensor: torch.Tensor) -> Named:
     """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError."""
-    if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
-        what = "on the device meta" if tensor.device.type == "meta" else str(tensor.layout)
+    if (what := _not_dense(tensor)) is not None:
         raise make_error(
             UnsupportedError,
-            f"{name}: a tensor {what}; expected a dense one with elements",
+            f"{name}: got a tensor {what}, expected a dense one with elements",
             "unsupported_feature",
             tensor=name,
+            value=what,
         )
     if tensor.dtype not in NAMES:
         raise make_error(
@@ -151,9 +151,8 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
     storages: dict[Any, list[tuple[int, int, int]]] = {}
     groups: list[list[int]] = []
     for i, tensor in enumerate(tensors):
-        in_memory = tensor.layout == torch.strided and tensor.device.type != "meta" and tensor.numel() != 0
         # Of what is not there as it looks, a copy is stored.
-        if not in_memory or tensor.is_conj() or tensor.is_neg():
+        if _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
             groups.append([i])
         else:
             storage = (tensor.device, tensor.untyped_storage().data_ptr())
@@ -167,6 +166,16 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
                 groups.append([i])
             reached = max(reached, end)
     return sorted(map(sorted, groups))
+
+
+def _not_dense(tensor: torch.Tensor) -> str | None:
+    if tensor.device.type == "meta":
+        return "on the device meta"
+    if tensor.is_nested:
+        return "of nested tensors"
+    if tensor.is_quantized:
+        return f"quantized as {tensor.dtype}"
+    return None if tensor.layout == torch.strided else f"with the layout {tensor.layout}"
 
 
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:

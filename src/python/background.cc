@@ -8,13 +8,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/errors.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
 

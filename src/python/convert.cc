@@ -10,7 +10,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
@@ -18,6 +17,7 @@
 #include "python/choices.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/error.h"
 #include "thalia/merge.h"
 #include "thalia/migrate.h"

@@ -6,7 +6,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "inspect/describe_file.h"
@@ -14,6 +13,7 @@
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/delta.h"
 
 namespace thalia::python {

@@ -9,7 +9,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "inspect/diff_files.h"
@@ -17,6 +16,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 
 namespace thalia::python {
 namespace {

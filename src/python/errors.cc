@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
 #include "python/objects.h"
 #include "thalia/error.h"
@@ -74,6 +75,9 @@ void translate_errors() {
     } catch (nb::python_error& e) {
       // Thrown as it is by a callback, or the exception's class could not be had.
       return e.restore();
+    } catch (const std::bad_cast&) {
+      // Of arguments nanobind tells itself; this is a member of one.
+      return PyErr_SetString(PyExc_TypeError, "a member of a list or tuple is of another type");
     }
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   });

@@ -5,10 +5,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 
 #include "python/bindings.h"
+#include "python/text.h"
 #include "thalia/convert.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_role.h"
@@ -29,8 +28,8 @@ std::optional<std::string> format_of(const std::filesystem::path& path) {
 void bind_names(nb::module_& module) {
   module.attr("__version__") = library_version();
   module.def("region_for_name",
-             [](std::string_view name) { return region_for_name(name, RegionGrouping{}); });
-  module.def("role_of_name", [](std::string_view name, unsigned rank) {
+             [](const std::string& name) { return region_for_name(name, RegionGrouping{}); });
+  module.def("role_of_name", [](const std::string& name, unsigned rank) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);

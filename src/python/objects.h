@@ -1,19 +1,12 @@
 // Values of the library as Python objects.
 #pragma once
 
-#include <string_view>
-
 #include <nanobind/nanobind.h>
 
+#include "python/text.h"
 #include "thalia/shape.h"
 
 namespace thalia::python {
-
-/// Names of files are bytes, and values may quote damaged ones: what is not UTF-8 becomes \xNN.
-inline nanobind::object text_object(std::string_view text) {
-  return nanobind::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
-}
 
 inline nanobind::list text_list(const auto& texts) {
   nanobind::list list;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include "python/calls.h"
 #include "python/choices.h"
+#include "python/text.h"
 #include "thalia/error.h"
 
 namespace thalia::python {

@@ -7,7 +7,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "inspect/sensitivity.h"
@@ -15,6 +14,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/quantization.h"
 
 namespace thalia::python {

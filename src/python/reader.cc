@@ -11,8 +11,6 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
@@ -21,6 +19,7 @@
 #include "python/file.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -188,7 +187,7 @@ void bind_region(nb::module_& module) {
       .def("tensor",
            [](const Region& r, std::uint32_t i) { return r.file.tensor(r.view.tensor(i)); })
       .def("find",
-           [](const Region& r, std::string_view name) -> std::optional<FileTensor> {
+           [](const Region& r, const std::string& name) -> std::optional<FileTensor> {
              if (auto view = r.view.find(name)) return r.file.tensor(*view);
              return std::nullopt;
            })
@@ -233,12 +232,12 @@ void bind_reader(nb::module_& module) {
              return Region{f, f.reader.region(i)};
            })
       .def("find_region",
-           [](const File& f, std::string_view name) -> std::optional<Region> {
+           [](const File& f, const std::string& name) -> std::optional<Region> {
              if (auto view = f.reader.find_region(name)) return Region{f, *view};
              return std::nullopt;
            })
       .def("tensor",
-           [](const File& f, std::string_view name) { return f.tensor(f.reader.tensor(name)); })
+           [](const File& f, const std::string& name) { return f.tensor(f.reader.tensor(name)); })
       .def_prop_ro("connection_count", [](const File& f) { return f.reader.connection_count(); })
       .def("connection",
            [](const File& f, std::uint32_t i) {

@@ -3,12 +3,12 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/string.h>
 
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/compact.h"
 #include "thalia/recover.h"
 #include "thalia/text.h"

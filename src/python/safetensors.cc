@@ -10,14 +10,13 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/options.h"
+#include "python/text.h"
 
 namespace thalia::python {
 namespace {

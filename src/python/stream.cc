@@ -10,7 +10,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,6 +18,7 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/file.h"
+#include "python/text.h"
 
 namespace thalia::python {
 namespace {

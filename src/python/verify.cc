@@ -5,7 +5,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "inspect/file_format.h"
@@ -15,6 +14,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/delta.h"
 #include "thalia/verify.h"
 

@@ -5,11 +5,11 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/string.h>
 
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/options.h"
+#include "python/text.h"
 #include "thalia/tensor.h"
 
 namespace thalia::python {

@@ -1,12 +1,11 @@
 #include "python/writer.h"
+#include "python/text.h"
 
 #include <span>
 #include <utility>
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"

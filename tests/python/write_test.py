@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+from thalia_checkpoint.numpy import save_file
 
 
 def test_what_raises_in_the_block_leaves_no_trace(path):
@@ -92,6 +93,28 @@ def test_bad_input_is_one_clear_error(path):
         thalia.Writer(path, compresion="zstd")
     with pytest.raises(thalia.ExistsError):
         thalia.Writer(path, replace=False)
+
+
+def test_names_that_are_no_utf8_are_named_and_found_nowhere(sample, tmp_path):
+    path, _ = sample
+    odd = "\udc80"
+    out = tmp_path / "out.thalia"
+    calls = [
+        lambda: thalia.Writer(out).add(f"{odd}/w", np.ones(1)),
+        lambda: thalia.Writer(out).add(f"r/{odd}", np.ones(1)),
+        lambda: save_file({odd: np.ones(1)}, out),
+        lambda: save_file({odd: np.ones(1)}, tmp_path / "out.safetensors"),
+    ]
+    for call in calls:
+        with pytest.raises(thalia.UsageError, match="UTF-8"):
+            call()
+    assert sorted(tmp_path.iterdir()) == [path]
+    with thalia.open(path) as file:
+        assert odd not in file and odd not in file["encoder"]
+        with pytest.raises(KeyError):
+            file[odd]
+    with pytest.raises(TypeError, match="of another type"):
+        save_file({3: np.ones(1)}, tmp_path / "out.safetensors")
 
 
 def test_roles_are_what_names_tell(path):

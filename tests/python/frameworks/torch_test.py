@@ -231,6 +231,22 @@ def test_what_cannot_be_saved_is_named_with_its_place(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: torch.eye(3).to_sparse_csr(), "with the layout torch.sparse_csr"),
+        (lambda: torch.zeros(2, device="meta"), "on the device meta"),
+        (lambda: torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)]), "of nested tensors"),
+        (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "quantized as torch.qint8"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_not_dense_is_refused_with_its_kind(make, what, tmp_path):
+    with pytest.raises(thalia.UnsupportedError, match=f"state.odd: got a tensor {what}, expected a dense one"):
+        ours.save({"state": {"odd": make(), "more": torch.ones(2)}}, tmp_path / "s.thalia")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_tree_that_lies_is_an_error(tmp_path):
     path = tmp_path / "f.thalia"
     view = {"tensor": "w", "view": {"dtype": "float32", "offset": 0, "shape": [9], "stride": [1]}}
