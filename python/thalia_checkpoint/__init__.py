@@ -14,52 +14,12 @@ docs/python.md is the manual. numpy is all that is needed; `thalia_checkpoint.to
 
 from __future__ import annotations
 
-from ._convert import (
-    ConvertResult,
-    MigrateResult,
-    RoundedNumbers,
-    Rounding,
-    convert,
-    extract,
-    merge,
-    migrate,
-)
+from typing import TYPE_CHECKING
+
 from ._core import __version__
-from ._delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
-from ._diff import (
-    ConnectionDiff,
-    Diff,
-    FieldDiff,
-    RegionDiff,
-    TensorDiff,
-    TensorFacts,
-    ValueDiff,
-    diff,
-)
 from ._file import Connection, File, Region, SafetensorsFile, Tensors, open
-from ._info import (
-    ChecksumFacts,
-    DeltaBase,
-    DTypeTotal,
-    Info,
-    LossyFacts,
-    WrapperFacts,
-    info,
-)
-from ._quantize import QuantizedTensor, QuantizeResult, quantize
-from ._repair import (
-    CompactResult,
-    LostTensor,
-    RecoverResult,
-    SalvageResult,
-    compact,
-    recover,
-    salvage,
-)
 from ._safe_open import safe_open
 from ._tensor import CooArrays, CsrArrays, Tensor
-from ._verify import Finding, VerifyReport, verify
-from ._wrap import WrapResult, compress, decompress
 from ._writer import AsyncSaver, SaveHandle, SaveOptions, SaveResult, Writer
 from .errors import (
     CancelledError,
@@ -73,6 +33,50 @@ from .errors import (
     UnsupportedError,
     UsageError,
 )
+
+if TYPE_CHECKING:
+    from ._convert import (
+        ConvertResult,
+        MigrateResult,
+        RoundedNumbers,
+        Rounding,
+        convert,
+        extract,
+        merge,
+        migrate,
+    )
+    from ._delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
+    from ._diff import (
+        ConnectionDiff,
+        Diff,
+        FieldDiff,
+        RegionDiff,
+        TensorDiff,
+        TensorFacts,
+        ValueDiff,
+        diff,
+    )
+    from ._info import (
+        ChecksumFacts,
+        DeltaBase,
+        DTypeTotal,
+        Info,
+        LossyFacts,
+        WrapperFacts,
+        info,
+    )
+    from ._quantize import QuantizedTensor, QuantizeResult, quantize
+    from ._repair import (
+        CompactResult,
+        LostTensor,
+        RecoverResult,
+        SalvageResult,
+        compact,
+        recover,
+        salvage,
+    )
+    from ._verify import Finding, VerifyReport, verify
+    from ._wrap import WrapResult, compress, decompress
 
 #: What code that was written for safetensors catches.
 SafetensorError = ThaliaError
@@ -151,3 +155,20 @@ __all__ = [
     "salvage",
     "verify",
 ]
+
+if not TYPE_CHECKING:  # else each name would be one that is there
+    #: Operations on whole files, which few programs use: importing them takes longer than all else.
+    _LATER = ("_convert", "_delta", "_diff", "_info", "_quantize", "_repair", "_verify", "_wrap")
+
+    def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        for module in _LATER:
+            found = importlib.import_module(f".{module}", __name__)
+            globals().update({each: getattr(found, each) for each in found.__all__})
+        return globals()[name]
+
+    def __dir__():
+        return __all__

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path as FilePath
 from typing import Any, Literal, NamedTuple
 
 from . import _core
@@ -70,9 +69,10 @@ def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, fo
     import tempfile  # slow to import
 
     with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
-        path = FilePath(folder) / f"tensors.{format}"
+        path = os.path.join(folder, f"tensors.{format}")
         save_named(tensors, path, metadata, {"durability": "none"})
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
 
 
 class OpenBytes:
@@ -83,8 +83,10 @@ class OpenBytes:
 
         self._folder = tempfile.TemporaryDirectory(prefix="thalia-")
         # What the format is its first bytes tell.
-        self._path = FilePath(self._folder.name) / ("tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors")
-        self._path.write_bytes(data)
+        name = "tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors"
+        self._path = os.path.join(self._folder.name, name)
+        with open(self._path, "wb") as file:
+            file.write(data)
 
     def __enter__(self) -> File | SafetensorsFile:
         return open_file(self._path)

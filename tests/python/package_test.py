@@ -29,6 +29,25 @@ class Block:
             raise ImportError(name)
 sys.meta_path.insert(0, Block())
 import thalia_checkpoint, thalia_checkpoint.numpy
-assert "asyncio" not in sys.modules or "numpy" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_leaves_for_later_what_few_programs_use():
+    code = """
+import sys, numpy
+before = set(sys.modules)
+import thalia_checkpoint as thalia
+slow = {"asyncio", "tempfile", "importlib.metadata", "thalia_checkpoint._convert", "thalia_checkpoint._diff"}
+assert not slow & (set(sys.modules) - before), slow & set(sys.modules)
+from thalia_checkpoint import convert
+assert "thalia_checkpoint._convert" in sys.modules and thalia.diff is sys.modules["thalia_checkpoint._diff"].diff
+assert set(thalia.__all__) <= set(dir(thalia))
+try:
+    thalia.nothing
+except AttributeError as error:
+    assert "nothing" in str(error)
+else:
+    raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True)
