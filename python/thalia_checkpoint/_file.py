@@ -311,14 +311,14 @@ class _FlatSource:
         row = self.nbytes // self.shape[0]
         return self._array()[begin * row : end * row].data
 
-    def read(self, out: npt.NDArray[np.uint8]) -> None:
-        out[:] = self._array()
+    def read(self, out: npt.NDArray[Any]) -> None:
+        out.reshape(-1).view(np.uint8)[:] = self._array()
 
-    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[np.uint8]) -> None:
+    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[Any]) -> None:
         width = self.nbytes // max(int(np.prod(self.shape)), 1)
         whole = self._array().reshape(*self.shape, width)
         part = whole[tuple(slice(begin, end) for begin, end in ranges)]
-        out.reshape(part.shape)[...] = part
+        out.reshape(-1).view(np.uint8).reshape(part.shape)[...] = part
 
     def read_part(self, begin: int, out: npt.NDArray[np.uint8]) -> None:
         out[:] = self._array()[begin : begin + out.size]

@@ -28,6 +28,7 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_NUMPY = {dtype for name, dtype in DTYPES.items() if name != "bf16" and not name.startswith("f8_")}
 #: Packed integers come out a byte each.
 _UNPACKED = {
     "i4": torch.int8, "u4": torch.uint8, "i2": torch.int8, "u2": torch.uint8,
@@ -106,9 +107,11 @@ def _lacks(name: str, dtype: str, instead: str = "") -> Exception:
     )
 
 
-def bytes_of(tensor: torch.Tensor) -> npt.NDArray[np.uint8]:
-    """The bytes of a contiguous tensor on the CPU, in place."""
-    array: npt.NDArray[np.uint8] = tensor.reshape(-1).view(torch.uint8).numpy()
+def bytes_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """The bytes of a contiguous tensor on the CPU, in place, as an array of any type and shape."""
+    # Of types that numpy lacks as bytes, at the cost of two more calls.
+    plain = tensor if tensor.dtype in _NUMPY else tensor.reshape(-1).view(torch.uint8)
+    array: npt.NDArray[Any] = plain.numpy()
     return array
 
 
@@ -148,24 +151,25 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
 
     In the order of the first of each group.
     """
-    storages: dict[Any, list[tuple[int, int, int]]] = {}
-    groups: list[list[int]] = []
+    storages: dict[Any, list[int]] = {}
     for i, tensor in enumerate(tensors):
         # Of what is not there as it looks, a copy is stored.
-        if _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
-            groups.append([i])
-        else:
-            storage = (tensor.device, tensor.untyped_storage().data_ptr())
-            storages.setdefault(storage, []).append((*span_of(tensor), i))
-    for spans in storages.values():
+        alone = _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg()
+        storages.setdefault(i if alone else (tensor.device, tensor.untyped_storage().data_ptr()), []).append(i)
+    groups: list[list[int]] = []
+    for members in storages.values():
         reached = -1
-        for begin, end, i in sorted(spans):
-            if begin < reached:
-                groups[-1].append(i)
-            else:
-                groups.append([i])
+        spans = sorted((*span_of(tensors[i]), i) for i in members) if len(members) > 1 else ()
+        for begin, end, i in spans:
+            if begin >= reached:
+                groups.append([])
+            groups[-1].append(i)
             reached = max(reached, end)
-    return sorted(map(sorted, groups))
+        if not spans:
+            groups.append(members)
+    for group in groups:
+        group.sort()
+    return sorted(groups)
 
 
 def _not_dense(tensor: torch.Tensor) -> str | None:

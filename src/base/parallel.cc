@@ -14,7 +14,9 @@
 namespace thalia {
 
 unsigned resolve_threads(unsigned threads, std::uint64_t jobs) noexcept {
-  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  // Asked for once: the C library reads it from a file each time, which costs more than a small
+  // job.
+  static const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   if (threads == 0) threads = cores;
   threads = std::min(threads, std::max(kMostThreads, cores));
   return static_cast<unsigned>(std::clamp<std::uint64_t>(jobs, 1, threads));

@@ -19,6 +19,7 @@
 #include "format/payload.h"
 #include "format/tensor.h"
 #include "format/validate_directory.h"
+#include "io/read_ahead.h"
 
 namespace thalia {
 
@@ -154,7 +155,9 @@ void copy_payload(const detail::OpenFile& file, const format::TensorEntry& entry
   const unsigned log2 = std::max<unsigned>(kCopyLog2, file.header().integrity_block_log2);
   const std::uint64_t first = begin >> log2;
   const unsigned threads = out.size() < kSharedCopy ? 1 : file.options().work.threads;
-  file.mapping().advise(begin, std::min(end - begin, kReadAhead), io::Advice::will_need);
+  // A smaller one the system reads ahead by itself, at the first page fault.
+  if (out.size() >= io::ReadAhead::kLeast)
+    file.mapping().advise(begin, std::min(end - begin, kReadAhead), io::Advice::will_need);
   parallel_for(((end - 1) >> log2) - first + 1, threads, [&](std::size_t i) {
     const std::uint64_t from = std::max(begin, (first + i) << log2);
     const std::uint64_t to = std::min(end, (first + i + 1) << log2);

@@ -209,8 +209,8 @@ class Subclass(torch.Tensor):
         (OtherState(), "deep.value: cannot save dcp_test.OtherState"),
         ((1, [lambda: 0]), "deep.value.1.0: cannot save builtins.function"),
         (torch.ones(2).as_subclass(Subclass), "deep.value: cannot save the tensor subclass Subclass"),
-        (torch.eye(3).to_sparse(), "deep.value: a tensor torch.sparse_coo; expected a dense one"),
-        (torch.zeros(2, device="meta"), "deep.value: a tensor on the device meta"),
+        (torch.eye(3).to_sparse(), "deep.value: got a tensor with the layout torch.sparse_coo, expected a dense one"),
+        (torch.zeros(2, device="meta"), "deep.value: got a tensor on the device meta"),
     ],
 )
 def test_what_cannot_be_held_is_named(tmp_path, value, told):
