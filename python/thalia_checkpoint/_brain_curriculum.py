@@ -69,9 +69,9 @@ class CurriculumTrainer:
         self._train = train_epoch or self._own("train_epoch", lambda own: lambda _, config, epoch: own(config, epoch))
         self._delta = delta
         self._options = options
-        self.stage = 0
+        self.stage: int = 0
         """Stages that are done."""
-        self.epoch = 0
+        self.epoch: int = 0
         """Epochs of the next stage that are done."""
         self.growth_history: list[dict[str, Any]] = []
         self.history: list[dict[str, Any]] = []
@@ -194,14 +194,15 @@ class CurriculumTrainer:
         step = steps if isinstance(steps, int) else _epochs(self.history) + self.epoch
         self.growth_history += [event_of({"step": step, **event}) for event in growth]
 
-    def _growth(self, policy: Any) -> Callable[[Any, StageConfig], Growth] | None:
-        if policy is None or callable(policy):
-            found: Callable[[Any, StageConfig], Growth] | None = policy
-            return found
-        if policy != "auto":
+    def _growth(
+        self, policy: Literal["auto"] | Callable[[Any, StageConfig], Growth] | None
+    ) -> Callable[[Any, StageConfig], Growth] | None:
+        if policy == "auto":
+            own: Callable[[Any, StageConfig], Growth] = self._own("auto_grow", lambda grow: lambda _, _config: grow())
+            return own
+        if policy is not None and not callable(policy):
             raise bad_argument("growth_policy", policy, "'auto', a function of the brain and its stage, or None")
-        own: Callable[[Any, StageConfig], Growth] = self._own("auto_grow", lambda grow: lambda _brain, _config: grow())
-        return own
+        return policy
 
     def _own(self, name: str, wrap: Callable[[Any], Any]) -> Any:
         method = getattr(self.brain, name, None)

@@ -128,7 +128,7 @@ def paths_of(region: str, component: str, tensor: str) -> tuple[str, str]:
 def statistics(tensors: Iterable[Tensor]) -> dict[str, Any]:
     """Tensors and bytes of each precision, as the original program counted them: dense bytes."""
     names = {"f32": "fp32", "f16": "fp16", "f64": "fp64", "i8": "int", "i16": "int", "i32": "int", "i64": "int"}
-    counts = dict.fromkeys(("fp32", "fp16", "fp64", "int", "other"), 0)
+    counts: dict[str, int] = dict.fromkeys(("fp32", "fp16", "fp64", "int", "other"), 0)
     sizes = dict(counts)
     for tensor in tensors:
         name = names.get(tensor.dtype, "other")

@@ -144,7 +144,7 @@ class RegionEncoder:
         if kind in (tuple, set, frozenset):
             members = value if kind is tuple else set_members(value)
             return python(kind.__name__, self._items(members, component, path, role))
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if dataclasses.is_dataclass(kind):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             node = self._mapping(fields, component, path, role)
             return python("dataclass", node, _class=f"{kind.__module__}.{kind.__qualname__}")

@@ -96,7 +96,7 @@ class _Encoder:
         for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
             if type(value) is cls:
                 return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)]}
-        if type(value) in (set, frozenset):
+        if isinstance(value, set | frozenset) and type(value) in (set, frozenset):
             kind = "set" if type(value) is set else "frozenset"
             return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(set_members(value))]}
         if isinstance(value, torch.dtype):

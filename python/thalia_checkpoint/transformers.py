@@ -86,7 +86,12 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             super()._load_optimizer_and_scheduler(checkpoint)
             return
         state = thalia_torch.load(path)
-        for part, saved in ((self.optimizer, state["optimizer"]), (self.lr_scheduler, state["scheduler"])):
+        # Of the types that they are declared with, DeepSpeed's stand-ins have no load_state_dict().
+        parts: list[tuple[Any, Any]] = [
+            (self.optimizer, state["optimizer"]),
+            (self.lr_scheduler, state["scheduler"]),
+        ]
+        for part, saved in parts:
             if part is not None:
                 part.load_state_dict(saved)
 
