@@ -2,16 +2,25 @@
 
 import os
 import sys
+from typing import Any
 
 import torch
 from thalia_checkpoint.transformers import ThaliaTrainer, last_checkpoint
-from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, TrainingArguments, set_seed
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
 
 folder, dies_at = sys.argv[1], int((*sys.argv, "-1")[2])
 
 
 class Death(TrainerCallback):
-    def on_step_end(self, args, state, control, **_):
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if state.global_step == dies_at:
             os._exit(1)
 
