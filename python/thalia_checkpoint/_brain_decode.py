@@ -137,9 +137,9 @@ class _Decoder:
             raise ValueError(f"nothing of the kind {kind!r} is known")
         if self._dialect.framework != "torch":
             return tuple(value) if kind == "size" else value
-        from ._torch_tree import TORCH_CONTAINERS, TORCH_LEAVES
+        from ._torch_tree import TORCH_LEAVES
 
-        return (TORCH_CONTAINERS if kind == "size" else TORCH_LEAVES)[kind](value)
+        return TORCH_LEAVES[kind](value)
 
     def _original(self, node: Mapping[str, Any], depth: int) -> Any:
         """docs/v01.md, "JSON of version 0.1". No class is imported that a file names."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _core, _dcp_folder, _dcp_metadata, _dcp_parse, _torch_tree
+from . import _core, _dcp_folder, _dcp_metadata, _dcp_parse
 from ._dcp_metadata import Document, StoredFile, StoredTensor
 from ._dcp_read import OpenFiles, read_part
 from ._dtypes import BITS
 from ._file import Access, Path
 from ._flat import Named, is_safetensors
-from ._leaves import MEMBER
+from ._leaves import MEMBER, VERSION
 from ._operations import save_options
 from ._torch_tensors import DTYPES
 from ._writer import Writer
@@ -63,7 +63,7 @@ def consolidate(
             region = _core.region_for_name(tensor.name)
             writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
         tree = _tree(document, _value_trees(document, files, writer), os.path.join(place, _dcp_metadata.NAME))
-        writer.metadata = {MEMBER: {"version": _torch_tree.VERSION, "tree": tree}}
+        writer.metadata = {MEMBER: {"version": VERSION, "tree": tree}}
         return writer.commit().file_bytes
 
 

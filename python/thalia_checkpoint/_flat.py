@@ -42,13 +42,19 @@ def save_named(
         _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
         return
     writer = Writer(path, **options)
-    for tensor in tensors:
-        region = _core.region_for_name(tensor.name)
-        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region)
+    add_named(writer, tensors)
     # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
     writer.metadata = {"format": "safetensors", "safetensors": origin}
     writer.commit()
+
+
+def add_named(writer: Writer, tensors: Sequence[Named], roles: Mapping[str, str] | None = None) -> None:
+    """Declares them, each in the region that its name tells of. roles: of those whose names do not tell."""
+    for tensor in tensors:
+        region = _core.region_for_name(tensor.name)
+        role = (roles or {}).get(tensor.name)
+        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
 
 
 def flat_metadata(file: File | SafetensorsFile) -> dict[str, str] | None:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from .errors import FormatError, UnsupportedError, make_error
 
 #: Of a file's metadata, where the tree stands.
 MEMBER = "thalia_checkpoint"
+VERSION = 1
 #: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
 DEPTH = 80
 #: What leaf_node() gives for a value that is no leaf.
@@ -34,6 +39,63 @@ def leaf_node(value: Any) -> Any:
     return NO_LEAF
 
 
+class Walk:
+    """Through a value that becomes a tree: what names its tensors have, and which containers are open."""
+
+    def __init__(self, expected: str) -> None:
+        """expected: what can be saved, for messages."""
+        self._expected = expected
+        self._names: set[str] = set()
+        self._open: set[int] = set()  # containers that this one lies in
+
+    def name(self, path: tuple[str, ...]) -> str:
+        """For a tensor at that path; no other's."""
+        name = ".".join(path) or "tensor"
+        unique, n = name, 1
+        while unique in self._names:
+            n += 1
+            unique = f"{name}#{n}"
+        self._names.add(unique)
+        return unique
+
+    @contextmanager
+    def inside(self, container: Any, path: tuple[str, ...]) -> Iterator[None]:
+        """Raises UnsupportedError for a container that holds itself, and for too many in each other."""
+        if id(container) in self._open:
+            raise self.cannot(path, "a container that holds itself")
+        if len(self._open) >= DEPTH:
+            raise self.cannot(path, f"more than {DEPTH} containers in each other")
+        self._open.add(id(container))
+        try:
+            yield
+        finally:
+            self._open.discard(id(container))
+
+    def cannot(self, path: tuple[str, ...], what: str) -> Exception:
+        """UnsupportedError that names the place."""
+        where = ".".join(path) or "the object itself"
+        return make_error(
+            UnsupportedError,
+            f"{where}: cannot save {what}; expected {self._expected}",
+            "unsupported_feature",
+            field=where,
+            value=what,
+        )
+
+
+def checked(tree: Any, where: str) -> Any:
+    """The root NODE of what a file's metadata has under MEMBER. Raises FormatError that names the file."""
+    if isinstance(tree, dict) and tree.get("version") == VERSION:
+        return tree.get("tree")
+    raise make_error(
+        FormatError,
+        f"{where}: metadata.{MEMBER}.version: expected {VERSION}",
+        "unsupported_version",
+        path=where,
+        section="metadata",
+    )
+
+
 def set_members(value: set[Any] | frozenset[Any]) -> list[Any]:
     """In an order that does not depend on the process."""
     try:
@@ -50,3 +112,45 @@ LEAVES: dict[str, Callable[[Any], Any]] = {
     "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
 }
 CONTAINERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+@contextmanager
+def tree_rules(path: str | None = None) -> Iterator[None]:
+    """For what reads a tree, each of whose members may be anything: what it raises is the tree's fault.
+
+    path: of the file. Raises FormatError in its place.
+    """
+    try:
+        yield
+    except FormatError:
+        raise  # of the file that the tree is of
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise make_error(
+            FormatError,
+            f"{f'{path}: ' if path else ''}metadata.{MEMBER}: the tree breaks the rules: {error}",
+            "bad_value",
+            path=path,
+            section="metadata",
+            field=MEMBER,
+        ) from error
+
+
+def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:
+    """What a NODE stands for, within tree_rules().
+
+    special: makes what is no leaf and no container; NO_LEAF for these.
+    """
+    if depth > DEPTH:
+        raise ValueError(f"more than {DEPTH} containers in each other")
+    if node is None or isinstance(node, bool | int | float | str):
+        return node
+    found = special(node)
+    if found is not NO_LEAF:
+        return found
+    ((kind, inner),) = node.items()
+    if kind in ("dict", "ordered"):
+        pairs = [(value_of(k, special, depth + 1), value_of(v, special, depth + 1)) for k, v in inner]
+        return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+    if kind in CONTAINERS:
+        return CONTAINERS[kind](value_of(v, special, depth + 1) for v in inner)
+    return LEAVES[kind](inner)

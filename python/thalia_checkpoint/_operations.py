@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._progress import callback
-from .errors import UsageError, make_error
+from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from ._file import Path
@@ -21,6 +21,19 @@ def texts(values: Iterable[str]) -> list[str]:
 def paths(values: Path | Iterable[Path]) -> list[Path]:
     """The same of paths."""
     return [values] if isinstance(values, str | os.PathLike) else list(values)
+
+
+def local_path(path: Path) -> str:
+    """The path as a text. Raises UnsupportedError for a URL."""
+    name = os.fspath(path)
+    if "://" in name:
+        raise make_error(
+            UnsupportedError,
+            f"{name}: a URL; expected a path of a local file system",
+            "unsupported_feature",
+            path=name,
+        )
+    return name
 
 
 def save_options(options: Any, out: Path, inputs: Iterable[Path]) -> dict[str, Any]:

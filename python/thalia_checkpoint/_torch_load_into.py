@@ -11,7 +11,7 @@ import torch
 from . import _torch_tree
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
-from ._leaves import MEMBER
+from ._leaves import MEMBER, checked
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, element_dtype, mapped_tensors, streamed, tensor_dtype, tensor_of
 from .errors import UsageError, make_error
@@ -130,7 +130,7 @@ def _aliases(file: Any, prefix: str) -> dict[str, str]:
         return {}
     return {
         name.removeprefix(prefix): first.removeprefix(prefix)
-        for name, first in _torch_tree.names(_torch_tree.checked(tree, file.path)).items()
+        for name, first in _torch_tree.names(checked(tree, file.path)).items()
         if name != first and name.startswith(prefix)
     }
 

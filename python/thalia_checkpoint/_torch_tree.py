@@ -8,8 +8,7 @@ what it is: docs/python.md, "What a tree looks like".
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +16,8 @@ import torch
 
 from ._dtypes import array_bytes
 from ._flat import Named
-from ._leaves import CONTAINERS, DEPTH, LEAVES, MEMBER, NO_LEAF, leaf_node, set_members
+from ._leaves import CONTAINERS, NO_LEAF, Walk, leaf_node, set_members, tree_rules, value_of
 from ._torch_tensors import named, overlapping, span_of
-from .errors import FormatError, UnsupportedError, make_error
-
-VERSION = 1
 
 PLAIN = (
     (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -50,22 +46,12 @@ class _Place(NamedTuple):
     node: dict[str, Any]
 
 
-class _Encoder:
+class _Encoder(Walk):
     def __init__(self) -> None:
+        super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
         self.places: list[_Place] = []
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
-        self._names: set[str] = set()
-        self._open: set[int] = set()  # containers that this one lies in
-
-    def name(self, path: tuple[str, ...]) -> str:
-        name = ".".join(path) or "tensor"
-        unique, n = name, 1
-        while unique in self._names:
-            n += 1
-            unique = f"{name}#{n}"
-        self._names.add(unique)
-        return unique
 
     def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         leaf = leaf_node(value)
@@ -73,15 +59,8 @@ class _Encoder:
             return leaf
         if isinstance(value, torch.Tensor):
             return self._tensor(value, path, role)
-        if id(value) in self._open:
-            raise _cannot(path, "a container that holds itself")
-        if len(self._open) >= DEPTH:
-            raise _cannot(path, f"more than {DEPTH} containers in each other")
-        self._open.add(id(value))
-        try:
+        with self.inside(value, path):
             return self._container(value, path, role)
-        finally:
-            self._open.discard(id(value))
 
     def _container(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         if isinstance(value, dict) and type(value) in (dict, OrderedDict, defaultdict):
@@ -109,7 +88,7 @@ class _Encoder:
         if callable(state_dict) and not isinstance(value, type):
             inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
             return self.node(state_dict(), path, inner)
-        raise _cannot(path, f"{type(value).__module__}.{type(value).__qualname__}")
+        raise self.cannot(path, f"{type(value).__module__}.{type(value).__qualname__}")
 
     def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         name = self.name(path)
@@ -121,7 +100,7 @@ class _Encoder:
 
     def _tensor(self, value: torch.Tensor, path: tuple[str, ...], role: str | None) -> Any:
         if type(value) not in PLAIN:
-            raise _cannot(path, f"the tensor subclass {type(value).__qualname__}")
+            raise self.cannot(path, f"the tensor subclass {type(value).__qualname__}")
         name = self.name(path)
         if role is not None:
             self.roles[name] = role
@@ -132,18 +111,6 @@ class _Encoder:
         return node
 
 
-def _cannot(path: tuple[str, ...], what: str) -> Exception:
-    where = ".".join(path) or "the object itself"
-    return make_error(
-        UnsupportedError,
-        f"{where}: cannot save {what}; expected tensors, arrays, numbers, texts, containers of "
-        "these, or objects with state_dict()",
-        "unsupported_feature",
-        field=where,
-        value=what,
-    )
-
-
 def encode(value: Any) -> Encoded:
     """The tree of an object, and its tensors; those that share memory once."""
     encoder = _Encoder()
@@ -152,19 +119,6 @@ def encode(value: Any) -> Encoded:
     for group in overlapping([place.tensor for place in encoder.places]):
         tensors += _stored([encoder.places[i] for i in group])
     return Encoded(tree, tensors, encoder.roles)
-
-
-def checked(tree: Any, where: str) -> Any:
-    """The root NODE of what a file's metadata has under MEMBER. Raises FormatError that names the file."""
-    if isinstance(tree, dict) and tree.get("version") == VERSION:
-        return tree.get("tree")
-    raise make_error(
-        FormatError,
-        f"{where}: metadata.{MEMBER}.version: expected {VERSION}",
-        "unsupported_version",
-        path=where,
-        section="metadata",
-    )
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -242,27 +196,18 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
             return parameters[key]
         return found
 
-    def value(node: Any, depth: int = 0) -> Any:
-        if depth > DEPTH:
-            raise ValueError(f"more than {DEPTH} containers in each other")
-        if node is None or isinstance(node, bool | int | float | str):
-            return node
+    def special(node: Mapping[str, Any]) -> Any:
         if "tensor" in node:
             return tensor(node)
         ((kind, inner),) = node.items()
-        if kind in ("dict", "ordered"):
-            pairs = [(value(k, depth + 1), value(v, depth + 1)) for k, v in inner]
-            return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
-        if kind in TORCH_CONTAINERS:
-            return TORCH_CONTAINERS[kind](value(v, depth + 1) for v in inner)
         if kind == "array":
             return array(inner)
         if kind == "scalar":
             return array(inner)[()]
-        return TORCH_LEAVES[kind](inner)
+        return TORCH_LEAVES[kind](inner) if kind in TORCH_LEAVES else NO_LEAF
 
-    with _rules():
-        return value(tree)
+    with tree_rules():
+        return value_of(tree, special)
 
 
 def names(tree: Any) -> dict[str, str]:
@@ -272,7 +217,7 @@ def names(tree: Any) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     todo: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
-    with _rules():
+    with tree_rules():
         while todo:
             node, path = todo.pop()
             if not isinstance(node, dict):
@@ -284,32 +229,9 @@ def names(tree: Any) -> dict[str, str]:
             for kind, inner in node.items():
                 if kind in ("dict", "ordered"):
                     todo += [(v, (*path, str(k))) for k, v in inner]
-                elif kind in TORCH_CONTAINERS:
+                elif kind in CONTAINERS:
                     todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
     return found
-
-
-@contextmanager
-def _rules() -> Iterator[None]:
-    """What reading a tree raises is the tree's fault: each of its values may be anything."""
-    try:
-        yield
-    except FormatError:
-        raise  # of the file that the tree is of
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise make_error(
-            FormatError,
-            f"metadata.{MEMBER}: the tree breaks the rules: {error}",
-            "bad_value",
-            section="metadata",
-            field=MEMBER,
-        ) from error
-
-
-TORCH_CONTAINERS: dict[str, Callable[[Any], Any]] = {
-    **CONTAINERS,
-    "size": lambda extents: torch.Size(list(extents)),
-}
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -320,7 +242,7 @@ def _dtype(name: str) -> torch.dtype:
 
 
 TORCH_LEAVES: dict[str, Callable[[Any], Any]] = {
-    **LEAVES,
+    "size": torch.Size,  # of numbers, which stand as they are
     "dtype": _dtype,
     "device": torch.device,
 }

@@ -21,8 +21,9 @@ import torch
 
 from ._dcp_folder import io_errors
 from ._file import Path
+from ._operations import local_path
 from ._writer import AsyncSaver, SaveHandle
-from .errors import FormatError, UnsupportedError, UsageError, make_error
+from .errors import FormatError, UsageError, make_error
 from .torch import declare, load
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
                 value=repr(map_location),
                 expected="a device or None",
             )
-        checkpoint = load(_local(path), device=None if map_location is None else torch.device(map_location))
+        checkpoint = load(local_path(path), device=None if map_location is None else torch.device(map_location))
         if not isinstance(checkpoint, dict):
             raise make_error(
                 FormatError,
@@ -88,7 +89,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
     def remove_checkpoint(self, path: Path) -> None:
         """Deletes the file, if it is there. Raises IoError."""
         with io_errors():
-            for name in (_local(path), f"{_local(path)}.sha256"):
+            for name in (local_path(path), f"{local_path(path)}.sha256"):
                 with suppress(FileNotFoundError):
                     os.unlink(name)
 
@@ -101,7 +102,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
                 field="storage_options",
                 value=repr(storage_options),
             )
-        target = _local(path)
+        target = local_path(path)
         with io_errors():
             os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         return declare(checkpoint, target, {**self._options, **(storage_options or {})})
@@ -138,7 +139,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         earlier save failed with."""
         self._look_after()
         writer = self._declared(checkpoint, path, storage_options)
-        name = os.path.abspath(_local(path))
+        name = os.path.abspath(local_path(path))
         # The save takes the place of what was still to be removed there.
         self._unfinished = deque(entry for entry in self._unfinished if entry != (name, None))
         self._unfinished.append((name, self._saver.save(writer)))
@@ -150,7 +151,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
 
     def remove_checkpoint(self, path: Path) -> None:
         """Deletes the file once the saves begun before are done."""
-        self._unfinished.append((os.path.abspath(_local(path)), None))
+        self._unfinished.append((os.path.abspath(local_path(path)), None))
         self._look_after()
 
     def wait(self) -> None:
@@ -176,15 +177,3 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
                     self._unfinished = deque(entry for entry in self._unfinished if entry[1] not in (None, handle))
                     raise
             self._unfinished.popleft()
-
-
-def _local(path: Path) -> str:
-    name = os.fspath(path)
-    if "://" in name:
-        raise make_error(
-            UnsupportedError,
-            f"{name}: a URL; expected a path of a local file system",
-            "unsupported_feature",
-            path=name,
-        )
-    return name

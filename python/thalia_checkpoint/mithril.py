@@ -25,7 +25,7 @@ from . import _core
 from ._dtypes import shaped
 from ._elements import elements
 from ._flat import Named
-from ._leaves import MEMBER
+from ._leaves import MEMBER, VERSION, checked
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Compressor:
 
             encoded = _torch_tree.encode(dict(state_dict))
             tensors = encoded.tensors
-            texts[MEMBER] = {"version": _torch_tree.VERSION, "tree": encoded.tree}
+            texts[MEMBER] = {"version": VERSION, "tree": encoded.tree}
         try:
             text = json.dumps(texts, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -156,7 +156,7 @@ class Compressor:
         if tree is None:
             return {name: tensor_from(name, *of, device=device) for name, of in by_name.items()}
         state: dict[str, Any] = _torch_tree.decode(
-            _torch_tree.checked(tree, key),
+            checked(tree, key),
             lambda name: tensor_from(name, *by_name[name], device=device),
             lambda name: _array(*by_name[name]),
         )

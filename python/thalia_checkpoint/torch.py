@@ -20,11 +20,11 @@ from typing import Any, overload
 
 import torch
 
-from . import _core, _torch_tree
+from . import _torch_tree
 from ._file import File, Path
 from ._file import open as open_file
-from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
-from ._leaves import MEMBER
+from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
+from ._leaves import MEMBER, VERSION, checked
 from ._torch_load_into import LoadReport, load_into
 from ._torch_tensors import mapped_tensors, named, overlapping, tensor_of
 from ._writer import Writer
@@ -131,11 +131,8 @@ def declare(obj: Any, path: Path, options: Mapping[str, Any]) -> Writer:
     """A writer that has been told of all that save(obj, path) writes, and has not written it."""
     encoded = _torch_tree.encode(obj)
     writer = Writer(path, **options)
-    writer.metadata = {MEMBER: {"version": _torch_tree.VERSION, "tree": encoded.tree}}
-    for tensor in encoded.tensors:
-        region = _core.region_for_name(tensor.name)
-        role = encoded.roles.get(tensor.name)
-        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
+    writer.metadata = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
+    add_named(writer, encoded.tensors, encoded.roles)
     return writer
 
 
@@ -158,7 +155,7 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
             return {name: _on(read(tensor), device) for name, tensor in file.tensors.items()}
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
         return _torch_tree.decode(
-            _torch_tree.checked(tree, os.fspath(source)),
+            checked(tree, os.fspath(source)),
             lambda name: _on(read(by_name[name]), device),
             lambda name: by_name[name].numpy(writable=True),
         )
