@@ -244,7 +244,8 @@ class BrainCheckpoint:
 
         Raises MissingFileError, IoError, FormatError, IntegrityError; NotFoundError for a region
         that is not there; UnsupportedError for a delta of the original program, which is a pickle;
-        ImportError where the state has torch tensors and torch is not installed.
+        UsageError for an `into` without load_full_state(), or another framework; ImportError
+        where the state has torch tensors and torch is not installed.
         """
         if into is not None and not callable(getattr(into, "load_full_state", None)):
             raise make_error(

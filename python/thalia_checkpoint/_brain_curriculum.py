@@ -50,6 +50,8 @@ class CurriculumTrainer:
         the brain; it returns how many neurons each region got, or events. "auto" calls
         brain.auto_grow(). None grows nothing.
     options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
+
+    Raises UsageError for a brain that lacks a function that is needed, or another growth_policy.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class CurriculumTrainer:
         """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.
 
         A stage that is trained again, after load_checkpoint(), takes the place of the one there was,
-        and the checkpoints of later ones go.
+        and the checkpoints of later ones go. Raises UsageError for a StageConfig that cannot be;
+        as BrainCheckpoint.save() and save_delta().
         """
         _check(stage_config)
         number = self.stage + 1
@@ -150,7 +153,7 @@ class CurriculumTrainer:
         return False
 
     def checkpoints(self) -> dict[int, FilePath]:
-        """Those that there are, by stage, in their order."""
+        """Paths of the checkpoints that there are, by stage, in the order of the stages."""
         found = {}
         # Of a full checkpoint and a delta of one stage, which a crash may leave, the newer one counts.
         for path in sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime_ns):

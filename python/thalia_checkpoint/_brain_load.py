@@ -43,13 +43,15 @@ class BrainState(dict[str, Any]):
 
     @property
     def pathways(self) -> Mapping[str, Any]:
+        """The same of pathways; empty where the state has none."""
         found: Mapping[str, Any] = self.get("pathways", {})
         return found
 
 
 class LazyRegion(MutableMapping[str, Any]):
     """A region that is read when it is first touched, from any thread, once. It keeps the file open
-    until then."""
+    until then. That touch raises IntegrityError for damage, FormatError for a region beyond max_bytes.
+    """
 
     def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
         self._read: Callable[[], dict[str, Any]] | None = read
@@ -58,6 +60,7 @@ class LazyRegion(MutableMapping[str, Any]):
 
     @property
     def is_loaded(self) -> bool:
+        """Whether it was read."""
         return self._read is None
 
     def _there(self) -> dict[str, Any]:

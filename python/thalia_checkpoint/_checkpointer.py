@@ -45,7 +45,7 @@ class AsyncCheckpointer:
     when_busy: what a save does that finds another unfinished, as in AsyncSaver.
     options: those of SaveOptions.
 
-    Not for several threads at once.
+    Not for several threads at once. Raises UsageError for `every` or `keep` below 1.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class AsyncCheckpointer:
     def step(self, step: int, **extra: Any) -> SaveHandle | None:
         """To be called after each step, from 1 on; saves after every `every`-th.
 
-        Raises what an earlier save failed with.
+        Returns the save that was begun, or None. Raises as save().
         """
         self._look_after()
         return self.save(step, **extra) if step % self._every == 0 else None
@@ -90,7 +90,8 @@ class AsyncCheckpointer:
     def save(self, step: int, **extra: Any) -> SaveHandle:
         """Saves now. extra: anything that `save(obj, path)` takes, such as random states.
 
-        Returns after one copy of the state. Raises as save(), and what an earlier save failed with.
+        Returns after one copy of the state. Raises as thalia_checkpoint.torch.save(), and what an
+        earlier save failed with.
         """
         self._look_after()
         path = self._folder / f"step-{step}.thalia"
@@ -101,7 +102,7 @@ class AsyncCheckpointer:
         return handle
 
     def checkpoints(self) -> list[FilePath]:
-        """Those that are whole, the latest last."""
+        """Paths of those that are whole, the latest last."""
         found = []
         for path in self._folder.iterdir():
             match = re.fullmatch(r"step-(\d+)\.thalia", path.name)

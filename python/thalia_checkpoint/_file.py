@@ -27,13 +27,15 @@ class Connection(NamedTuple):
     target: str
     weights: Tensor
     delays: Tensor | None
+    """None where it has none."""
 
 
 class Tensors(Mapping[str, Tensor]):
     """All tensors of a file by one flat name each, in the order of the file.
 
     That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
-    conversion to safetensors names them; REGION/NAME where that is another tensor's name.
+    conversion to safetensors names them; REGION/NAME where that is another tensor's name. A name
+    that there is not raises NotFoundError, a KeyError.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -61,33 +63,44 @@ class Tensors(Mapping[str, Tensor]):
 
 
 class Region(Mapping[str, Tensor]):
-    """The tensors of one region by their names, in the order of these."""
+    """The tensors of one region by their names, in the order of these.
+
+    It keeps the file mapped, also when the file object is closed. A name that there is not raises
+    NotFoundError, a KeyError; what the file says of the region, FormatError or IntegrityError where
+    that is damaged.
+    """
 
     def __init__(self, raw: _core.FileRegion) -> None:
         self._raw = raw
 
     @property
     def name(self) -> str:
+        """Its name in the file."""
         return self._raw.name
 
     @property
     def n_neurons(self) -> int:
+        """Neurons, as it was declared; 0 where nobody said."""
         return self._raw.n_neurons
 
     @property
     def n_inputs(self) -> int:
+        """Inputs of a neuron, as it was declared; 0 where nobody said."""
         return self._raw.n_inputs
 
     @property
     def neuron_type(self) -> str:
+        """The model of its neurons: "lif", "conductance_lif" or "none"."""
         return self._raw.neuron_type
 
     @property
     def config(self) -> dict[str, Any]:
+        """The JSON object that it was declared with; a copy each time."""
         return _object(self._raw.config_json)
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """The JSON object that was saved with it; a copy each time."""
         return _object(self._raw.metadata_json)
 
     def prefetch(self) -> None:
@@ -95,7 +108,7 @@ class Region(Mapping[str, Tensor]):
         self._raw.prefetch()
 
     def populate(self) -> None:
-        """Reads the region into memory, and returns when it is there."""
+        """Reads the region into memory, and returns when it is there. Verifies nothing. Raises IoError."""
         self._raw.populate()
 
     def release(self) -> None:
@@ -130,7 +143,9 @@ class File(Mapping[str, Region]):
 
     Of a delta the tensors are those of the state that it stands for; they are read through the
     files that it is based on. `file[name]` also takes a tensor: by "region/name", or by its own
-    name where one region alone has it. Any number of threads may use one.
+    name where one region alone has it; else it raises NotFoundError, a KeyError. Any number of
+    threads may use one. After close() everything raises UsageError; regions, tensors and arrays that
+    were had before stay valid.
     """
 
     def __init__(self, raw: _core.File) -> None:
@@ -146,14 +161,17 @@ class File(Mapping[str, Region]):
 
     @property
     def path(self) -> str:
+        """The path that it was opened by."""
         return os.fspath(self._raw.path)
 
     @property
     def is_delta(self) -> bool:
+        """Whether it stores the difference to another file."""
         return self._raw.is_delta
 
     @property
     def file_bytes(self) -> int:
+        """Bytes of the file, without frames around it."""
         return self._raw.file_bytes
 
     @property
@@ -178,6 +196,7 @@ class File(Mapping[str, Region]):
 
     @property
     def connections(self) -> list[Connection]:
+        """All connections between regions, in the order of the file."""
         found = []
         for i in range(self._raw.connection_count):
             source, target, weights, delays = self._raw.connection(i)
@@ -185,14 +204,14 @@ class File(Mapping[str, Region]):
         return found
 
     def region(self, name: str) -> Region:
-        """Raises NotFoundError, a KeyError."""
+        """The region of that name. Raises NotFoundError, a KeyError."""
         found = self._raw.find_region(name)
         if found is None:
             raise make_error(NotFoundError, f"{self.path}: no region {name!r}", "not_found", region=name)
         return Region(found)
 
     def tensor(self, name: str) -> Tensor:
-        """By "region/name", or its own name where one region alone has it. Raises NotFoundError."""
+        """A tensor by "region/name", or its own name where one region alone has it. Raises NotFoundError."""
         # The file is searched region by region. Who asks often is better off with a dictionary.
         self._lookups += 1
         if self._lookups > 32 and name in self.tensors and self.tensors[name].name == name:
@@ -328,7 +347,11 @@ class _FlatSource:
 
 
 class SafetensorsFile(Mapping[str, Tensor]):
-    """An open safetensors file: tensors by name, in the order of the file."""
+    """An open safetensors file: tensors by name, in the order of the file.
+
+    A name that there is not raises NotFoundError, a KeyError. After close() it has no tensors; those
+    that were had before stay valid.
+    """
 
     def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
         self.path = path
@@ -337,10 +360,12 @@ class SafetensorsFile(Mapping[str, Tensor]):
 
     @property
     def metadata(self) -> dict[str, str]:
+        """The texts that were saved with it; empty where there are none."""
         return dict((self._raw and self._raw.metadata) or [])
 
     @property
     def tensors(self) -> Tensors:
+        """All tensors by their names, as File.tensors has them."""
         return self._tensors
 
     def __getitem__(self, name: str) -> Tensor:

@@ -17,7 +17,11 @@ _TYPES = {"bool": "BOOL", "f8_e4m3": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0":
 
 
 class Slice:
-    """A tensor of which parts are read: slice[2:4]."""
+    """A tensor of which parts are read: slice[2:4].
+
+    An array or torch tensor each, in memory of its own. Raises UsageError for an index of anything
+    but ints, slices, None and ...; IndexError as numpy does.
+    """
 
     def __init__(self, tensor: Tensor, framework: str, device: Any) -> None:
         self._tensor = tensor
@@ -25,6 +29,7 @@ class Slice:
         self._device = device
 
     def get_shape(self) -> list[int]:
+        """Elements in each dimension."""
         return list(self._tensor.shape)
 
     def get_dtype(self) -> str:
@@ -82,16 +87,24 @@ class safe_open:
         return list(self._file.tensors)
 
     def metadata(self) -> dict[str, str] | None:
+        """The texts that were saved with it; what else the metadata of a .thalia file has, as JSON. None
+        where there is nothing."""
         return flat_metadata(self._file)
 
     def get_tensor(self, name: str) -> Any:
-        """Raises NotFoundError for a name that the file does not have."""
+        """The tensor as an array, or as a torch tensor on the device, in memory of its own; the zeros of
+        a sparse one included.
+
+        Raises NotFoundError for a name that the file does not have; IntegrityError for damage;
+        UnsupportedError for a dtype that the framework lacks.
+        """
         tensor = self._find(name)
         if self._framework == "numpy":
             return tensor.dense(writable=True)
         return tensor.torch(device=None if str(self._device) == "cpu" else self._device)
 
     def get_slice(self, name: str) -> Slice:
+        """The tensor, to read parts of it. Raises NotFoundError for a name that the file does not have."""
         return Slice(self._find(name), self._framework, self._device)
 
     def _find(self, name: str) -> Tensor:

@@ -69,6 +69,7 @@ class CsrArrays(NamedTuple):
     column_indices: npt.NDArray[Any]
     """u32 or u64, one an entry."""
     values: npt.NDArray[Any]
+    """One an entry, in the tensor's element type."""
 
 
 class CooArrays(NamedTuple):
@@ -77,6 +78,7 @@ class CooArrays(NamedTuple):
     indices: npt.NDArray[Any]
     """u32 or u64, of shape (rank, entries)."""
     values: npt.NDArray[Any]
+    """One an entry, in the tensor's element type."""
 
 
 def bytes_of(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -123,15 +125,17 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Elements in each dimension; of a sparse tensor with the zeros."""
         return self._source.shape
 
     @property
     def ndim(self) -> int:
+        """Dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """Elements in all dimensions."""
         return math.prod(self.shape)
 
     @property
@@ -197,12 +201,16 @@ class Tensor:
         """The elements that a numpy index takes, as an array or, of one element, a 0-d array.
 
         Of ints, slices, None and ... only what they take is read, and without a copy where it lies
-        side by side in the mapping. Anything else is applied to the whole array.
+        side by side in the mapping. Anything else is applied to the whole array. Raises IndexError
+        as numpy does; else as numpy().
         """
         return self._get(index, numpy_dtype(self.dtype))
 
     def dense(self, *, writable: bool = False) -> npt.NDArray[Any]:
-        """All elements, with the zeros that a sparse tensor does not store; else as numpy()."""
+        """All elements, with the zeros that a sparse tensor does not store; of a dense one as numpy().
+
+        Raises as numpy() or, for a sparse tensor, as csr().
+        """
         if self.encoding == "dense":
             return self.numpy(writable=writable)
         out = np.zeros(self.shape, numpy_dtype(self.dtype))
@@ -217,13 +225,20 @@ class Tensor:
         return out
 
     def csr(self) -> CsrArrays:
-        """The arrays of a csr matrix; in the mapping where `is_mapped`. Checks every index."""
+        """The arrays of a csr matrix; in the mapping, and read-only, where `is_mapped`.
+
+        Checks every index. Raises UsageError for a tensor of another encoding or with packed
+        elements, FormatError for an index that is out of range, IntegrityError for damage.
+        """
         self._need("csr")
         pointers, columns, values = self._source.sparse()
         return CsrArrays(self._indices(pointers), self._indices(columns), self._values(values))
 
     def coo(self) -> CooArrays:
-        """The arrays of a coordinate list; in the mapping where `is_mapped`. Checks every index."""
+        """The arrays of a coordinate list; in the mapping, and read-only, where `is_mapped`.
+
+        Checks every index. Raises as csr().
+        """
         self._need("coo")
         indices, values = self._source.sparse()
         flat = self._indices(indices)
@@ -241,7 +256,8 @@ class Tensor:
     def raw(self) -> memoryview:
         """The bytes of the elements as the file has them: row-major, packed where they are.
 
-        In the mapping and read-only where `is_mapped`.
+        Of a sparse tensor those of its arrays, one behind the other. In the mapping and read-only
+        where `is_mapped`. Raises IntegrityError for damage.
         """
         return self._all_bytes().data
 

@@ -30,6 +30,7 @@ class SaveOptions(TypedDict, total=False):
     chunk_bytes: int | None
     """Raw bytes of a compressed chunk, 4 KiB to 1 GiB; 1 MiB."""
     checksum: Literal["block_tree", "sha256", "crc32", "none"] | None
+    """What readers check bytes against; a tree of the hashes of blocks."""
     leaves: Literal["xxh3_128", "sha256"] | None
     """What hashes the blocks of the tree."""
     sha256: bool | None
@@ -43,7 +44,9 @@ class SaveOptions(TypedDict, total=False):
     reproducible: bool | None
     """The same input gives the same bytes."""
     io: Literal["automatic", "buffered", "direct"] | None
+    """Through the page cache or past it; by itself what suits the file."""
     queue_depth: int | None
+    """Direct writes in flight, 1 to 1024; 16."""
     threads: int | None
     """That hash, compress and write; one a core."""
     memory_bytes: int | None
@@ -76,7 +79,10 @@ class SaveResult:
 
 
 class SaveHandle:
-    """A save that runs in the background; `await handle` and `handle.wait()` give its result."""
+    """A save that runs in the background; `await handle` and `handle.wait()` give its result.
+
+    The save goes on where nobody keeps its handle. Any thread may use one.
+    """
 
     def __init__(self, raw: _core.SaveHandle) -> None:
         self._raw = raw
@@ -156,8 +162,10 @@ class Writer:
         self._raw = _core.Writer(path, {**options, "progress": shown})
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
-        """A JSON object, or its text; set it at any time before the commit."""
+        """A JSON object, or its text; set it at any time before the commit, which raises TypeError or
+        UsageError where it is none."""
         self.training_steps: int | None = None
+        """For the header; set it at any time before the commit."""
         self.result: SaveResult | None = None
         """After the commit."""
 
@@ -171,7 +179,14 @@ class Writer:
         config: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Declares a region. Those that are not declared come into being with their first tensor."""
+        """Declares a region. Those that are not declared come into being with their first tensor.
+
+        n_neurons, n_inputs: how many neurons it has, and inputs to each of them.
+        neuron_type: "lif", "conductance_lif" or "none".
+        config, metadata: what JSON can hold.
+        Raises TypeError for what JSON cannot hold; UsageError for a name that is there already, or
+        another neuron_type.
+        """
         self._regions[name] = self._raw.add_region(
             name,
             n_neurons,
@@ -199,8 +214,9 @@ class Writer:
             contiguous and little-endian is copied. Of CsrArrays and CooArrays `shape` is needed.
         role: "weights", "bias", "optimizer", …; by default what the name tells.
 
-        Raises UsageError for a name that is there already; UnsupportedError for a dtype that no
-        file holds, and for memory of another device.
+        Raises UsageError for a name that is there already, and after the commit; TypeError for
+        sparse arrays without a shape; UnsupportedError for a dtype that no file holds, and for
+        memory of another device.
         """
         region, name = _placed(region, name)
         if isinstance(array, CsrArrays | CooArrays):
@@ -227,7 +243,12 @@ class Writer:
         self._add_bytes(region, name, dtype, shape, data, role)
 
     def connect(self, source: str, target: str, weights: Any, delays: Any = None) -> None:
-        """Declares a connection between two declared regions."""
+        """Declares a connection between two declared regions.
+
+        weights, delays: arrays as add() takes them, delays as a rule of the weights' shape.
+        Raises NotFoundError for a region that was not declared, UsageError for a second connection
+        of the same two; as add().
+        """
         for region in (source, target):
             if region not in self._regions:
                 raise make_error(NotFoundError, f"no region {region!r} was declared", "not_found", region=region)
@@ -242,14 +263,14 @@ class Writer:
     def commit(self) -> SaveResult:
         """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.
 
-        Raises IoError with the call that failed; CancelledError.
+        Raises IoError with the call that failed; what `progress` raised; UsageError after a commit.
         """
         self._finish()
         self.result = SaveResult(**self._raw.commit())
         return self.result
 
     def abandon(self) -> None:
-        """Leaves no trace. Does nothing after a commit."""
+        """Ends it without a file, and leaves no trace. Does nothing after a commit."""
         self._raw.abandon()
 
     def __enter__(self) -> Writer:
@@ -334,6 +355,8 @@ class AsyncSaver:
     max_unfinished: saves at a time, each with a copy of its own.
     max_snapshot_bytes: memory of all copies; 0 is half of the machine's.
     background_threads: 0 is a quarter of the cores, 1 to 4.
+
+    Raises UsageError for an option that cannot be. Any number of threads may use one.
     """
 
     def __init__(
@@ -347,7 +370,11 @@ class AsyncSaver:
         self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
 
     def save(self, writer: Writer) -> SaveHandle:
-        """Takes over a writer that was not committed, and commits it in the background."""
+        """Takes over a writer that was not committed, and commits it in the background.
+
+        Returns after the copy: the arrays may change from then on. Raises UsageError for a writer
+        that was committed, or whose arrays take more than `max_snapshot_bytes`.
+        """
         writer._finish()
         return SaveHandle(self._raw.save_async(writer._raw))
 

@@ -38,7 +38,8 @@ def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
     To be called by every process; the first one writes. options: those of SaveOptions.
     The file is there whole, and on the disk, when this returns in each of them.
     Raises UnsupportedError where the model is sharded (thalia_checkpoint.dcp saves those), and for
-    what cannot be saved; IoError.
+    what cannot be saved; IoError. With several processes, UsageError in all of them, with what the
+    first one failed with.
     """
     _require_replicated(accelerator)
     states = gather_object([random_state()])
@@ -66,8 +67,8 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
     optimizers, schedulers, data loaders and objects, in the same order.
 
     Random number generators go on where they stood, where there are as many processes as then; else
-    they stay as they are. Raises UsageError that names what there is another number of; IoError,
-    FormatError, IntegrityError.
+    they stay as they are. Raises UsageError that names what there is another number of;
+    UnsupportedError where the model is sharded; IoError, FormatError, IntegrityError.
     """
     _require_replicated(accelerator)
     state = thalia_torch.load(path)

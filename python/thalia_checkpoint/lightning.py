@@ -116,7 +116,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
     go after it stay.
 
     when_busy: what a save does that finds another unfinished: it waits for it, or it queues behind
-        it, with a copy of its own.
+        it, with a copy of its own. Raises UsageError for anything else.
     options: those of SaveOptions.
     """
 
@@ -145,12 +145,13 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         self._unfinished.append((name, self._saver.save(writer)))
 
     def load_checkpoint(self, path: Path, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        """As ThaliaCheckpointIO, of a checkpoint that may still be on its way to the disk."""
+        """As ThaliaCheckpointIO, of a checkpoint that may still be on its way to the disk. Raises also
+        what a save failed with."""
         self.wait()
         return super().load_checkpoint(path, map_location, weights_only)
 
     def remove_checkpoint(self, path: Path) -> None:
-        """Deletes the file once the saves begun before are done."""
+        """Deletes the file once the saves begun before are done. Raises what one of them failed with; IoError."""
         self._unfinished.append((os.path.abspath(local_path(path)), None))
         self._look_after()
 

@@ -173,14 +173,14 @@ class Compressor:
         return members, step
 
     def keys(self) -> list[str]:
-        """All keys of the storage, sorted."""
+        """All keys of the storage, sorted. Raises IoError."""
         return self._core.keys()
 
     def __contains__(self, key: str) -> bool:
         return self._core.exists(key)
 
     def delete(self, key: str) -> bool:
-        """Removes a checkpoint; False where there was none."""
+        """Removes a checkpoint; False where there was none. Raises UsageError for what is no key; IoError."""
         return self._core.erase(key)
 
 

@@ -59,7 +59,7 @@ def save(
     *,
     format: Format = "safetensors",
 ) -> bytes:
-    """The bytes that save_file() would write."""
+    """The bytes that save_file() would write. Raises as it."""
     return saved_bytes(_named(tensor_dict), metadata, format)
 
 

@@ -36,7 +36,7 @@ _TRAINING = "training.thalia"
 def save_pretrained(model: PreTrainedModel, folder: Path, **options: Any) -> None:
     """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once.
 
-    options: those of SaveOptions. Raises IoError.
+    options: those of SaveOptions. Raises IoError; UnsupportedError for a dtype that no file holds.
     """
     os.makedirs(folder, exist_ok=True)
     model.config.save_pretrained(folder)

@@ -1,0 +1,63 @@
+"""What the docstrings of the package's public names are held to."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import textwrap
+from types import FunctionType
+
+PACKAGE = "thalia_checkpoint"
+
+
+def public(module):
+    """What a module exports, and the public members of its classes: name, thing and its class."""
+    exported = importlib.import_module(module)
+    for name in exported.__all__:
+        thing = getattr(exported, name)
+        if isinstance(thing, type | FunctionType):
+            yield f"{module}.{name}", thing, None
+        for member, value in vars(thing).items() if isinstance(thing, type) else ():
+            if not member.startswith("_") and isinstance(value, FunctionType | property | staticmethod | classmethod):
+                yield f"{module}.{name}.{member}", getattr(thing, member), thing
+
+
+def document(thing):
+    """Its docstring, of a method that takes the place of another that one's; none that Python made itself."""
+    text = inspect.getdoc(thing) if not isinstance(thing, type) else thing.__doc__ or ""
+    made = isinstance(thing, type) and (dataclasses.is_dataclass(thing) or issubclass(thing, tuple))
+    return "" if text is None or (made and text.startswith(f"{thing.__name__}(")) else text
+
+
+def raised(function):
+    """Names of the exceptions that stand in its body."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "make_error":
+            yield ast.unparse(node.args[0])
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            name = ast.unparse(node.exc.func)
+            if name[0].isupper():
+                yield name
+
+
+def body(thing):
+    """The function whose errors its docstring tells: of a class, the one that makes it."""
+    if isinstance(thing, type):
+        return vars(thing).get("__post_init__" if dataclasses.is_dataclass(thing) else "__init__")
+    return thing.fget if isinstance(thing, property) else thing
+
+
+def undocumented(module):
+    return [name for name, thing, _ in public(module) if not document(thing)]
+
+
+def untold_errors(module):
+    """Exceptions that a public function raises itself, and neither its docstring nor its class's names."""
+    found = []
+    for name, thing, owner in public(module):
+        function = body(thing)
+        if isinstance(function, FunctionType):
+            text = document(thing) + (function.__doc__ or "") + (document(owner) if owner else "")
+            found += [f"{name}: {error}" for error in raised(function) if error not in text]
+    return found
