@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from ._brain_checkpoint import BrainCheckpoint
-from ._brain_metadata import bad_argument, event_of, events_in
+from ._brain_metadata import bad_argument, event_of, events_in, to_json
+from ._brain_save import history_of
+from ._dcp_folder import sync
 from ._file import Path
-from .errors import FormatError, NotFoundError, ThaliaError, make_error
+from .errors import ExistsError, FormatError, IntegrityError, MissingFileError, NotFoundError, ThaliaError, make_error
+
+#: What tells a file from another that took its name.
+Identity = tuple[int, int]
 
 #: What a policy may give: neurons by region, or events.
 Growth = Mapping[str, int] | Iterable[Mapping[str, Any]] | None
@@ -39,6 +45,9 @@ class CurriculumTrainer:
         for config in stages[trainer.stage :]:
             trainer.train_stage(config)
 
+    A trainer writes only over checkpoints that it knows: those that it wrote, and those that were
+    there when it resumed or loaded one. Only one trainer at a time is to use a folder.
+
     brain: an object with get_full_state() and load_full_state(). Random states that training draws
         from belong into its state; then a run that died goes on bit for bit.
     checkpoint_dir: gets stage1.thalia, stage2.thalia, …, or with `delta` stage2.delta.thalia, each on
@@ -47,7 +56,8 @@ class CurriculumTrainer:
         what it returns, if a dictionary of JSON, is kept in `history`. By itself brain.train_epoch,
         called without the brain.
     growth_policy: called at the beginning of each stage with the brain and the StageConfig, to grow
-        the brain; it returns how many neurons each region got, or events. "auto" calls
+        the brain; it returns how many neurons each region got, or events. Where it returns None,
+        the events are those that it added to the brain's `growth_history`. "auto" calls
         brain.auto_grow(). None grows nothing.
     options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
 
@@ -71,6 +81,7 @@ class CurriculumTrainer:
         self._train = train_epoch or self._own("train_epoch", lambda own: lambda _, config, epoch: own(config, epoch))
         self._delta = delta
         self._options = options
+        self._known: set[Identity] = set()
         self.stage: int = 0
         """Stages that are done."""
         self.epoch: int = 0
@@ -83,16 +94,22 @@ class CurriculumTrainer:
         """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.
 
         A stage that is trained again, after load_checkpoint(), takes the place of the one there was,
-        and the checkpoints of later ones go. Raises UsageError for a StageConfig that cannot be;
-        as BrainCheckpoint.save() and save_delta().
+        and the checkpoints of later ones go once it is saved. Raises ExistsError where that would
+        replace or remove a checkpoint that this trainer does not know; UsageError for a config or
+        metrics that are no JSON; as BrainCheckpoint.save().
         """
         _check(stage_config)
         number = self.stage + 1
+        self._replaced(number)  # before hours of training
         if self.epoch == 0 and self._grow is not None:
-            self._record(self._grow(self.brain, stage_config))
+            before = len(history_of(self.brain) or ())
+            growth = self._grow(self.brain, stage_config)
+            self._record((history_of(self.brain) or ())[before:] if growth is None else growth)
         metrics: Any = None
         while self.epoch < stage_config.epochs:
             metrics = self._train(self.brain, stage_config, self.epoch)
+            if isinstance(metrics, Mapping):
+                to_json(metrics, "train_epoch()")  # now, not when the stage is saved
             self.epoch += 1
             every = stage_config.checkpoint_every
             if every and self.epoch % every == 0 and self.epoch < stage_config.epochs:
@@ -114,6 +131,7 @@ class CurriculumTrainer:
         FormatError for one that no trainer wrote; as BrainCheckpoint.load().
         """
         found = self.checkpoints()
+        known = {_identity(path) for path in found.values()}
         stage = max(found, default=0) if stage is None else stage
         if stage not in found:
             there = ", ".join(map(str, found)) or "none"
@@ -132,19 +150,25 @@ class CurriculumTrainer:
         self.stage, self.epoch = (stage, 0) if done else (stage - 1, epoch)
         self.history = history
         self.growth_history = events_in(state.metadata)
+        self._known |= known
         return path
 
     def resume(self, **options: Any) -> bool:
         """Loads the latest checkpoint that can be read, if there is any. False where there is none.
 
-        One that is damaged is passed over for the one before it. Raises the last error where there
-        are some and none can be read.
+        One that is damaged, or a delta whose base is not there, is passed over for the one before
+        it, with a UserWarning: the stages after that one will be trained again, and replaced. Raises
+        the last error where there are some and none can be read; at once what load_checkpoint() raises
+        for other reasons.
         """
         failed: ThaliaError | None = None
         for stage in reversed(self.checkpoints()):
             try:
                 self.load_checkpoint(stage, **options)
-            except ThaliaError as error:
+            except (FormatError, IntegrityError, MissingFileError) as error:
+                if error.code == "limit_exceeded":
+                    raise
+                warnings.warn(f"stage {stage} is passed over: {error}", UserWarning, stacklevel=2)
                 failed = error
             else:
                 return True
@@ -155,19 +179,32 @@ class CurriculumTrainer:
     def checkpoints(self) -> dict[int, FilePath]:
         """Paths of the checkpoints that there are, by stage, in the order of the stages."""
         found = {}
-        # Of a full checkpoint and a delta of one stage, which a crash may leave, the newer one counts.
-        for path in sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime_ns):
+        for path in self._folder.iterdir():
             match = re.fullmatch(r"stage([1-9]\d{0,8})(\.delta)?\.thalia", path.name)
             if match is not None:
                 found[int(match[1])] = path
         return dict(sorted(found.items()))
 
+    def _replaced(self, number: int) -> dict[int, FilePath]:
+        """The checkpoints that one of this stage takes the place of. Raises ExistsError for one that is not known."""
+        found = {stage: path for stage, path in self.checkpoints().items() if stage >= number}
+        for path in found.values():
+            if _identity(path) not in self._known:
+                raise make_error(
+                    ExistsError,
+                    f"{path}: a checkpoint that this trainer neither wrote nor found when it resumed; resume() or "
+                    "load_checkpoint() goes on from there, and another folder keeps it",
+                    "exists",
+                    path=os.fspath(path),
+                    field="checkpoint_dir",
+                )
+        return found
+
     def _save(self, number: int, config: StageConfig, *, done: bool, history: list[dict[str, Any]]) -> FilePath:
-        there = self.checkpoints()
-        for stage in sorted((stage for stage in there if stage > number), reverse=True):
-            there[stage].unlink(missing_ok=True)
-        base = there.get(number - 1) if self._delta else None
+        replaced = self._replaced(number)
+        base = self.checkpoints().get(number - 1) if self._delta else None
         path = self._folder / f"stage{number}{'.delta' if base else ''}.thalia"
+        written = self._folder / "next.thalia"
         metadata = {
             "training_info": {
                 "curriculum_stage": number,
@@ -180,12 +217,17 @@ class CurriculumTrainer:
             "growth_history": self.growth_history,
         }
         if base is None:
-            BrainCheckpoint.save(self.brain, path, metadata=metadata, **self._options)
+            BrainCheckpoint.save(self.brain, written, metadata=metadata, **self._options)
         else:
-            BrainCheckpoint.save_delta(self.brain, path, base, metadata=metadata, **self._options)
-        other = there.get(number)
-        if other is not None and other != path:
-            other.unlink(missing_ok=True)
+            BrainCheckpoint.save_delta(self.brain, written, base, metadata=metadata, **self._options)
+        # A crash may leave fewer stages, and never one that did not follow from those before it.
+        for _, old in sorted(replaced.items(), reverse=True):
+            if old != path:
+                old.unlink(missing_ok=True)
+        sync(os.fspath(self._folder))
+        written.replace(path)
+        sync(os.fspath(self._folder))
+        self._known.add(_identity(path))
         return path
 
     def _record(self, growth: Growth) -> None:
@@ -195,7 +237,9 @@ class CurriculumTrainer:
             growth = [{"region": name, "neurons_added": n, "reason": "auto"} for name, n in growth.items() if n]
         steps = getattr(self.brain, "training_steps", None)
         step = steps if isinstance(steps, int) else _epochs(self.history) + self.epoch
-        self.growth_history += [event_of({"step": step, **event}) for event in growth]
+        events = [event_of(event) for event in growth]
+        to_json(events, "growth_history")  # now, not when the stage is saved
+        self.growth_history += [{"step": step, **event} for event in events]
 
     def _growth(
         self, policy: Literal["auto"] | Callable[[Any, StageConfig], Growth] | None
@@ -214,6 +258,11 @@ class CurriculumTrainer:
         return wrap(method)
 
 
+def _identity(path: FilePath) -> Identity:
+    facts = path.stat()
+    return facts.st_ino, facts.st_mtime_ns
+
+
 def _epochs(history: list[dict[str, Any]]) -> int:
     return sum(entry["epochs"] for entry in history)
 
@@ -223,6 +272,7 @@ def _check(config: StageConfig) -> None:
         value = getattr(config, name)
         if type(value) is not int or value < least:
             raise bad_argument(f"StageConfig.{name}", value, f"a whole number from {least}")
+    to_json(asdict(config), "StageConfig")
 
 
 def _facts(path: FilePath, metadata: Mapping[str, Any], stage: int) -> tuple[int, bool, list[dict[str, Any]]]:

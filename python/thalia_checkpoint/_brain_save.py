@@ -163,8 +163,16 @@ def _histories(brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any]
     yield (metadata or {}).get("growth_history")
     yield state.get("growth_history")
     if not isinstance(brain, Mapping):
-        yield getattr(brain, "growth_history", None)
-        yield getattr(brain, "_growth_history", None)
+        yield history_of(brain)
+
+
+def history_of(brain: object) -> list[Any] | tuple[Any, ...] | None:
+    """The growth history that an object keeps by itself, if it does."""
+    for name in ("growth_history", "_growth_history"):
+        found = getattr(brain, name, None)
+        if isinstance(found, list | tuple):
+            return found
+    return None
 
 
 def _region_name(kind: str, name: object) -> str:

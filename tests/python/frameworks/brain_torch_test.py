@@ -313,6 +313,76 @@ def test_going_back_to_a_stage(tmp_path, delta):
     assert [event["reason"] for event in fresh.growth_history] == ["auto", "looked at", "auto"]
 
 
+def test_a_trainer_that_did_not_resume_replaces_nothing(tmp_path):
+    first = CurriculumTrainer(Brain(), tmp_path)
+    for config in stages()[:2]:
+        first.train_stage(config)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    trained = []
+    other = CurriculumTrainer(Brain(1), tmp_path, train_epoch=lambda *_: trained.append(1))
+    with pytest.raises(thalia.ExistsError, match=r"stage1\.thalia.*resume\(\)"):
+        other.train_stage(CONFIG)
+    assert not trained and {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    # Nor what somebody else wrote since it resumed.
+    assert other.resume() and other.stage == 2
+    first.train_stage(stages()[2])
+    written = first.checkpoints()[3].read_bytes()
+    with pytest.raises(thalia.ExistsError, match=r"stage3\.thalia"):
+        other.train_stage(CONFIG)
+    assert first.checkpoints()[3].read_bytes() == written
+    # Fewer checkpoints than there were are nobody else's work.
+    first.load_checkpoint(1)
+    first.checkpoints()[2].unlink()
+    first.train_stage(CONFIG)
+    assert sorted(first.checkpoints()) == [1, 2]
+
+
+def test_a_stage_that_cannot_be_saved_costs_no_later_one(tmp_path):
+    trainer = CurriculumTrainer(Brain(), tmp_path)
+    for config in stages():
+        trainer.train_stage(config)
+    trainer.load_checkpoint(1)
+    trainer.brain.get_full_state = lambda: {"regions": {"cortex": {"weights": {"w": print}}}}
+    with pytest.raises(thalia.UnsupportedError, match=r"cortex\.weights\.w"):
+        trainer.train_stage(CONFIG)
+    assert sorted(os.listdir(tmp_path)) == ["stage1.thalia", "stage2.thalia", "stage3.thalia"]
+
+
+def test_what_metadata_cannot_hold_is_told_before_it_is_trained_on(tmp_path):
+    trained = []
+
+    def train(brain, config, epoch):
+        trained.append(epoch)
+        return {"loss": torch.ones(())}
+
+    trainer = CurriculumTrainer(Brain(), tmp_path, train_epoch=train)
+    with pytest.raises(thalia.UsageError, match=r"StageConfig\.data_config\.seed"):
+        trainer.train_stage(StageConfig(epochs=9, data_config={"seed": torch.ones(())}))
+    assert trained == []
+    with pytest.raises(thalia.UsageError, match=r"train_epoch\(\)\.loss.*Tensor"):
+        trainer.train_stage(StageConfig(epochs=9))
+    assert trained == [0]
+    with pytest.raises(thalia.UsageError, match=r"growth_history\[0\]\.where"):
+        trainer.record_growth("cortex", 1, where=object())
+    assert trainer.growth_history == []
+
+
+def test_growth_that_a_brain_records_itself_is_kept(tmp_path):
+    brain = Brain()
+    brain._growth_history = [{"region": "striatum", "neurons_added": 1, "reason": "before"}]
+
+    def grow():  # as the specification has it: it returns nothing
+        brain._growth_history.append({"region": "cortex", "neurons_added": 4, "reason": "full", "old_size": 24})
+
+    brain.auto_grow = grow
+    trainer = CurriculumTrainer(brain, tmp_path, growth_policy="auto")
+    for _ in range(2):
+        trainer.train_stage(CONFIG)
+    assert [(event["step"], event["old_size"]) for event in trainer.growth_history] == [(0, 24), (10, 24)]
+    info = BrainCheckpoint.info(trainer.checkpoints()[2])
+    assert info["growth_history"] == trainer.growth_history
+
+
 def test_a_damaged_stage_is_passed_over(tmp_path):
     trainer = CurriculumTrainer(
         Brain(), tmp_path, growth_policy=lambda brain, config: [{"region": "x", "neurons_added": 1}]
@@ -323,7 +393,11 @@ def test_a_damaged_stage_is_passed_over(tmp_path):
     path = trainer.checkpoints()[2]
     path.write_bytes(path.read_bytes()[:-100])
     again = CurriculumTrainer(Brain(), tmp_path)
-    assert again.resume() and again.stage == 1
+    with pytest.warns(UserWarning, match=r"stage 2 is passed over: .*stage2\.thalia"):
+        assert again.resume()
+    assert again.stage == 1
+    with pytest.raises(thalia.FormatError, match="max_bytes"):
+        again.resume(max_bytes=100)  # it is no damage
     with pytest.raises(thalia.ThaliaError):
         again.load_checkpoint(2)
     with pytest.raises(thalia.NotFoundError, match=r"stage 7; there are 1, 2"):
@@ -335,7 +409,7 @@ def test_a_damaged_stage_is_passed_over(tmp_path):
         again.load_checkpoint(9)
     for n in (1, 2, 9):
         (tmp_path / f"stage{n}.thalia").write_bytes(b"THAL")
-    with pytest.raises(thalia.ThaliaError):
+    with pytest.raises(thalia.FormatError), pytest.warns(UserWarning, match="passed over"):
         again.resume()
 
 
