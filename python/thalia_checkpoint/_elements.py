@@ -8,7 +8,7 @@ import numpy as np
 
 from ._dtypes import array_bytes
 from ._tensor import Tensor
-from .errors import UnsupportedError
+from .errors import UnsupportedError, make_error
 
 
 class Elements(NamedTuple):
@@ -35,6 +35,14 @@ def elements(name: str, value: Any) -> Elements:
         value = np.frombuffer(value, np.uint8)
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         return _exchanged(name, value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise make_error(
+            UnsupportedError,
+            f"{name}: a file cannot hold a masked array; expected its filled() and its mask",
+            "unsupported_feature",
+            tensor=name,
+            value="numpy.ma.MaskedArray",
+        )
     array = np.asarray(value)
     dtype, data = array_bytes(array, name)
     return Elements(dtype, array.shape, data)

@@ -10,7 +10,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 from .errors import FormatError, UnsupportedError, make_error
 
@@ -19,16 +19,21 @@ MEMBER = "thalia_checkpoint"
 VERSION = 1
 #: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
 DEPTH = 80
+#: Of integers: Python reads no longer ones out of a text.
+INT_BITS = 14_000
 #: What leaf_node() gives for a value that is no leaf.
 NO_LEAF = object()
 
 
 def leaf_node(value: Any) -> Any:
-    """The NODE of null, a boolean, text, number or bytes; NO_LEAF for anything else."""
+    """The NODE of null, a boolean, text, number or bytes; NO_LEAF for anything else.
+
+    A text that UTF-8 has no bytes for, and an integer of more than INT_BITS bits, are none.
+    """
     kind = type(value)
-    if value is None or kind in (bool, str):
+    if value is None or kind is bool or (kind is str and is_text(value)):
         return value
-    if kind is int:
+    if kind is int and value.bit_length() <= INT_BITS:
         return value if abs(value) < 1 << 53 else {"int": str(value)}
     if kind is float:
         return value if math.isfinite(value) else {"float": repr(value)}
@@ -37,6 +42,27 @@ def leaf_node(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return {"bytes": base64.b64encode(value).decode("ascii")}
     return NO_LEAF
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether it is a text that a file can hold: one without half of a surrogate pair."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def described(value: object) -> str:
+    """What an error says of a value that no file holds."""
+    kind = type(value)
+    if kind is str:
+        return "a text that UTF-8 has no bytes for"
+    if kind is int:
+        return f"an integer of more than {INT_BITS} bits"
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 class Walk:

@@ -109,8 +109,9 @@ def _lacks(name: str, dtype: str, instead: str = "") -> Exception:
 
 def bytes_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """The bytes of a contiguous tensor on the CPU, in place, as an array of any type and shape."""
-    # Of types that numpy lacks as bytes, at the cost of two more calls.
-    plain = tensor if tensor.dtype in _NUMPY else tensor.reshape(-1).view(torch.uint8)
+    # Of types that numpy lacks as bytes, at the cost of two more calls. One element is contiguous with
+    # any stride, which a view as bytes does not take.
+    plain = tensor if tensor.dtype in _NUMPY else tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8)
     array: npt.NDArray[Any] = plain.numpy()
     return array
 

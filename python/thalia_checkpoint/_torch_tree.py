@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ._dtypes import array_bytes
+from ._elements import elements
 from ._flat import Named
-from ._leaves import CONTAINERS, NO_LEAF, Walk, leaf_node, set_members, tree_rules, value_of
+from ._leaves import CONTAINERS, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
 from ._torch_tensors import named, overlapping, span_of
 
 PLAIN = (
@@ -88,12 +88,11 @@ class _Encoder(Walk):
         if callable(state_dict) and not isinstance(value, type):
             inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
             return self.node(state_dict(), path, inner)
-        raise self.cannot(path, f"{type(value).__module__}.{type(value).__qualname__}")
+        raise self.cannot(path, described(value))
 
     def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         name = self.name(path)
-        dtype, data = array_bytes(np.asarray(value))
-        self.arrays.append(Named(name, dtype, value.shape, data))
+        self.arrays.append(Named(name, *elements(name, value)))
         if role is not None:
             self.roles[name] = role
         return {"scalar" if isinstance(value, np.generic) else "array": name}

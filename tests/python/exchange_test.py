@@ -113,6 +113,7 @@ def test_other_devices_and_types_are_told(path):
         (array.array("u", "text"), "r/w: a file cannot hold elements of numpy's"),
         ("text", "r/w: a file cannot hold"),
         (object(), "r/w: a file cannot hold elements of numpy's object"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), r"r/w: .*masked array; expected its filled\(\) and its mask"),
     ]
     with thalia.Writer(path) as writer:
         for value, words in cases:

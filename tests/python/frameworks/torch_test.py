@@ -184,6 +184,21 @@ def test_strided_and_conjugated_tensors(tmp_path):
     assert torch.equal(found["neg"], z.conj().imag)
 
 
+def test_one_element_of_any_stride(tmp_path):
+    z = torch.tensor([1 + 2j])
+    state = {"one": torch.arange(10.0)[1::4][:1], "neg": z.conj().imag, "imag": z.imag, "big": (1 << 14_000) - 1}
+    ours.save(state, tmp_path / "f.thalia")
+    found = ours.load(tmp_path / "f.thalia")
+    assert [found["one"].item(), found["neg"].item(), found["imag"].item()] == [1, -2, 2]
+    assert found["big"] == state["big"]
+    module = torch.nn.Linear(1, 1, bias=False)
+    memory = torch.zeros(8)
+    module.weight = torch.nn.Parameter(memory[1::4][:1].view(1, 1))
+    ours.save_file({"weight": torch.ones(1, 1)}, tmp_path / "w.thalia")
+    ours.load_into(module, tmp_path / "w.thalia")
+    assert memory.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+
+
 def test_views_of_one_memory_with_different_dtypes(tmp_path):
     base = torch.arange(16, dtype=torch.int32)
     as_bytes = base.view(torch.uint8)
@@ -223,7 +238,12 @@ def test_what_cannot_be_saved_is_named_with_its_place(tmp_path):
         ({"meta": torch.zeros(2, device="meta")}, "meta.*device meta"),
         ({"f": lambda: 0}, "f.*function"),
         (loop, "holds itself"),
-        ({"arr": np.array([{}])}, "object"),
+        ({"arr": np.array([{}])}, "arr: .*object"),
+        ({"masked": np.ma.array([1], mask=[1])}, "masked: .*masked array"),
+        ({"q": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)}, "q: .*quantized"),
+        ({"big": -(1 << 14_000)}, "big: .*an integer of more than 14000 bits"),
+        ({"half": "\ud800"}, "half: .*a text that UTF-8 has no bytes for"),
+        ({"keys": {"\udfff": 1}}, "keys.key: .*a text that UTF-8 has no bytes for"),
     ]
     for value, words in cases:
         with pytest.raises(thalia.UnsupportedError, match=words):
