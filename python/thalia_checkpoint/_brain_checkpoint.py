@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeVar, overload
 from . import _brain_save, _core
 from ._brain_arrays import Framework
 from ._brain_decode import decode_region
-from ._brain_load import MAX_BYTES, BrainState, Loader, check_size, open_brain
+from ._brain_load import MAX_BYTES, Loader, check_size, open_brain
 from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
 from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
+from ._brain_state import BrainState
 from ._file import Path
 from ._operations import save_options
 from ._verify import verify
@@ -53,8 +54,9 @@ class BrainCheckpoint:
             or else all members that are dictionaries, become regions of the file. What a state may
             hold: tensors, arrays, numbers, texts, bytes, dataclasses, enumerations (their values),
             and dictionaries, lists, tuples and sets of these.
-        metadata: a JSON object; `growth_history` in it, or else the state's or brain's, is kept as
-            events of growth.
+        metadata: a JSON object; by itself, of a state that was loaded, that of its file.
+            `growth_history` in it, or else the state's or brain's, is kept as events of growth.
+            `version`, `thalia_version`, `created` and `precision_policy` are the new file's own.
         compression: "zstd", "lz4", or another of SaveOptions, of the tensors in the file. A path
             that ends in .zst or .lz4 has the whole file compressed so.
         compression_level: 1 to 22 of zstd, 1 to 12 of lz4.

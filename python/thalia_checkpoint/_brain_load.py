@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from . import _brain_metadata, _core
 from ._brain_arrays import Framework, dense_bytes
 from ._brain_decode import Dialect, decode_region
 from ._brain_save import BRAIN, PATHWAY
+from ._brain_state import BrainState, LazyRegion
 from ._convert import migrate
 from ._file import File, Path, Region
 from ._file import open as open_file
@@ -23,75 +24,6 @@ from .errors import FormatError, NotFoundError, UnsupportedError, make_error
 MAX_BYTES = 10_000_000_000
 #: What the original program gives of every file.
 _ALWAYS = ("config", "theta", "scheduler", "trial_state")
-
-
-class BrainState(dict[str, Any]):
-    """A state that was loaded: the dictionary that was saved, with what the file says beside it."""
-
-    def __init__(self, members: Mapping[str, Any], metadata: dict[str, Any], training_steps: int) -> None:
-        super().__init__(members)
-        self.metadata = metadata
-        """That of the file."""
-        self.training_steps = training_steps
-        """The file's; 0 where it does not say."""
-
-    @property
-    def regions(self) -> Mapping[str, Any]:
-        """Of a state with regions, by name."""
-        found: Mapping[str, Any] = self.get("regions", {})
-        return found
-
-    @property
-    def pathways(self) -> Mapping[str, Any]:
-        """The same of pathways; empty where the state has none."""
-        found: Mapping[str, Any] = self.get("pathways", {})
-        return found
-
-
-class LazyRegion(MutableMapping[str, Any]):
-    """A region that is read when it is first touched, from any thread, once. It keeps the file open
-    until then. That touch raises IntegrityError for damage, FormatError for a region beyond max_bytes.
-    """
-
-    def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
-        self._read: Callable[[], dict[str, Any]] | None = read
-        self._members: dict[str, Any] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether it was read."""
-        return self._read is None
-
-    def _there(self) -> dict[str, Any]:
-        if self._read is not None:
-            with self._lock:
-                if self._read is not None:
-                    self._members = self._read()
-                    self._read = None
-        return self._members
-
-    def __getitem__(self, name: str) -> Any:
-        return self._there()[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._there()[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._there()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._there())
-
-    def __len__(self) -> int:
-        return len(self._there())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copy is a dictionary: a file can be neither copied nor sent to another process.
-        return dict, (dict(self._there()),)
-
-    def __repr__(self) -> str:
-        return repr(self._members) if self.is_loaded else "<LazyRegion, not read yet>"
 
 
 class OpenBrain:
@@ -196,7 +128,7 @@ def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
         result = migrate(path, converted, to="1.0", durability="none")
         for text in result.warnings if warn else ():
             warnings.warn(f"{os.fspath(path)}: {text}", UserWarning, stacklevel=4)
-        file = open_file(converted, verification="off")
+        file = open_file(converted, **{**options, "verification": "off"})
         assert isinstance(file, File)
         return OpenBrain(file, path, original=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._leaves import DEPTH
+from ._leaves import DEPTH, INT_BITS, described, is_text
 from .errors import FormatError, ThaliaError, UsageError, make_error
 
 FORMAT_VERSION = "1.0.0"
@@ -36,13 +36,13 @@ def complete(
 
     timestamp: seconds since 1970; without it `created` is left out.
     """
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise bad_argument("metadata", metadata, "a dictionary")
     found: dict[str, Any] = {"version": FORMAT_VERSION, "thalia_version": _core.__version__}
     if timestamp is not None:
         found["created"] = datetime.datetime.fromtimestamp(timestamp, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     found |= {"description": "", "tags": [], "growth_history": [], "training_info": {}, "hardware": {}, "custom": {}}
-    mine = {*found, MEMBER, ORIGIN} - {"description", "tags", "training_info", "hardware", "custom"}
+    # A policy that a user's metadata name, such as those of another file, is not the one of this file.
+    mine = {*found, MEMBER, ORIGIN, "created", "precision_policy"}
+    mine -= {"description", "tags", "training_info", "hardware", "custom"}
     found |= {key: value for key, value in (metadata or {}).items() if key not in mine}
     found["growth_history"] = [event_of(event) for event in events]
     plain: dict[str, Any] = to_json(found, "metadata")
@@ -51,23 +51,23 @@ def complete(
 
 def to_json(value: Any, where: str, depth: int = 0) -> Any:
     """JSON of dictionaries, lists, texts and numbers; numbers that JSON has no text for as objects."""
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool) or is_text(value):
         return value
     if isinstance(value, np.generic):
         return to_json(value.item(), where, depth)
-    if isinstance(value, int):
+    if isinstance(value, int) and value.bit_length() <= INT_BITS:
         return int(value)
     if isinstance(value, float):
         if math.isfinite(value):
             return float(value)
         return number_node(value)
     if depth < DEPTH:
-        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        if isinstance(value, Mapping) and all(map(is_text, value)):
             members = {key: to_json(v, f"{where}.{key}", depth + 1) for key, v in value.items()}
             return {"_type": "object", "_members": members} if value.get("_type") in ("number", "object") else members
         if isinstance(value, list | tuple):
             return [to_json(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
-    raise bad_argument(where, f"{type(value).__module__}.{type(value).__qualname__}", "what JSON can hold")
+    raise bad_argument(where, described(value), "what JSON can hold")
 
 
 def number_node(value: float) -> dict[str, str]:

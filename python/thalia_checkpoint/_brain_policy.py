@@ -72,7 +72,7 @@ def policy_of(policy: str | PrecisionPolicy | None) -> str | PrecisionPolicy | N
         return None
     if isinstance(policy, PrecisionPolicy):
         return policy
-    if policy not in PRECISION_POLICIES:
+    if not isinstance(policy, str) or policy not in PRECISION_POLICIES:
         known = ", ".join(PRECISION_POLICIES)
         raise make_error(
             UsageError,

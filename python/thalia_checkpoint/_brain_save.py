@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import operator
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from . import _brain_arrays, _brain_metadata
 from ._brain_policy import PrecisionPolicy, paths_of, policy_text
 from ._brain_staging import Staging
+from ._brain_state import BrainState, LazyRegion
 from ._brain_tree import VERSION, Kinds, RegionEncoder, Stored, is_optimizer, is_plain
 from ._convert import convert
 from ._delta import delta
 from ._file import Path
+from ._leaves import is_text
 from ._wrap import compress
 from ._writer import Writer
 from .errors import UsageError, make_error
@@ -78,7 +80,7 @@ def form_of(path: Path, compression: str | bool | None, level: int | None) -> Fo
     if not (compression is None or isinstance(compression, bool) or compression in _CODECS):
         expected = ", ".join((*_CODECS, "None"))
         raise _bad("compression", f"unknown compression: got {compression!r}, expected {expected}", compression)
-    codec = "zstd" if compression is True else compression or None
+    codec = (suffix or "zstd") if compression is True else compression or None
     if suffix is None:
         return Form(codec, None, level)
     if codec not in (None, "none", suffix):
@@ -90,18 +92,24 @@ def form_of(path: Path, compression: str | bool | None, level: int | None) -> Fo
     return Form(None, suffix, level)
 
 
-def state_of(brain: Any) -> Mapping[str, Any]:
-    """The state of an object with get_full_state(), or a dictionary that is one. Raises UsageError."""
+def state_of(brain: Any, where: str = "brain") -> Mapping[str, Any]:
+    """The state of an object with get_full_state(), or a dictionary that is one. Raises UsageError.
+
+    where: what errors call it.
+    """
     state = brain
     if not isinstance(brain, Mapping):
         get = getattr(brain, "get_full_state", None)
         if not callable(get) or isinstance(brain, type):
-            raise _bad(
-                "brain", f"brain: got {type(brain).__qualname__}, expected get_full_state() or a dictionary", brain
-            )
+            found = type(brain).__qualname__
+            raise _bad(where, f"{where}: got {found}, expected get_full_state() or a dictionary", brain)
         state = get()
-    if not isinstance(state, Mapping) or not all(isinstance(key, str) for key in state):
-        raise _bad("brain", "the brain's state: expected a dictionary whose keys are texts", state)
+    if not isinstance(state, Mapping):
+        found = type(state).__qualname__
+        raise _bad(where, f"{where}.get_full_state(): got {found}, expected a dictionary", state)
+    wrong = [key for key in state if not is_text(key)]
+    if wrong:
+        raise _bad(where, f"{where}: the state has the key {wrong[0]!r}, expected texts alone", wrong[0])
     return state
 
 
@@ -116,17 +124,23 @@ def plan(
 ) -> Plan:
     """Raises UnsupportedError that names the place of what cannot be saved; UsageError."""
     state = state_of(brain)
+    if isinstance(brain, BrainState):
+        metadata = brain.metadata if metadata is None else metadata
+        if state.get("metadata") is brain.metadata:  # its file's, not its own
+            state = {key: value for key, value in state.items() if key != "metadata"}
     kinds = Kinds()
     in_regions = isinstance(state.get("regions"), Mapping)
     regions: dict[str, Any] = {}
     components: dict[str, Any] = {}
     steps = 0
     for key, value in state.items():
-        if key == "training_steps" and type(value) is int and 0 <= value < 1 << 63:
-            steps = value
-        elif in_regions and key in ("regions", "pathways") and isinstance(value, Mapping):
+        if key == "training_steps":
+            steps = _steps(value)
+        if key == "training_steps" and type(value) is int and value == steps:
+            continue
+        if in_regions and key in ("regions", "pathways") and isinstance(value, Mapping):
             for name, region in value.items():
-                regions[_region_name(key, name)] = state_of(region)
+                regions[_region_name(key, name)] = state_of(region, f"{key}.{name}")
         elif not in_regions and _may_be_region(key, value):
             regions[key] = value
         else:
@@ -144,6 +158,8 @@ def plan(
             role="optimizer" if is_optimizer(members) else None,
         )
         planned.append(_planned(name, members, encoder))
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise _brain_metadata.bad_argument("metadata", metadata, "a dictionary")
     events = next((found for found in _histories(brain, state, metadata) if isinstance(found, list | tuple)), ())
     timestamp = options.get("timestamp")
     if timestamp is None and not options.get("reproducible"):
@@ -159,8 +175,20 @@ def plan(
     return Plan(planned, told, steps)
 
 
+def _steps(value: object) -> int:
+    """For the header, of a whole number of any kind, a tensor's element too; 0 where it is none that fits there."""
+    try:
+        steps = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except (TypeError, RuntimeError):
+        return 0
+    return steps if 0 <= steps < 1 << 63 else 0
+
+
 def _histories(brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> Iterator[Any]:
-    yield (metadata or {}).get("growth_history")
+    given = (metadata or {}).get("growth_history")
+    if given is not None and not isinstance(given, list | tuple):
+        raise _brain_metadata.bad_argument("metadata.growth_history", given, "a list of dictionaries")
+    yield given
     yield state.get("growth_history")
     if not isinstance(brain, Mapping):
         yield history_of(brain)
@@ -176,7 +204,7 @@ def history_of(brain: object) -> list[Any] | tuple[Any, ...] | None:
 
 
 def _region_name(kind: str, name: object) -> str:
-    if not isinstance(name, str) or (kind == "regions" and not _is_free(name)):
+    if not is_text(name) or (kind == "regions" and not _is_free(name)):
         raise _bad(kind, f"{kind}: got {name!r}, expected a text other than {BRAIN!r}, and without {PATHWAY!r}", name)
     return name if kind == "regions" else f"{PATHWAY}{name}"
 
@@ -185,8 +213,8 @@ def _is_free(name: str) -> bool:
     return name not in ("", BRAIN) and not name.startswith(PATHWAY)
 
 
-def _may_be_region(key: str, value: object) -> bool:
-    return type(value) is dict and _is_free(key) and all(isinstance(name, str) for name in value)
+def _may_be_region(key: str, value: Any) -> bool:
+    return type(value) in (dict, LazyRegion) and _is_free(key) and all(is_text(name) for name in value)
 
 
 def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder) -> PlannedRegion:
@@ -240,7 +268,6 @@ def write(
 ) -> Written:
     """The old file or the new one is there, whatever happens. Only the last step is made durable."""
     changed: tuple[str, ...] = ()
-    json.dumps(plan.metadata)  # before anything is written
     path.parent.mkdir(parents=True, exist_ok=True)
     last = {"replace": True, **options}
     coded = {"compression": form.codec, "level": None if form.frames else form.level}

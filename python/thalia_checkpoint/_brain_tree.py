@@ -19,12 +19,15 @@ import numpy as np
 from . import _core
 from ._brain_arrays import FLOATS, is_torch, named_of, sparse_of
 from ._brain_metadata import number_node
+from ._brain_state import BrainState, LazyRegion
 from ._flat import Named
-from ._leaves import DEPTH, NO_LEAF, leaf_node, set_members
+from ._leaves import DEPTH, NO_LEAF, described, is_text, leaf_node, set_members
 from ._tensor import CooArrays
 from .errors import UnsupportedError, make_error
 
 VERSION = 1
+#: What comes back as a dictionary; an OrderedDict as itself.
+DICTIONARIES = (dict, OrderedDict, defaultdict, BrainState, LazyRegion)
 #: What `_type` says of objects that stand for something else.
 TYPES = ("tensor", "scalar", "config", "number", "object", "python")
 ROLES = {
@@ -137,7 +140,7 @@ class RegionEncoder:
 
     def _container(self, value: Any, component: str, path: str, role: str | None) -> Any:
         kind = type(value)
-        if kind in (dict, OrderedDict, defaultdict):
+        if kind in DICTIONARIES:
             return self._mapping(value, component, path, role)
         if kind is list:
             return self._items(value, component, path, role)
@@ -162,11 +165,11 @@ class RegionEncoder:
             state = getattr(value, method, None)
             if callable(state) and not isinstance(value, type):
                 return self._node(state(), component, path, role)
-        raise self._cannot(component, path, f"{kind.__module__}.{kind.__qualname__}")
+        raise self._cannot(component, path, described(value))
 
     def _mapping(self, value: Mapping[Any, Any], component: str, path: str, role: str | None) -> Any:
         role = "optimizer" if is_optimizer(value) else role
-        if type(value) is OrderedDict or not all(type(key) is str for key in value):
+        if type(value) is OrderedDict or not all(type(key) is str and is_text(key) for key in value):
             kind = "ordered" if type(value) is OrderedDict else "dict"
             return python(
                 kind,

@@ -17,8 +17,8 @@ from __future__ import annotations
 from ._brain_checkpoint import BrainCheckpoint, Validation
 from ._brain_compress import compress_checkpoint
 from ._brain_curriculum import CurriculumTrainer, StageConfig
-from ._brain_load import BrainState, LazyRegion
 from ._brain_policy import PRECISION_POLICIES, PrecisionPolicy
+from ._brain_state import BrainState, LazyRegion
 
 __all__ = [
     "PRECISION_POLICIES",

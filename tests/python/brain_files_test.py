@@ -32,7 +32,11 @@ def test_files_of_the_original_program(name, tmp_path):
     assert BrainCheckpoint.validate(path) == (True, [])
     # Saved again it is a file of this version, with the same state.
     BrainCheckpoint.save(brain, tmp_path / "new.thalia")
-    assert same(dict(BrainCheckpoint.load(tmp_path / "new.thalia")), dict(brain))
+    again = BrainCheckpoint.load(tmp_path / "new.thalia")
+    assert again["metadata"]["experiment"] == "vectors" and again["metadata"]["version"] == "1.0.0"
+    assert BrainCheckpoint.info(tmp_path / "new.thalia")["growth_history"] == info["growth_history"]
+    rest = [{key: value for key, value in state.items() if key != "metadata"} for state in (again, brain)]
+    assert same(*rest)
     # Converted by the program as well.
     thalia.convert(path, tmp_path / "converted.thalia")
     assert same(dict(BrainCheckpoint.load(tmp_path / "converted.thalia", framework="numpy")), dict(brain))
@@ -51,6 +55,8 @@ def test_classes_of_the_original_are_made_only_on_request():
 def test_odd_and_broken_files_of_the_original_program(tmp_path):
     with pytest.warns(UserWarning, match="flags"):
         BrainCheckpoint.load(ORIGINAL / "flags_reserved_nonzero.thalia", framework="numpy")
+    with pytest.raises(TypeError, match="acess"):
+        BrainCheckpoint.load(ORIGINAL / "full.thalia", framework="numpy", acess="copied")
     with pytest.raises(thalia.FormatError, match="region_index_offset"):
         BrainCheckpoint.load(ORIGINAL / "neg_index_offset_oob.thalia")
     with pytest.raises(thalia.UnsupportedError, match="pickle"):
@@ -68,6 +74,10 @@ def test_odd_and_broken_files_of_the_original_program(tmp_path):
         ({"a": {"b": [1, {"c": object()}]}}, r"a\.b\[1\]\.c"),
         ({"a": {"w": np.array(["text"])}}, r"a\.w"),
         ({"a": {"w": np.array([None])}}, r"a\.w"),
+        ({"a": {"w": np.ma.array([1], mask=[1])}}, r"a\.w: .*masked"),
+        ({"a": {"n": [1 << 14_000]}}, r"a\.n\[0\]: .*14000 bits"),
+        ({"a": {"text": "\ud800"}}, r"a\.text: .*UTF-8"),
+        ({"a": {"keys": {"\ud800": np.ones(2)}}}, r"a\.keys\.key: .*UTF-8"),
     ],
 )
 def test_what_cannot_be_saved_is_named(path, brain, where):
@@ -88,7 +98,13 @@ def test_arguments_that_cannot_be(path, tmp_path):
         (lambda: BrainCheckpoint.save(Brain([1]), path), "dictionary"),
         (lambda: BrainCheckpoint.save({1: 2}, path), "texts"),
         (lambda: BrainCheckpoint.save({"regions": {"brain:state": {}}}, path), "brain:state"),
-        (lambda: BrainCheckpoint.save({"regions": {"a": [1]}}, path), "get_full_state"),
+        (lambda: BrainCheckpoint.save({"regions": {"a": [1]}}, path), r"regions\.a: got list, .*get_full_state"),
+        (
+            lambda: BrainCheckpoint.save({"pathways": {}, "regions": {"a": {1: 2}}}, path),
+            r"regions\.a: .* key 1, .*texts",
+        ),
+        (lambda: BrainCheckpoint.save({"regions": {"\ud800": {}}}, path), "regions: .*a text"),
+        (lambda: BrainCheckpoint.save({"\ud800": 1}, path), "brain: .*texts"),
         (lambda: BrainCheckpoint.save({}, path, compression="gzip"), "compression"),
         (lambda: BrainCheckpoint.save({}, tmp_path / "a.zst", compression="lz4"), "compression"),
         (lambda: BrainCheckpoint.save({}, path, precision_policy="fp8"), "precision policy"),
@@ -96,6 +112,11 @@ def test_arguments_that_cannot_be(path, tmp_path):
         (lambda: BrainCheckpoint.save_delta({}, path, path), "is read"),
         (lambda: BrainCheckpoint.save({}, path, metadata={"x": object()}), r"metadata\.x"),
         (lambda: BrainCheckpoint.save({}, path, metadata={"growth_history": [3]}), "growth_history"),
+        (lambda: BrainCheckpoint.save({}, path, metadata={"growth_history": "x"}), r"metadata\.growth_history.*list"),
+        (lambda: BrainCheckpoint.save({}, path, metadata="x"), "metadata: got 'x'"),
+        (lambda: BrainCheckpoint.save({}, path, metadata={"x": [10**5000]}), r"metadata\.x\[0\].*14000 bits"),
+        (lambda: BrainCheckpoint.save({}, path, metadata={"\ud800": 1}), "metadata: "),
+        (lambda: BrainCheckpoint.save({}, path, precision_policy=["fp16"]), "precision policy"),
         (lambda: PrecisionPolicy(weights="fp8"), r"weights.*fp8"),
         (lambda: PrecisionPolicy(patterns={"w": "int8"}), r"patterns.*int8"),
         (lambda: BrainCheckpoint.load(path, into=object()), "load_full_state"),

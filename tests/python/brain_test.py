@@ -105,8 +105,6 @@ def loaded(path, **options):
 def test_a_state_comes_back_bit_for_bit(tmp_path, name, compression):
     path = tmp_path / "new" / name
     brain = Brain(state(7))
-    if name.endswith("lz4"):
-        compression = None
     summary = BrainCheckpoint.save(brain, path, metadata={"stage": 3, "best_loss": math.nan}, compression=compression)
     assert same(loaded(path), state(7))
     assert summary["num_regions"] == 2 and summary["num_pathways"] == 1
@@ -225,6 +223,55 @@ def test_regions_alone_and_lazily(path):
     assert same(dict(cortex), state()["regions"]["cortex"]) and cortex.is_loaded
     cortex["new"] = 1
     assert "new" in cortex and cortex["weights"] is cortex["weights"]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("brain", [state(1), {"r": {"w": np.ones((3, 3))}, "step": 1}])
+def test_a_state_that_was_loaded_is_saved_like_any_other(path, brain, lazy):
+    event = {"step": 1, "region": "cortex", "neurons_added": 2, "type": "growth"}
+    BrainCheckpoint.save(brain, path, metadata={"experiment": "x", "growth_history": [event]})
+    # Over the file that it is read from, and as a part of another state.
+    found = BrainCheckpoint.load(path, lazy=lazy)
+    BrainCheckpoint.save(found, path)
+    again = BrainCheckpoint.load(path)
+    assert same({key: value for key, value in again.items() if key != "metadata"}, brain)
+    assert again.metadata["experiment"] == "x" and BrainCheckpoint.info(path)["growth_history"] == [event]
+    BrainCheckpoint.save({"ensemble": {"first": BrainCheckpoint.load(path, lazy=lazy)}}, path)
+    first = BrainCheckpoint.load(path)["ensemble"]["first"]
+    assert same({key: value for key, value in first.items() if key != "metadata"}, brain)
+
+
+@pytest.mark.parametrize("steps", [np.int64(7), np.uint8(7), np.array(7)])
+def test_training_steps_of_any_kind_are_the_headers(path, steps):
+    BrainCheckpoint.save({**state(), "training_steps": steps}, path)
+    assert BrainCheckpoint.info(path)["training_steps"] == 7
+    found = BrainCheckpoint.load(path)
+    assert found.training_steps == 7 and type(found["training_steps"]) is type(steps)
+    for other in (True, -1, 7.5, 1 << 63, None, np.arange(3)):
+        BrainCheckpoint.save({**state(), "training_steps": other}, path)
+        found = BrainCheckpoint.load(path)
+        assert found.training_steps == 0 and same(found["training_steps"], other)
+
+
+def test_a_policy_in_ones_metadata_is_not_the_files(path):
+    half = {"r": {"w": np.ones(3, np.float16)}}
+    BrainCheckpoint.save(half, path, metadata={"precision_policy": "fp16", "created": "x", "version": "9"})
+    found = BrainCheckpoint.load(path)
+    assert same(dict(found), half) and found.metadata["version"] == "1.0.0" and found.metadata["created"] != "x"
+    summary = BrainCheckpoint.save(found, path, precision_policy="mixed", reproducible=True)
+    assert summary["precision_policy"] == "mixed" and "created" not in BrainCheckpoint.info(path)["metadata"]
+
+
+def test_metadata_that_are_given_take_the_place_of_those_that_were_loaded(path):
+    BrainCheckpoint.save(state(), path, metadata={"epoch": 1})
+    BrainCheckpoint.save(BrainCheckpoint.load(path), path, metadata={"epoch": 2})
+    found = BrainCheckpoint.load(path)
+    assert found.metadata["epoch"] == 2 and found["metadata"] is found.metadata
+    # What a state has itself under that name is its own.
+    BrainCheckpoint.save({**state(), "metadata": {"mine": 1}}, path, metadata={"epoch": 3})
+    BrainCheckpoint.save(BrainCheckpoint.load(path), path)
+    found = BrainCheckpoint.load(path)
+    assert found["metadata"] == {"mine": 1} and found.metadata["epoch"] == 3
 
 
 def test_a_lazy_region_is_read_once_by_many_threads(path):
