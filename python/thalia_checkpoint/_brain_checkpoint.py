@@ -122,7 +122,8 @@ class BrainCheckpoint:
         The delta finds its base by the path from its own folder, so that folders may be moved
         whole, and needs exactly that file.
 
-        threshold: 0 loses nothing; else weights that moved by less keep the base's value.
+        threshold: 0 loses nothing; else weights that moved by less keep the base's value. (The
+            specification's default is 1e-5.)
         precision_policy: by itself the base's; "keep" for none.
         search: folders in which bases of the base are looked for.
         The other arguments are those of save().
@@ -285,7 +286,7 @@ class BrainCheckpoint:
 
     @staticmethod
     def info(path: Path, *, search: Iterable[Path] = ()) -> dict[str, Any]:
-        """What a checkpoint says of itself; no tensor is read.
+        """What a checkpoint says of itself; no tensor is read, but of the original program's files all.
 
         file_path, file_size, version (of the format), timestamp (ISO 8601, local), num_regions,
         total_neurons, total_synapses, training_steps, regions (names, those of pathways as

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ class Dialect(NamedTuple):
     """It is one of the original program: its tags are undone."""
     widen: bool
     """Half precision comes back as f32."""
-    classes: Mapping[str, type]
+    classes: Mapping[str, type[Any]]
     """Dataclasses by "module.Class"."""
 
 
@@ -152,9 +153,14 @@ class _Decoder:
         return self._members(node, depth)
 
     def _dataclass(self, name: object, fields: Any) -> Any:
-        if isinstance(name, str) and isinstance(fields, dict) and name in self._dialect.classes:
-            return self._dialect.classes[name](**fields)
-        return fields
+        if not (isinstance(name, str) and isinstance(fields, dict) and name in self._dialect.classes):
+            return fields
+        cls = self._dialect.classes[name]
+        later = {field.name for field in dataclasses.fields(cls) if not field.init}
+        made = cls(**{key: value for key, value in fields.items() if key not in later})
+        for key in later & fields.keys():
+            object.__setattr__(made, key, fields[key])  # of a frozen one, too
+        return made
 
     def _find(self, node: Any) -> Tensor:
         name = node.get("_name")

@@ -146,7 +146,10 @@ class RegionEncoder:
             return self._items(value, component, path, role)
         if kind in (tuple, set, frozenset):
             members = value if kind is tuple else set_members(value)
-            return python(kind.__name__, self._items(members, component, path, role))
+            items = self._items(members, component, path, role)
+            if kind is not tuple:
+                self._distinct(items, component, path)
+            return python(kind.__name__, items)
         if dataclasses.is_dataclass(kind):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             node = self._mapping(fields, component, path, role)
@@ -170,19 +173,22 @@ class RegionEncoder:
     def _mapping(self, value: Mapping[Any, Any], component: str, path: str, role: str | None) -> Any:
         role = "optimizer" if is_optimizer(value) else role
         if type(value) is OrderedDict or not all(type(key) is str and is_text(key) for key in value):
-            kind = "ordered" if type(value) is OrderedDict else "dict"
-            return python(
-                kind,
+            pairs = [
                 [
-                    [
-                        self._node(key, component, _below(path, "key"), None),
-                        self._node(v, component, _below(path, str(key)), role),
-                    ]
-                    for key, v in value.items()
-                ],
-            )
+                    self._node(key, component, _below(path, "key"), None),
+                    self._node(v, component, _below(path, str(key)), role),
+                ]
+                for key, v in value.items()
+            ]
+            self._distinct([key for key, _ in pairs], component, path)
+            return python("ordered" if type(value) is OrderedDict else "dict", pairs)
         node = {key: self._node(v, component, _below(path, key), role) for key, v in value.items()}
         return {"_type": "object", "_members": node} if value.get("_type") in TYPES else node
+
+    def _distinct(self, nodes: list[Any], component: str, path: str) -> None:
+        """Members of enumerations become their values, which may be those of others."""
+        if len(set(map(repr, nodes))) != len(nodes):
+            raise self._cannot(component, path, "keys or members of a set that become the same")
 
     def _items(self, value: Any, component: str, path: str, role: str | None) -> list[Any]:
         return [self._node(v, component, f"{path}[{i}]", role) for i, v in enumerate(value)]

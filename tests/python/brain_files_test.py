@@ -1,6 +1,7 @@
 """Brains in files of the original program and of others, and input that cannot be."""
 
 import dataclasses
+import enum
 import sys
 from pathlib import Path
 
@@ -67,6 +68,14 @@ def test_odd_and_broken_files_of_the_original_program(tmp_path):
         BrainCheckpoint.save_delta(state(), tmp_path / "d.thalia", ORIGINAL / "full.thalia")
 
 
+class Left(enum.Enum):
+    ONE = 1
+
+
+class Right(enum.Enum):
+    ONE = 1
+
+
 @pytest.mark.parametrize(
     ("brain", "where"),
     [
@@ -75,6 +84,8 @@ def test_odd_and_broken_files_of_the_original_program(tmp_path):
         ({"a": {"w": np.array(["text"])}}, r"a\.w"),
         ({"a": {"w": np.array([None])}}, r"a\.w"),
         ({"a": {"w": np.ma.array([1], mask=[1])}}, r"a\.w: .*masked"),
+        ({"a": {"d": {Left.ONE: 1, Right.ONE: 2}}}, r"a\.d: .*the same"),
+        ({"a": {"s": {Left.ONE, Right.ONE}}}, r"a\.s: .*the same"),
         ({"a": {"n": [1 << 14_000]}}, r"a\.n\[0\]: .*14000 bits"),
         ({"a": {"text": "\ud800"}}, r"a\.text: .*UTF-8"),
         ({"a": {"keys": {"\ud800": np.ones(2)}}}, r"a\.keys\.key: .*UTF-8"),

@@ -29,6 +29,12 @@ from thalia_checkpoint.brain import (
 ORIGINAL = Path(__file__).resolve().parents[1] / "data" / "v01"
 
 
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    start: int
+    seen: int = dataclasses.field(init=False, default=0)
+
+
 @dataclasses.dataclass
 class Trace:
     values: np.ndarray
@@ -150,6 +156,14 @@ def test_what_python_has_comes_back(path):
     assert same(loaded(path)["regions"]["a"]["trace"], {"values": np.arange(4.0), "tau": 2.0})
     BrainCheckpoint.save({"phase": Phase.SLEEP}, path)
     assert BrainCheckpoint.load(path) == {"phase": "sleep"}
+
+
+def test_fields_that_a_dataclass_makes_itself_come_back(path):
+    counted = Counted(3)
+    object.__setattr__(counted, "seen", 7)
+    BrainCheckpoint.save({"r": {"counted": counted}}, path)
+    assert BrainCheckpoint.load(path, classes=[Counted])["r"]["counted"] == counted
+    assert BrainCheckpoint.load(path)["r"]["counted"] == {"start": 3, "seen": 7}
 
 
 def test_a_plain_dictionary_of_nested_arrays(path):
