@@ -16,7 +16,7 @@ from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
 from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
 from ._brain_state import BrainState
 from ._file import Path
-from ._operations import save_options
+from ._operations import paths, save_options
 from ._verify import verify
 from .errors import ThaliaError, UnsupportedError, UsageError, make_error
 
@@ -134,8 +134,9 @@ class BrainCheckpoint:
         one of the original program (migrate() makes one that serves); as save() and delta().
         """
         form = _brain_save.form_of(path, compression, compression_level)
+        search = paths(search)  # it is gone through several times
         save_options({}, path, (base_checkpoint,))  # not the base itself
-        base = open_brain(base_checkpoint, warn=False, verification="off", search=list(search))
+        base = open_brain(base_checkpoint, warn=False, verification="off", search=search)
         if base.file.path != os.fspath(base_checkpoint):
             raise make_error(
                 UnsupportedError,
@@ -268,7 +269,7 @@ class BrainCheckpoint:
         if isinstance(regions, str):
             regions = [regions]
         check_size(path, max_bytes)
-        brain = open_brain(path, search=list(search), **options)
+        brain = open_brain(path, search=search, **options)
         if brain.file.is_delta and not resolve_deltas:
             raise make_error(
                 UnsupportedError,
@@ -293,7 +294,7 @@ class BrainCheckpoint:
         "pathway:NAME"), metadata, growth_history (events as docs/states.md names their members) and
         is_delta. Raises as load().
         """
-        brain = open_brain(path, warn=False, search=list(search))
+        brain = open_brain(path, warn=False, search=search)
         header = brain.file.header
         names = brain.names()
         return {
@@ -318,6 +319,7 @@ class BrainCheckpoint:
         Returns (valid, issues), a sentence each. Never raises for what the file holds, or where
         there is none.
         """
+        search = paths(search)
         if not os.path.exists(path):
             return Validation(False, [f"File not found: {os.fspath(path)}"])
         try:
@@ -326,7 +328,7 @@ class BrainCheckpoint:
                 report = verify(path, search=search)
                 if not report.ok:
                     return Validation(False, [f.message for f in report.findings if f.severity == "error"])
-            brain = open_brain(path, warn=False, verification="off", search=list(search))
+            brain = open_brain(path, warn=False, verification="off", search=search)
             dialect = brain.dialect("numpy", None, ())
             for region in brain.file.values():
                 decode_region(region, dialect, lambda tensor, dtype: None)
@@ -337,7 +339,7 @@ class BrainCheckpoint:
 
 
 def _summary(path: Path, form: _brain_save.Form, checksum: str, search: Iterable[Path] = ()) -> dict[str, Any]:
-    brain = open_brain(path, verification="off", search=list(search))
+    brain = open_brain(path, verification="off", search=search)
     names = brain.names()
     header = brain.file.header
     size = os.path.getsize(path)

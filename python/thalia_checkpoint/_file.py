@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._operations import paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
@@ -398,7 +399,7 @@ def open(
     access: Access = "mapped",
     verification: Verification = "on_first_touch",
     threads: int = 0,
-    search: Sequence[Path] = (),
+    search: Iterable[Path] = (),
 ) -> File | SafetensorsFile:
     """Opens a .thalia file, a delta, or a .safetensors file; headers and tables alone are read.
 
@@ -425,7 +426,7 @@ def open(
             value=format,
             expected="thalia or safetensors",
         )
-    return File(_core.File.open(path, access, verification, threads, list(search)))
+    return File(_core.File.open(path, access, verification, threads, paths(search)))
 
 
 def _object(text: str) -> dict[str, Any]:

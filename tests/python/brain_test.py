@@ -378,6 +378,21 @@ def test_delta_chains_move_with_their_folder(tmp_path):
         BrainCheckpoint.load(Path(moved) / "stage1.delta.thalia")
 
 
+def test_a_base_that_moved_is_looked_for(tmp_path):
+    moved, base, first = tmp_path / "moved", tmp_path / "a.thalia", tmp_path / "b.delta.thalia"
+    BrainCheckpoint.save(state(0), base)
+    BrainCheckpoint.save_delta(state(1), first, base)
+    moved.mkdir()
+    base.rename(moved / base.name)
+    for search in (str(moved), moved, [moved], (folder for folder in [moved])):
+        second = tmp_path / "c.delta.thalia"
+        BrainCheckpoint.save_delta(state(2), second, first, search=search)
+        assert same(loaded(second, search=str(moved)), state(2))
+        assert BrainCheckpoint.validate(second, search=iter([moved])) == (True, [])
+        assert BrainCheckpoint.info(second, search=moved)["is_delta"]
+    assert not BrainCheckpoint.validate(second).valid
+
+
 def test_a_threshold_keeps_what_hardly_moved(tmp_path):
     BrainCheckpoint.save(state(0), tmp_path / "a.thalia")
     later = state(0)

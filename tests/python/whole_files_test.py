@@ -77,7 +77,7 @@ def test_deltas_are_chains_that_come_back(files, tmp_path):
     os.rename(a, moved / "a.thalia")
     with pytest.raises(FileNotFoundError, match=r"a\.thalia"):
         thalia.open(delta)
-    with thalia.open(delta, search=[moved]) as state:
+    with thalia.open(delta, search=moved), thalia.open(delta, search=[moved]) as state:
         assert state.tensors["layers.0.bias"].shape == (300,)
 
 
