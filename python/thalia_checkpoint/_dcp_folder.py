@@ -10,7 +10,7 @@ import ctypes
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
@@ -127,6 +127,14 @@ def commit(folder: str, *, durable: bool) -> None:
         _remove(old)
 
 
+def clear(folder: str, *, but: Collection[str] = ()) -> None:
+    """Removes the files of a save from a folder, but for some and their .sha256. Raises OSError."""
+    for name in os.listdir(folder):
+        if _is_ours(name) and name.removesuffix(".sha256") not in but:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+
+
 def sync(path: str) -> None:
     """Waits until a file, or the names in a folder, are on the disk."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -143,7 +151,9 @@ def _beside(folder: str, what: str) -> str:
 
 def _is_ours(name: str) -> bool:
     """Whether a save writes a file of that name into its folder."""
-    if name == _dcp_metadata.NAME or (name.startswith(".") and name.endswith(".thalia-tmp")):
+    if name in (_dcp_metadata.NAME, _dcp_metadata.RANKS_NAME) or _dcp_metadata.is_part_name(name):
+        return True
+    if name.startswith(".") and name.endswith(".thalia-tmp"):
         return True
     return _dcp_metadata.is_file_name(name.removesuffix(".sha256"))
 
@@ -190,12 +200,8 @@ def _clear(path: str, own: str) -> None:
 
 def _remove(folder: str) -> None:
     """A folder with the files of a save; files of others in it stay, and it with them."""
-    if not os.path.isdir(folder):
-        return
-    for name in os.listdir(folder):
-        if _is_ours(name):
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, name))
+    with suppress(FileNotFoundError):  # another save may do the same
+        clear(folder)
     with suppress(OSError):
         os.rmdir(folder)
 

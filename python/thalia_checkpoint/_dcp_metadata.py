@@ -22,7 +22,10 @@ from typing import Any
 NAME = "checkpoint.json"
 FORMAT = "thalia-distributed"
 VERSION = 1
+#: While a save goes on: how many ranks there are.
+RANKS_NAME = ".ranks"
 _FILE_NAME = re.compile(r"rank-[0-9]{1,9}\.thalia")
+_PART_NAME = re.compile(r"\.rank-[0-9]{1,9}\.part")
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,21 @@ class Document:
 
 
 def file_name(rank: int) -> str:
+    """Of a rank, or of several ranks of which it is the first."""
     return f"rank-{rank}.thalia"
 
 
 def is_file_name(name: str) -> bool:
     return _FILE_NAME.fullmatch(name) is not None
+
+
+def part_name(rank: int) -> str:
+    """While a save goes on: what a rank has of a file that it shares."""
+    return f".rank-{rank}.part"
+
+
+def is_part_name(name: str) -> bool:
+    return _PART_NAME.fullmatch(name) is not None
 
 
 def to_bytes(document: Document) -> bytes:

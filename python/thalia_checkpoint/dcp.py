@@ -6,8 +6,8 @@
     dcp.save(state, storage_writer=ThaliaStorageWriter("run/step-1000"))
     dcp.load(state, storage_reader=ThaliaStorageReader("run/step-1000"))
 
-A checkpoint is a folder with a file for each rank that has data, and checkpoint.json.
-docs/python.md, "Distributed training".
+A checkpoint is a folder with a file for each rank that has data, or for several, and
+checkpoint.json: docs/python.md, "Distributed training".
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
-from . import _dcp_folder, _dcp_metadata, _dcp_parse
+from . import _dcp_folder, _dcp_join, _dcp_metadata, _dcp_parse
 from ._dcp_consolidate import consolidate
 from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
 from ._dcp_read import OpenFiles, read_items
-from ._dcp_write import Place, stored_file, write_items
+from ._dcp_write import Place, stored_file
 from ._file import Access, Path
 from ._torch_tensors import DTYPES
 from .errors import IoError, UnsupportedError, UsageError, make_error
@@ -58,6 +58,8 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     thalia_checkpoint.torch.save() keeps them, without pickle.
 
     path: the folder; may be left to `checkpoint_id`. All ranks must see the same file system.
+    ranks_per_file: how many ranks share a file, such as those of a node: with 8, ranks 0 to 7, 8 to
+        15, and so on. Their data is written twice, and needs twice the room until the save ends.
     options: those of SaveOptions, for each file. replace=False: a checkpoint that is there stays.
 
     What a save raises comes in dcp's CheckpointException, by rank: ExistsError where the folder is
@@ -65,9 +67,20 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     cannot be held; UsageError, IoError.
     """
 
-    def __init__(self, path: Path | None = None, **options: Unpack[SaveOptions]) -> None:
+    def __init__(self, path: Path | None = None, *, ranks_per_file: int = 1, **options: Unpack[SaveOptions]) -> None:
+        """Raises UsageError for ranks_per_file under 1."""
         super().__init__()
+        if ranks_per_file < 1:
+            raise make_error(
+                UsageError,
+                f"ranks_per_file: got {ranks_per_file}, expected 1 or more",
+                "bad_argument",
+                field="ranks_per_file",
+                value=str(ranks_per_file),
+                expected="1 or more",
+            )
         self._folder = None if path is None else os.path.abspath(path)
+        self._ranks_per_file = ranks_per_file
         self._options: dict[str, Any] = dict(options)
         self._replace = self._options.pop("replace", None) is not False
         self._rank = 0
@@ -105,6 +118,8 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         self._lock = None
         self._lock = _dcp_folder.begin(self.checkpoint_id, replace=self._replace)
+        if self._ranks_per_file > 1:
+            _dcp_join.announce(_dcp_folder.saving(self.checkpoint_id), len(plans))
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
@@ -118,14 +133,13 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
                 "io",
                 path=folder,
             )
-        path = os.path.join(folder, _dcp_metadata.file_name(self._rank))
         done: Future[list[WriteResult]] = Future()
-        done.set_result(write_items(path, plan, planner, self._options))
+        done.set_result(_dcp_join.write_data(folder, self._rank, self._ranks_per_file, plan, planner, self._options))
         return done
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         folder = _dcp_folder.saving(self.checkpoint_id)
-        document = _document(metadata, [result for of_rank in results for result in of_rank])
+        document = _document(metadata, _dcp_join.joined(result for of_rank in results for result in of_rank))
         for file in document.files:
             path = os.path.join(folder, file.name)
             if (found := stored_file(path)) != file:
@@ -143,6 +157,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
                 out.write(data)
             if self._options.get("durability") != "none":
                 _dcp_folder.sync(path)
+            _dcp_folder.clear(folder, but={_dcp_metadata.NAME, *(file.name for file in document.files)})
         durable = self._options.get("durability") in (None, "full")
         _dcp_folder.commit(self.checkpoint_id, durable=durable)
         self._lock = None
