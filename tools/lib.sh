@@ -87,11 +87,11 @@ make_environment() {
   if cmp -s "$wanted" "$folder/requirements.txt"; then
     return
   fi
-  say "Making ${folder#"$source_root"/}: $(grep -o '^[^#=]*' "$wanted" | tr '\n' ' ')"
+  say "Making ${folder#"$source_root"/}: $(grep -o '^[a-z][^=]*' "$wanted" | tr '\n' ' ')"
   rm -rf "$folder"
   "$(system_command python3)" -m venv "$folder" || return
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input \
-    --only-binary :all: -r "$wanted" || return
+    --only-binary :all: --use-pep517 -r "$wanted" || return
   cp "$wanted" "$folder/requirements.txt"
 }
 python_environment=$source_root/.venv-tests
