@@ -47,8 +47,9 @@ class _Place(NamedTuple):
 
 
 class _Encoder(Walk):
-    def __init__(self) -> None:
+    def __init__(self, instead: Callable[[Any], Any]) -> None:
         super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
+        self._instead = instead
         self.places: list[_Place] = []
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
@@ -88,6 +89,8 @@ class _Encoder(Walk):
         if callable(state_dict) and not isinstance(value, type):
             inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
             return self.node(state_dict(), path, inner)
+        if (instead := self._instead(value)) is not None:
+            return self.node(instead, path, role)
         raise self.cannot(path, described(value))
 
     def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
@@ -110,9 +113,16 @@ class _Encoder(Walk):
         return node
 
 
-def encode(value: Any) -> Encoded:
-    """The tree of an object, and its tensors; those that share memory once."""
-    encoder = _Encoder()
+def nothing(_: Any) -> None:
+    """Has nothing to save instead of an object."""
+
+
+def encode(value: Any, instead: Callable[[Any], Any] = nothing) -> Encoded:
+    """The tree of an object, and its tensors; those that share memory once.
+
+    instead: gives what to save of an object that is none of what save() takes; None where it has nothing.
+    """
+    encoder = _Encoder(instead)
     tree = encoder.node(value, (), None)
     tensors = encoder.arrays
     for group in overlapping([place.tensor for place in encoder.places]):

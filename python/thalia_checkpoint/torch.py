@@ -15,7 +15,7 @@ No pickle is read or written.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 import torch
@@ -127,9 +127,14 @@ def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
     return None
 
 
-def declare(obj: Any, path: Path, options: Mapping[str, Any]) -> Writer:
-    """A writer that has been told of all that save(obj, path) writes, and has not written it."""
-    encoded = _torch_tree.encode(obj)
+def declare(
+    obj: Any, path: Path, options: Mapping[str, Any], instead: Callable[[Any], Any] = _torch_tree.nothing
+) -> Writer:
+    """A writer that has been told of all that save(obj, path) writes, and has not written it.
+
+    instead: as of _torch_tree.encode().
+    """
+    encoded = _torch_tree.encode(obj, instead)
     writer = Writer(path, **options)
     writer.metadata = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
     add_named(writer, encoded.tensors, encoded.roles)

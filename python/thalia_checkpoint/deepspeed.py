@@ -1,0 +1,180 @@
+"""Checkpoints of DeepSpeed as .thalia files.
+
+    from thalia_checkpoint.deepspeed import ThaliaCheckpointEngine
+
+    model_engine, *_ = deepspeed.initialize(model=model, config=config)
+    model_engine.checkpoint_engine = ThaliaCheckpointEngine()
+    model_engine.load_checkpoint("run")
+    model_engine.save_checkpoint("run")
+
+The files have the names that DeepSpeed gives them. No pickle is read or written.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
+
+from ._dcp_folder import io_errors
+from ._deepspeed_objects import as_dictionary, with_objects
+from ._file import Path
+from ._writer import AsyncSaver, SaveHandle, Writer
+from .errors import IoError, ThaliaError, make_error
+from .torch import declare, load
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._writer import SaveOptions
+
+__all__ = ["ThaliaAsyncCheckpointEngine", "ThaliaCheckpointEngine"]
+
+
+# The base is Any to a checker of types that does not see deepspeed.
+class ThaliaCheckpointEngine(CheckpointEngine):  # type: ignore[misc, unused-ignore]
+    """To be set as `model_engine.checkpoint_engine` after deepspeed.initialize(), in every rank.
+
+    What a save fails with is raised at the end of the checkpoint, in every rank: one that raised it
+    at once would leave the others waiting. `latest` then goes on naming the checkpoint before.
+
+    options: those of SaveOptions.
+    """
+
+    def __init__(self, **options: Unpack[SaveOptions]) -> None:
+        super().__init__()
+        self.name = type(self).__name__
+        self._options: dict[str, Any] = dict(options)
+        self._failed: Exception | None = None
+
+    def create(self, info: CheckpointCommitInfo) -> None:
+        """Begins a checkpoint, in every rank."""
+        self._failed = None
+
+    def save(self, state_dict: Any, path: Path) -> None:
+        """Returns when the file is whole, and on the disk; or when it has failed, which commit() tells."""
+        try:
+            self._write(declare(state_dict, path, self._options, as_dictionary))
+        except Exception as error:
+            self._failed = self._failed or error
+
+    def load(self, path: Path, map_location: Any = None) -> Any:
+        """The state, with its tensors on the device `map_location`; on the CPU for None, and for a
+        function, which DeepSpeed gives where they are to stay there.
+
+        Raises MissingFileError, a FileNotFoundError; IoError, FormatError, IntegrityError.
+        """
+        state = load(path, device=None if callable(map_location) else map_location)
+        return with_objects(state, path)
+
+    def commit(self, info: CheckpointCommitInfo) -> bool:
+        """Returns in every rank when the files of all of them are whole, and on the disk.
+
+        Raises what a save of this rank failed with: UnsupportedError that names the entry of the
+        state that is no tensor, array, number, text or container of these; IoError. Where those of
+        another rank have failed, ThaliaError that names it.
+        """
+        self._tell()
+        return True
+
+    def _write(self, writer: Writer) -> None:
+        writer.commit()
+
+    def _tell(self) -> None:
+        """Waits for every rank, and raises in all of them what one has failed with."""
+        failed, self._failed = self._failed, None
+        told = _of_all_ranks(None if failed is None else f"{type(failed).__name__}: {failed}")
+        if failed is not None:
+            raise failed
+        for rank, text in enumerate(told):
+            if text is not None:
+                raise make_error(ThaliaError, f"rank {rank}: {text}", "other")
+
+
+class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
+    """Saves beside the training, which stands still for one copy of the state.
+
+    `latest` names a checkpoint once the files of every rank are whole: after the first step that
+    finds them so, with the next checkpoint, or in wait(), which every rank is to call after its last
+    step. What a save failed with is raised there.
+
+    options: those of SaveOptions.
+    """
+
+    def __init__(self, **options: Unpack[SaveOptions]) -> None:
+        super().__init__(**options)
+        self._saver: AsyncSaver | None = None
+        self._handles: list[SaveHandle] = []
+        self._unfinished: CheckpointCommitInfo | None = None
+
+    def create(self, info: CheckpointCommitInfo) -> None:
+        """Begins a checkpoint, in every rank, after wait() for the one before."""
+        self.wait()
+        super().create(info)
+        self._unfinished = info
+
+    def commit(self, info: CheckpointCommitInfo) -> bool:
+        """As ThaliaCheckpointEngine, of what is being written."""
+        self._unfinished = None
+        self._settle()
+        return super().commit(info)
+
+    def wait(self) -> None:
+        """Until the checkpoint that was begun is whole, and `latest` names it. To be called by every
+        rank. Raises as commit(); IoError."""
+        info = self._unfinished
+        if info is None:
+            return
+        self.commit(info)
+        if info.save_latest and dist.get_rank() == 0:
+            try:
+                with io_errors(), open(os.path.join(info.save_dir, "latest"), "w") as latest:
+                    latest.write(info.tag)
+            except IoError as error:
+                self._failed = error
+        self._tell()
+
+    def is_decoupled(self) -> bool:
+        """True: DeepSpeed commits in a step, as soon as get_commit_info() names the checkpoint."""
+        return True
+
+    def get_commit_info(self) -> CheckpointCommitInfo | None:
+        """The checkpoint, once no rank would wait for it in commit(); None before, and where there is none."""
+        if self._unfinished is not None and all(_of_all_ranks(all(handle.done for handle in self._handles))):
+            return self._unfinished
+        return None
+
+    def cleanup(self) -> None:
+        """Of DeepSpeed's destroy(), and at the end of the process: until the files of this rank are
+        whole. `latest` stays, as the other ranks may be gone. Raises what a save failed with."""
+        self._settle()
+        self._saver = None
+        atexit.unregister(self.cleanup)
+        if self._failed is not None:
+            raise self._failed
+
+    def _write(self, writer: Writer) -> None:
+        if self._saver is None:
+            # A rank has a file for each layer or expert, so as many as there may be.
+            self._saver = AsyncSaver(when_busy="queue", max_unfinished=1024)
+            # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.
+            atexit.register(self.cleanup)
+        self._handles.append(self._saver.save(writer))
+
+    def _settle(self) -> None:
+        for handle in self._handles:
+            try:
+                handle.wait()
+            except Exception as error:
+                self._failed = self._failed or error
+        self._handles = []
+
+
+def _of_all_ranks(value: Any) -> list[Any]:
+    """The values of all ranks, in their order."""
+    values = [value] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
