@@ -83,24 +83,26 @@ def begin(folder: str, *, replace: bool) -> Lock | None:
     folder = os.path.realpath(folder)
     parent, target = os.path.dirname(folder), saving(folder)
     with io_errors():
-        os.makedirs(parent, exist_ok=True)
+        _make_folders(parent)
         failed = _locks.get(target)  # of a save of this process
         if failed is not None:
             failed.close()
-        for name in os.listdir(parent):
+        for name in sorted(os.listdir(parent), reverse=True):  # .X.saving before .X.old
             _clear(os.path.join(parent, name), target)
         _check_replaceable(folder, replace)
-        if os.path.lexists(target):
+        try:
+            os.mkdir(target)
+            lock = Lock(target)
+        except (FileExistsError, FileNotFoundError, BlockingIOError):
             raise make_error(
                 UsageError,
                 f"{folder}: another process saves to it, or {target} is not a save's; expected neither",
                 "wrong_state",
                 path=folder,
-            )
-        os.mkdir(target)
-        try:
-            lock = Lock(target)
+            ) from None
         except OSError:
+            if not os.path.isdir(target):
+                raise
             return None
         _locks[target] = lock
         return lock
@@ -144,6 +146,17 @@ def sync(path: str) -> None:
         os.close(fd)
 
 
+def _make_folders(folder: str) -> None:
+    """As os.makedirs(), and a power loss does not take them with what is saved in them."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    _make_folders(parent)
+    with suppress(FileExistsError):
+        os.mkdir(folder)
+    sync(parent)
+
+
 def _beside(folder: str, what: str) -> str:
     parent, name = os.path.split(os.path.realpath(folder))
     return os.path.join(parent, f".{name}.{what}")
@@ -180,6 +193,13 @@ def _clear(path: str, own: str) -> None:
     names = os.listdir(path) if os.path.isdir(path) else [name]
     if not all(map(_is_ours, names)):
         return
+    folder = os.path.join(parent, name[1:].removesuffix(".old"))
+    if name.endswith(".old"):
+        # A save that has not put the new one in place yet does that next.
+        if os.path.lexists(saving(folder)):
+            return
+    elif path != own and not names:
+        return  # perhaps made just now, and locked next
     lock = None
     try:
         lock = Lock(path)
@@ -189,7 +209,6 @@ def _clear(path: str, own: str) -> None:
         # Without locks nobody can tell whether a save to another folder is still going on.
         if path != own and name.endswith(".saving"):
             return
-    folder = os.path.join(parent, name[1:].removesuffix(".old"))
     if name.endswith(".old") and _dcp_metadata.NAME in names and not os.path.lexists(folder):
         os.rename(path, folder)
     else:

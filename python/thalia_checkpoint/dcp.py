@@ -118,8 +118,8 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         self._lock = None
         self._lock = _dcp_folder.begin(self.checkpoint_id, replace=self._replace)
-        if self._ranks_per_file > 1:
-            _dcp_join.announce(_dcp_folder.saving(self.checkpoint_id), len(plans))
+        # At once, also where nobody asks: saves beside it leave an empty folder alone, as one just made.
+        _dcp_join.announce(_dcp_folder.saving(self.checkpoint_id), len(plans))
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:

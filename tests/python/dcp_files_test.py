@@ -230,6 +230,8 @@ def test_saves_of_two_at_once(tmp_path):
         put(mine, "2")
     lock.close()
     other.mkdir()
+    put(mine, "2")
+    assert other.exists()  # made a moment ago, and not locked yet
     lock = _dcp_folder.Lock(str(other))
     (other / "rank-0.thalia").write_bytes(b"")
     put(mine, "2")
@@ -284,3 +286,42 @@ def test_a_kill_at_any_call_leaves_the_old_or_the_new(tmp_path, monkeypatch, exc
         if os.WIFEXITED(status):
             break
     assert os.WIFEXITED(status) and seen == {"old", "new"} and calls > 4
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_saves_side_by_side_do_not_clear_each_other_away(tmp_path, monkeypatch, exchange):
+    if not exchange:
+        monkeypatch.setattr(_dcp_folder, "_exchange", lambda a, b: False)
+    children = []
+    for name in "ab":
+        children.append(os.fork())
+        if children[-1] == 0:
+            failed = 1
+            try:
+                for turn in range(400):
+                    put(tmp_path / name, str(turn))
+                failed = 0
+            finally:
+                os._exit(failed)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert content(tmp_path / "a") == content(tmp_path / "b") == "399"
+
+
+def test_an_old_folder_stays_while_a_save_puts_the_new_one_in_its_place(tmp_path):
+    put(tmp_path / "a", "1")
+    lock = _dcp_folder.begin(str(tmp_path / "a"), replace=True)
+    (tmp_path / ".a.saving" / "checkpoint.json").write_text("2")
+    (tmp_path / "a").rename(tmp_path / ".a.old")  # where there is no exchange
+    put(tmp_path / "b", "1")
+    assert not (tmp_path / "a").exists() and content(tmp_path / "a") == "1"
+    lock.close()
+    put(tmp_path / "b", "2")  # that save was killed
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"] and content(tmp_path / "a") == "1"
+
+
+def test_folders_that_a_save_makes_outlive_a_power_loss(tmp_path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), fsync(fd)))
+    put(tmp_path / "some" / "runs" / "step", "1")
+    assert synced == [str(tmp_path), str(tmp_path / "some")]
