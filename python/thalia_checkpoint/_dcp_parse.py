@@ -33,13 +33,13 @@ def read(folder: str) -> Document:
     path = os.path.join(folder, NAME)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise _wrong(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
+        _check_size(size, path)
         return from_bytes(file.read(size), path)
 
 
 def from_bytes(data: bytes, path: str) -> Document:
     """The content, checked. `path` is for errors. Raises FormatError."""
+    _check_size(len(data), path)
     body, seal = data[:-_SEAL_BYTES], _SEAL.fullmatch(data[-_SEAL_BYTES:])
     if seal is None:
         raise _wrong(path, "sha256", data[-_SEAL_BYTES:], "a hash at the end; the file is cut short or no such file")
@@ -50,6 +50,11 @@ def from_bytes(data: bytes, path: str) -> Document:
     except (ValueError, RecursionError) as error:
         raise _wrong(path, "JSON", str(error), "an object") from None
     return _Checker(path).document(content)
+
+
+def _check_size(size: int, path: str) -> None:
+    if size > MAX_BYTES:
+        raise _wrong(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
 
 
 def _wrong(path: str, field: str, value: object, expected: str, code: str = "bad_value") -> Exception:

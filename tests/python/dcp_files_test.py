@@ -325,3 +325,13 @@ def test_folders_that_a_save_makes_outlive_a_power_loss(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), fsync(fd)))
     put(tmp_path / "some" / "runs" / "step", "1")
     assert synced == [str(tmp_path), str(tmp_path / "some")]
+
+
+def test_metadata_that_could_not_be_read_again_are_an_error(tmp_path, monkeypatch):
+    data = _dcp_metadata.to_bytes(DOCUMENT)
+    (tmp_path / "checkpoint.json").write_bytes(data)
+    assert _dcp_parse.read(str(tmp_path)) == DOCUMENT
+    monkeypatch.setattr(_dcp_parse, "MAX_BYTES", len(data) - 1)
+    for call in (lambda: _dcp_parse.read(str(tmp_path)), lambda: _dcp_parse.from_bytes(data, "x")):
+        with pytest.raises(thalia.FormatError, match=rf"size: got {len(data)}, expected at most {len(data) - 1} bytes"):
+            call()
