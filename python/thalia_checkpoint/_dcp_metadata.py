@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 NAME = "checkpoint.json"
@@ -69,6 +69,8 @@ class Document:
     tensors: dict[str, StoredTensor]
     values: dict[str, StoredValue]
     paths: dict[str, tuple[str | int, ...]] | None
+    sha256: str = field(default="", compare=False)
+    """Of the file that it was read from."""
 
 
 def file_name(rank: int) -> str:

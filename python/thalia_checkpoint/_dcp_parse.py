@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ._dcp_metadata import FORMAT, NAME, VERSION, Chunk, Document, StoredFile, StoredTensor, StoredValue, is_file_name
@@ -49,7 +50,7 @@ def from_bytes(data: bytes, path: str) -> Document:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise _wrong(path, "JSON", str(error), "an object") from None
-    return _Checker(path).document(content)
+    return replace(_Checker(path).document(content), sha256=seal[1].decode())
 
 
 def _check_size(size: int, path: str) -> None:

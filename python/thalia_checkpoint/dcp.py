@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -214,9 +215,18 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
         pass
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        return plan
+        return replace(plan, storage_data=self._document.sha256 if self._document else None)
 
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        for rank, plan in enumerate(plans):
+            if plan.storage_data != plans[0].storage_data:
+                raise make_error(
+                    IoError,
+                    f"{self.checkpoint_id}: rank {rank} sees another checkpoint than rank 0; expected one file system "
+                    "for all ranks, and no save meanwhile",
+                    "io",
+                    path=self.checkpoint_id,
+                )
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:

@@ -364,6 +364,31 @@ def test_a_slice_reads_no_more(tmp_path, access):
     )
 
 
+def test_a_load_does_not_mix_two_checkpoints(tmp_path):
+    class Late(DefaultLoadPlanner):
+        """Lets another save happen before the data is read."""
+
+        def finish_plan(self, plan):
+            save({"w": torch.ones(3)}, tmp_path / "run")
+            return super().finish_plan(plan)
+
+    save({"w": torch.zeros(3)}, tmp_path / "run")
+    reader = ThaliaStorageReader(tmp_path / "run")
+    error = failure(dcp.load, {"w": torch.zeros(3)}, storage_reader=reader, planner=Late())
+    assert isinstance(error, thalia.FormatError) and "belongs to the checkpoint" in str(error)
+
+    ranks = [ThaliaStorageReader(tmp_path / "run") for _ in range(3)]
+    plans = []
+    for rank, reader in enumerate(ranks):
+        if rank == 2:
+            save({"w": torch.zeros(3)}, tmp_path / "run")
+        reader.read_metadata()
+        plans.append(reader.prepare_local_plan(LoadPlan([])))
+    assert ranks[0].prepare_global_plan(plans[:2]) == plans[:2]
+    with pytest.raises(thalia.IoError, match="run: rank 2 sees another checkpoint than rank 0"):
+        ranks[0].prepare_global_plan(plans)
+
+
 def test_consolidating_takes_little_memory(tmp_path):
     code = f"""
         import resource, torch, torch.distributed.checkpoint as dcp
