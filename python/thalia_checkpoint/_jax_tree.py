@@ -115,9 +115,6 @@ def encode(item: Any, *, copy: bool) -> Encoded:
 
     Raises UnsupportedError that names what cannot be saved.
     """
-    for leaf in jax.tree.leaves(item):
-        if isinstance(leaf, jax.Array) and not is_key(leaf):
-            leaf.copy_to_host_async()
     encoder = _Encoder(copy)
     tree = encoder.node(item, ())
     return Encoded({"version": VERSION, "tree": tree, "jax": encoder.jax}, encoder.tensors)

@@ -29,7 +29,7 @@ from ._jax_tree import Encoded, described
 from ._leaves import MEMBER
 from ._operations import local_path
 from ._writer import Writer
-from .errors import UnsupportedError, make_error
+from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -156,7 +156,15 @@ def _decoded(file: Any, path: str) -> Any:
 def _target(args: ThaliaRestore) -> Any:
     if args.item is None or args.restore_args is None:
         return args.item if args.restore_args is None else args.restore_args
-    return jax.tree.map(lambda _, leaf: leaf, args.item, args.restore_args)
+    try:
+        return jax.tree.map(lambda _, leaf: leaf, args.item, args.restore_args)
+    except ValueError as error:
+        raise make_error(
+            UsageError,
+            f"restore_args: got another structure than the item's: {error}",
+            "bad_argument",
+            field="restore_args",
+        ) from error
 
 
 def _wanted(asked: Any) -> Wanted | None:

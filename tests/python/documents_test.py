@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/python.md"]
-FRAMEWORKS = re.compile("torch|lightning|accelerate|transformers")
+FRAMEWORKS = re.compile("torch|lightning|accelerate|transformers|orbax")
 DEEPSPEED = "import deepspeed"
 
 

@@ -1,0 +1,383 @@
+"""Orbax with .thalia files."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import thalia_checkpoint as thalia
+import thalia_checkpoint.torch as thalia_torch
+from states import EXAMPLES, last_line_of
+
+pytest.importorskip("orbax.checkpoint")
+
+import jax
+import jax.numpy as jnp
+import orbax.checkpoint as ocp
+from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
+from thalia_checkpoint._tensor import Tensor
+from thalia_checkpoint.orbax import NAME, ThaliaCheckpointHandler, ThaliaRestore, ThaliaSave
+
+# Before the first array: there is no changing it afterwards.
+jax.config.update("jax_num_cpu_devices", 4)
+
+DTYPES = [
+    "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "int4", "uint4", "int8", "int32", "uint32", "bool", "complex64",
+]  # fmt: skip
+
+
+class Moments(NamedTuple):
+    mu: Any
+    nu: Any
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+def sharding(*axes):
+    return NamedSharding(jax.make_mesh((2, 2), ("x", "y")), PartitionSpec(*axes))
+
+
+def state():
+    key = jax.random.key(3)
+    return {
+        "params": {dtype: (jnp.arange(24).reshape(4, 6) % 7).astype(dtype) for dtype in DTYPES},
+        "numpy": [np.linspace(0, 1, 5), np.float64(0.1), np.zeros((0, 3), np.int16)],
+        "keys": (key, jax.random.split(jax.random.key(4, impl="rbg"), (2, 2))),
+        "scalar": jnp.float32(-0.0),
+        "empty": jnp.zeros((0, 2)),
+        "values": [1, 2.5, True, "text", None, b"\x00", float("inf"), 2**70, 1j],
+        "ordered": OrderedDict(b=1, a=()),
+        "numbers": {3: {}, 1: 2},
+    }
+
+
+def same(a, b):
+    """Whether two pytrees are equal bit for bit, with the same containers."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, jax.Array) and jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+        return a.dtype == b.dtype and same(jax.random.key_data(a), jax.random.key_data(b))
+    if isinstance(a, jax.Array | np.ndarray | np.generic):
+        return a.shape == b.shape and a.dtype == b.dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+def save(folder, item, **options):
+    ocp.Checkpointer(ThaliaCheckpointHandler(**options)).save(folder, ThaliaSave(item))
+    return folder / NAME
+
+
+def restore(folder, *args, **kwargs):
+    return ocp.Checkpointer(ThaliaCheckpointHandler()).restore(folder, args=ThaliaRestore(*args, **kwargs))
+
+
+def test_a_run_that_was_killed_in_the_middle_goes_on_bit_for_bit(tmp_path, capsys, monkeypatch):
+    whole = last_line_of("orbax_training.py", capsys, monkeypatch, tmp_path / "whole", 30)
+    command = [sys.executable, str(EXAMPLES / "orbax_training.py"), str(tmp_path / "killed"), "100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        for line in run.stdout:
+            if line == "11\n":
+                run.send_signal(signal.SIGKILL)
+                break
+        seen = [int(line) for line in run.stdout]
+    assert run.returncode == -signal.SIGKILL
+    last = [11, *seen][-1]
+    assert last < 30
+    steps = [int(name) for name in os.listdir(tmp_path / "killed") if name.isdigit()]
+    assert steps and last - 6 <= max(steps) <= last + 1
+    assert last_line_of("orbax_training.py", capsys, monkeypatch, tmp_path / "killed", 30) == whole
+    ends = [thalia_torch.load(tmp_path / name / "30/default" / NAME) for name in ("whole", "killed")]
+    assert same(*ends) and ends[0]["params"]["w1"].shape == (8, 32)
+
+
+@pytest.mark.parametrize("checkpointer", [ocp.Checkpointer, ocp.AsyncCheckpointer])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_a_pytree_comes_back_bit_for_bit(tmp_path, checkpointer, compression):
+    item = state()
+    with checkpointer(ThaliaCheckpointHandler(compression=compression)) as saver:
+        saver.save(tmp_path / "a", args=ThaliaSave(item))
+    assert os.path.getsize(tmp_path / "a" / NAME) == thalia.info(tmp_path / "a" / NAME).file_bytes
+    assert same(item, restore(tmp_path / "a"))
+    assert same(item, restore(tmp_path / "a", item))
+    found = restore(tmp_path / "a")["numpy"][0]
+    found += 1  # its own memory
+
+
+def test_arrays_lie_in_the_file_without_jax_and_torch(tmp_path):
+    path = save(tmp_path / "a", {"w": jnp.ones((2, 3), jnp.bfloat16), "opt_state": {"w": jnp.ones(2)}, "n": 1})
+    with thalia.open(path) as file:
+        assert {name: (t.dtype, t.role) for name, t in file.tensors.items()} == {
+            "w": ("bf16", "weights"),
+            "opt_state.w": ("f32", "optimizer"),
+        }
+    assert thalia_torch.load(path)["opt_state"]["w"].tolist() == [1, 1]
+
+
+def test_named_tuples_come_back_to_a_target_and_else_as_dictionaries(tmp_path):
+    item = {"state": (Moments(jnp.ones(3), {"nu": jnp.zeros(2)}), Nothing(), None)}
+    save(tmp_path / "a", item)
+    found = restore(tmp_path / "a", item)
+    assert same(item, found) and type(found["state"][0]) is Moments
+    assert restore(tmp_path / "a")["state"][1:] == ({}, None)
+    assert restore(tmp_path / "a")["state"][0].keys() == {"mu", "nu"}
+
+
+@pytest.mark.parametrize("access", ["none", "lz4"])
+def test_each_device_gets_its_slice_of_a_sharded_array(tmp_path, monkeypatch, access):
+    array = jnp.arange(64, dtype=jnp.bfloat16).reshape(8, 8)
+    keys = jax.random.split(jax.random.key(1), 4)
+    item = {"w": jax.device_put(array, sharding("x", "y")), "k": jax.device_put(keys, sharding("x"))}
+    save(tmp_path / "a", item, compression=access)
+    assert same(restore(tmp_path / "a"), {"w": array, "k": keys})
+
+    read = []
+    taken = Tensor.__getitem__
+    monkeypatch.setattr(Tensor, "__getitem__", lambda self, index: read.append(index) or taken(self, index))
+    for axes in (("x", "y"), ("y",), (None, "x"), ()):
+        read.clear()
+        target = jax.ShapeDtypeStruct(array.shape, jnp.float32, sharding=sharding(*axes))
+        found = restore(tmp_path / "a", {"w": target, "k": item["k"]})
+        assert found["w"].sharding == target.sharding and found["k"].sharding == item["k"].sharding
+        assert same(found["w"], array.astype(jnp.float32)) and same(found["k"], keys)
+        slices = {str(index) for index in target.sharding.devices_indices_map(array.shape).values()}
+        assert {str(index) for index in read} >= slices
+        if axes == ("x", "y"):
+            assert len(slices) == 4 and str((slice(None), slice(None))) not in map(str, read)
+
+
+def test_restore_args_ask_for_types_dtypes_and_shardings(tmp_path):
+    item = {"w": jnp.arange(8.0), "v": np.arange(4.0), "n": 3, "s": "text"}
+    save(tmp_path / "a", item)
+    mesh = sharding().mesh
+    args = {
+        "w": ocp.ArrayRestoreArgs(mesh=mesh, mesh_axes=PartitionSpec("x"), dtype=jnp.float16, global_shape=(8,)),
+        "v": ocp.RestoreArgs(dtype=np.float32),
+        "n": ocp.RestoreArgs(restore_type=int),
+        "s": ocp.RestoreArgs(),
+    }
+    for found in (restore(tmp_path / "a", restore_args=args), restore(tmp_path / "a", item, args)):
+        assert found["w"].sharding == sharding("x") and same(found["w"], jnp.arange(8, dtype=jnp.float16))
+        assert same(found["v"], np.arange(4, dtype=np.float32)) and (found["n"], found["s"]) == (3, "text")
+    target = {"w": jax.device_put(item["w"], sharding("y")), "v": item["v"], "n": 0, "s": ""}
+    found = restore(tmp_path / "a", target, ocp.checkpoint_utils.construct_restore_args(target))
+    assert found["w"].sharding == sharding("y") and same(found["v"], item["v"]) and found["n"] == 3
+    args["w"] = ocp.RestoreArgs(restore_type=np.ndarray)
+    assert same(restore(tmp_path / "a", restore_args=args)["w"], np.arange(8, dtype=np.float32))
+    with pytest.raises(thalia.UsageError, match=r"item\.w: shape: the file has \[8\], the target \[9\]"):
+        args["w"] = ocp.ArrayRestoreArgs(global_shape=(9,), strict=False)
+        restore(tmp_path / "a", restore_args=args)
+    with pytest.raises(thalia.UsageError, match=r"restore_args: .*at key path") as caught:
+        restore(tmp_path / "a", {"w": item["w"]}, args)
+    assert caught.value.field == "restore_args"
+
+
+def test_an_array_that_is_bound_to_a_device_comes_back_to_it_and_no_other_is(tmp_path):
+    free, device = jnp.ones(2), jax.devices()[2]
+    save(tmp_path / "a", {"free": free, "bound": free})
+    found = restore(tmp_path / "a", {"free": free, "bound": jax.device_put(free, device)})
+    assert not found["free"].committed and found["bound"].sharding == SingleDeviceSharding(device)
+
+
+def test_metadata_tell_the_arrays_and_make_a_target(tmp_path):
+    item = state()
+    save(tmp_path / "a", {**item, "x": jax.device_put(jnp.ones((4, 2)), sharding("x"))})
+    found = ocp.Checkpointer(ThaliaCheckpointHandler()).metadata(tmp_path / "a").item_metadata
+    assert found["x"] == jax.ShapeDtypeStruct((4, 2), jnp.float32)
+    assert found["keys"][1].dtype == item["keys"][1].dtype and found["keys"][1].shape == (2, 2)
+    assert found["values"] == item["values"]
+    found["numpy"] = ocp.PLACEHOLDER  # of 64 bits, which jax lacks here
+    again = restore(tmp_path / "a", found)
+    assert again.pop("numpy") is ocp.PLACEHOLDER
+    assert same(again.pop("x"), jnp.ones((4, 2)))
+    assert same(again, {key: value for key, value in item.items() if key != "numpy"})
+
+
+def test_what_changes_after_a_save_in_the_background_is_saved_as_it_was(tmp_path):
+    array, donated, shards = np.ones(1 << 16), jnp.ones(1 << 16), jax.device_put(jnp.ones(1 << 16), sharding("x"))
+    with ocp.AsyncCheckpointer(ThaliaCheckpointHandler()) as saver:
+        saver.save(tmp_path / "a", args=ThaliaSave([array, donated, shards]))
+        array[:] = 2
+        for x in (donated, shards):
+            jax.jit(lambda x: x + 1, donate_argnums=0)(x).block_until_ready()
+            assert x.is_deleted()
+    for found in restore(tmp_path / "a"):
+        assert np.all(np.asarray(found) == 1)
+
+
+def test_a_manager_finds_the_handler_by_its_arguments_and_by_its_name(tmp_path):
+    item = {"w": jnp.arange(3.0)}
+    with ocp.CheckpointManager(tmp_path / "run") as manager:
+        args = ocp.args.Composite(model=ThaliaSave(item), note=ocp.args.JsonSave({"lr": 0.1}))
+        assert manager.save(1, args=args)
+        manager.wait_until_finished()
+        assert same(manager.restore(1, args=ocp.args.Composite(model=ThaliaRestore()))["model"], item)
+    with ocp.CheckpointManager(tmp_path / "run") as manager:
+        found = manager.restore(1)
+        assert same(found["model"], item) and found["note"] == {"lr": 0.1}
+    with ocp.CheckpointManager(tmp_path / "run", item_handlers={"model": ThaliaCheckpointHandler()}) as manager:
+        assert manager.item_metadata(1)["model"] == {"w": jax.ShapeDtypeStruct((3,), jnp.float32)}
+
+
+A, N = jax.ShapeDtypeStruct((3,), jnp.float32), np.zeros(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    "target, error, message",
+    [
+        (
+            {"w": A, "k": ...},
+            thalia.UsageError,
+            r"a/state.thalia: item: n, l: the target has none; expected w, k, n, l",
+        ),
+        ({"w": A, "k": A, "n": 1, "x": A}, thalia.NotFoundError, r"item: x: the file has none; expected w, k, n, l"),
+        ({"w": {"v": A}}, thalia.UsageError, r"item\.w: structure: .* array float32\[3\], .* dict"),
+        ({"w": 3}, thalia.UsageError, r"item\.w: value: the file has an array float32\[3\], the target int"),
+        ({"w": np.zeros((3, 1))}, thalia.UsageError, r"item\.w: shape: the file has \[3\], the target \[3, 1\]"),
+        ({"k": A}, thalia.UsageError, r"item\.k: shape: the file has \[\], the target \[3\]"),
+        ({"k": jax.ShapeDtypeStruct((), jnp.uint32)}, thalia.UsageError, r"item\.k: dtype: .*key<fry>, .* uint32"),
+        ({"k": np.uint32(0)}, thalia.UsageError, r"item\.k: dtype: .*key<fry>"),
+        ({"n": A}, thalia.UsageError, r"item\.n: value: the file has int, the target ShapeDtypeStruct"),
+        ({"n": None}, thalia.UsageError, r"item\.n: value: the file has int, the target None"),
+        ({"l": [1]}, thalia.UsageError, r"item\.l: 1: the target has none; expected 0, 1"),
+        ({"l": [1, 2, 3]}, thalia.NotFoundError, r"item\.l: 2: the file has none; expected 0, 1"),
+        ({"l": 1}, thalia.UsageError, r"item\.l: value: the file has list, the target int"),
+        ({"l": Moments(1, 2)}, thalia.NotFoundError, r"item\.l: mu, nu: the file has none"),
+        ({"w": jax.ShapeDtypeStruct((3,), np.float64)}, thalia.UnsupportedError, r"item\.w: dtype: .*float64"),
+    ],
+)
+def test_a_target_that_does_not_fit_is_told_with_its_place(tmp_path, target, error, message):
+    save(tmp_path / "a", {"w": jnp.ones(3), "k": jax.random.key(0), "n": 1, "l": [1, 2]})
+    whole = {"w": ..., "k": ..., "n": ..., "l": ...}
+    with pytest.raises(error, match=message) as caught:
+        restore(tmp_path / "a", {**whole, **target} if len(target) == 1 else target)
+    assert caught.value.field is not None
+
+
+def test_no_dtype_is_narrowed_unasked(tmp_path):
+    with jax.enable_x64(True):
+        save(tmp_path / "a", {"w": jnp.ones(3, jnp.float64)})
+        assert restore(tmp_path / "a")["w"].dtype == jnp.float64
+    with pytest.raises(thalia.UnsupportedError, match=r"state\.thalia: w: dtype: .*float64"):
+        restore(tmp_path / "a")
+    assert restore(tmp_path / "a", {"w": A})["w"].dtype == jnp.float32
+
+
+def test_damage_is_told_where_it_is_read_and_nowhere_else(tmp_path):
+    item = {"a": jnp.arange(1 << 18), "b": jnp.arange(1 << 18) + 1}
+    path = save(tmp_path / "a", item)
+    with thalia.open(path) as file:
+        offset = file["b"]._source.offset
+    with open(path, "r+b") as out:
+        out.seek(offset + 5000)
+        out.write(b"\xff")
+    for target in (None, item, {**item, "b": jax.device_put(item["b"], sharding("x"))}):
+        with pytest.raises(thalia.IntegrityError):
+            restore(tmp_path / "a", target)
+    assert same(restore(tmp_path / "a", {"a": item["a"], "b": ocp.PLACEHOLDER})["a"], item["a"])
+    os.truncate(path, 5000)
+    with pytest.raises(thalia.FormatError, match=NAME):
+        restore(tmp_path / "a")
+    os.unlink(path)
+    with pytest.raises(FileNotFoundError, match=NAME):
+        restore(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "member, message",
+    [
+        (None, "version"),
+        ({"version": 2, "tree": None}, "version"),
+        ({"version": 1, "tree": {"array": "none"}}, "the tree breaks the rules"),
+        ({"version": 1, "tree": {"pickle": "x"}}, "the tree breaks the rules"),
+        ({"version": 1, "tree": {"array": "w"}, "jax": {"w": "no-such-generator"}}, "the tree breaks the rules"),
+        ({"version": 1, "tree": {"array": "w"}, "jax": 3}, "the tree breaks the rules"),
+    ],
+)
+def test_a_file_without_a_pytree_is_refused(tmp_path, member, message):
+    path = save(tmp_path / "a", {"w": jnp.ones(3)})
+    with thalia.Writer(path) as writer:
+        writer.add("w", np.ones(3, np.uint32))
+        writer.metadata = {} if member is None else {"thalia_checkpoint": member}
+    with pytest.raises(thalia.FormatError, match=rf"state\.thalia: metadata\.thalia_checkpoint.*{message}"):
+        restore(tmp_path / "a")
+
+
+@pytest.mark.parametrize("checkpointer", [ocp.Checkpointer, ocp.AsyncCheckpointer])
+def test_what_cannot_be_saved_is_named_and_nothing_is_left(tmp_path, checkpointer):
+    with checkpointer(ThaliaCheckpointHandler()) as saver:
+        for value, message in (
+            (Path("x"), r"a\.1: cannot save pathlib.*Path; expected arrays of jax"),
+            ({1, 2}, r"a\.1: cannot save builtins\.set"),
+            (np.array([None]), r"a\.1: .*object"),
+            (A, r"a\.1: cannot save .*ShapeDtypeStruct"),
+        ):
+            with pytest.raises(thalia.UnsupportedError, match=message):
+                saver.save(tmp_path / "b", args=ThaliaSave({"a": [1, value]}))
+        assert not list(tmp_path.rglob(NAME)) and not (tmp_path / "b").exists()
+    with pytest.raises(thalia.UnsupportedError, match="a URL"):
+        ThaliaCheckpointHandler().save("gs://bucket/x", ThaliaSave({}))
+    with pytest.raises(thalia.UnsupportedError, match="a URL"):
+        asyncio.run(ThaliaCheckpointHandler().async_save("gs://bucket/x", ThaliaSave({})))
+
+
+def test_a_container_that_holds_itself_is_refused(tmp_path):
+    around = []
+    around.append(around)
+    with pytest.raises(thalia.UnsupportedError, match="a container that holds itself"):
+        save(tmp_path / "a", {"a": around})
+
+
+def test_a_save_that_fails_in_the_background_is_told_and_leaves_no_step(tmp_path):
+    class Failed(Exception):
+        pass
+
+    def fails(done, total):
+        raise Failed
+
+    saver = ocp.AsyncCheckpointer(ThaliaCheckpointHandler(progress=fails))
+    saver.save(tmp_path / "a", args=ThaliaSave({"w": jnp.ones(1 << 20)}))
+    with pytest.raises(Failed):
+        saver.wait_until_finished()
+    assert not (tmp_path / "a").exists() and not list(tmp_path.rglob(NAME))
+
+
+TWO = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import thalia_checkpoint as thalia
+from thalia_checkpoint.orbax import ThaliaCheckpointHandler, ThaliaRestore, ThaliaSave
+for call in (lambda h: h.save("folder", ThaliaSave({})), lambda h: h.restore("folder", ThaliaRestore())):
+    try:
+        call(ThaliaCheckpointHandler())
+    except thalia.UnsupportedError as error:
+        print(error.field, error.value)
+"""
+
+
+def test_two_processes_are_refused(tmp_path):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    command = [sys.executable, "-c", TWO, address]
+    runs = [
+        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        for rank in range(2)
+    ]
+    for run in runs:
+        out, errors = run.communicate(timeout=120)
+        assert out == "process_count 2\n" * 2, errors
