@@ -190,7 +190,10 @@ def _clear(path: str, own: str) -> None:
     parent, name = os.path.split(path)
     if not name.startswith(".") or not name.endswith((".saving", ".old")) or os.path.islink(path):
         return
-    names = os.listdir(path) if os.path.isdir(path) else [name]
+    try:
+        names = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # its save has just removed it; or it is no save's
     if not all(map(_is_ours, names)):
         return
     folder = os.path.join(parent, name[1:].removesuffix(".old"))
