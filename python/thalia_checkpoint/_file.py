@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._operations import paths
+from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
@@ -97,12 +96,12 @@ class Region(Mapping[str, Tensor]):
     @property
     def config(self) -> dict[str, Any]:
         """The JSON object that it was declared with; a copy each time."""
-        return _object(self._raw.config_json)
+        return _object(self._raw.config_json, f"{self.name}: config")
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The JSON object that was saved with it; a copy each time."""
-        return _object(self._raw.metadata_json)
+        return _object(self._raw.metadata_json, f"{self.name}: metadata")
 
     def prefetch(self) -> None:
         """Asks the system to read the region ahead, and returns at once."""
@@ -178,7 +177,7 @@ class File(Mapping[str, Region]):
     @property
     def metadata(self) -> dict[str, Any]:
         """The JSON object that was saved with it; a copy each time."""
-        return _object(self._raw.metadata_json)
+        return _object(self._raw.metadata_json, self.path)
 
     @property
     def header(self) -> dict[str, Any]:
@@ -429,6 +428,6 @@ def open(
     return File(_core.File.open(path, access, verification, threads, paths(search)))
 
 
-def _object(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text) if text else {}
+def _object(text: str, where: str) -> dict[str, Any]:
+    found: dict[str, Any] = from_json(text, where) if text else {}
     return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._operations import paths
+from ._operations import from_json, paths
 
 if TYPE_CHECKING:
     from ._file import Access, Path
@@ -147,7 +146,7 @@ def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = ()) 
     search: folders in which the files are looked for that an mckp delta was taken against.
     Raises IoError where the file cannot be opened; FormatError; IntegrityError; UnsupportedError.
     """
-    found: dict[str, Any] = json.loads(_core.info(path, access, paths(search)))
+    found: dict[str, Any] = from_json(_core.info(path, access, paths(search)), os.fspath(path))
     del found["schema"]
     found["path"] = os.fspath(path)
     for name, kind in _PARTS.items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._progress import callback
-from .errors import UnsupportedError, UsageError, make_error
+from .errors import FormatError, UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from ._file import Path
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
 def texts(values: Iterable[str]) -> list[str]:
     """Names or patterns; a single one may stand without a list."""
     return [values] if isinstance(values, str) else list(values)
+
+
+def from_json(text: str, where: str) -> Any:
+    """What a text of JSON says that the library has accepted.
+
+    where: what has it, for messages. Raises FormatError for an integer longer than Python reads.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise make_error(FormatError, f"{where}: {error}", "bad_value", section="metadata") from None
 
 
 def paths(values: Path | Iterable[Path]) -> list[Path]:

@@ -26,6 +26,7 @@ from ._dtypes import shaped
 from ._elements import elements
 from ._flat import Named
 from ._leaves import MEMBER, VERSION, checked
+from ._operations import from_json
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Compressor:
         IntegrityError where one was damaged or replaced; FormatError.
         """
         stored, text, _ = self._core.load(key)
-        tree = json.loads(text).get(MEMBER)
+        tree = from_json(text, key).get(MEMBER)
         if tree is None and device is None:
             return {name: _array(dtype, shape, data) for name, dtype, shape, data in stored}
         from . import _torch_tree  # needs torch
@@ -168,7 +169,7 @@ class Compressor:
         Raises IoError where it is missing; FormatError, IntegrityError.
         """
         text, step = self._core.metadata(key)
-        members: dict[str, Any] = json.loads(text)
+        members: dict[str, Any] = from_json(text, key)
         members.pop(MEMBER, None)
         return members, step
 

@@ -8,6 +8,18 @@ import pytest
 import thalia_checkpoint as thalia
 
 
+def test_an_integer_longer_than_python_reads_is_the_files_fault(path):
+    with thalia.Writer(path, durability="none") as writer:
+        writer.add("r/w", np.ones(1))
+        writer.metadata = '{"step": %s}' % ("9" * 5000)
+    with thalia.open(path) as file:
+        assert file["r/w"].shape == (1,)
+        with pytest.raises(thalia.FormatError, match=r"file.thalia: .*4300 digits"):
+            _ = file.metadata
+    with pytest.raises(thalia.FormatError, match=r"file.thalia: .*4300 digits"):
+        thalia.info(path)
+
+
 def test_regions_and_tensors_are_mappings(sample):
     path, arrays = sample
     with thalia.open(path) as file:
