@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path as FilePath
@@ -13,7 +14,7 @@ import torch
 
 from ._file import Path
 from ._writer import AsyncSaver, SaveHandle
-from .errors import ThaliaError, UsageError, make_error
+from .errors import FormatError, IntegrityError, MissingFileError, ThaliaError, UsageError, make_error
 from .torch import declare, load
 
 
@@ -113,16 +114,27 @@ class AsyncCheckpointer:
     def resume(self, device: torch.device | str | None = None) -> Resumed | None:
         """Loads the latest checkpoint that can be read into the model, optimizer and scheduler.
 
-        One that is damaged is passed over for the one before it. None where there is none.
-        Raises the last error where there are some and none can be read.
+        One that is damaged is passed over for the one before it, with a UserWarning. None where there
+        is none. Raises the last error where there are some and none can be read; UsageError for one
+        without a part, before anything is loaded; IoError.
         """
         failed: ThaliaError | None = None
         for path in reversed(self.checkpoints()):
             try:
                 state = load(path, device=device)
-            except ThaliaError as error:
+            except (FormatError, IntegrityError, MissingFileError) as error:
+                warnings.warn(f"a checkpoint is passed over: {error}", UserWarning, stacklevel=2)
                 failed = error
                 continue
+            needed = (*self._parts, "step", "extra")
+            if lacking := [name for name in needed if not isinstance(state, dict) or name not in state]:
+                raise make_error(
+                    UsageError,
+                    f"{path}: has no {', '.join(lacking)}; expected what was saved with {', '.join(self._parts)}",
+                    "not_found",
+                    path=os.fspath(path),
+                    field=lacking[0],
+                )
             for name, part in self._parts.items():
                 part.load_state_dict(state[name])
             return Resumed(state["step"], path, state["extra"])

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .errors import FormatError, make_error
+
 
 def random_state() -> dict[str, Any]:
     """Of Python, numpy and torch, and of every device of CUDA where that is there."""
@@ -22,9 +24,14 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """What random_state() gave."""
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])
-    torch.set_rng_state(state["torch"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
+    """What random_state() gave. Raises FormatError for anything else."""
+    try:
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        torch.set_rng_state(state["torch"])
+        if "cuda" in state and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(state["cuda"])
+    except (LookupError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise make_error(
+            FormatError, f"states of random number generators: {error!r}; expected what was saved", "bad_value"
+        ) from error

@@ -72,7 +72,8 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
     """
     _require_replicated(accelerator)
     state = thalia_torch.load(path)
-    if not isinstance(state, dict) or not all(isinstance(state.get(name), list) for name in (*_PARTS, "random")):
+    lists = (*_PARTS, "random")
+    if not isinstance(state, dict) or "step" not in state or not all(isinstance(state.get(n), list) for n in lists):
         raise make_error(
             FormatError,
             f"{os.fspath(path)}: expected what save_state() writes",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import thalia_checkpoint as thalia
+import thalia_checkpoint.torch as thalia_torch
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration
@@ -103,3 +104,17 @@ def test_random_numbers_go_on(tmp_path):
     load_state(accelerator, tmp_path / "a.thalia")
     assert [random.random(), np.random.rand(), torch.rand(()).item()] == numbers
     assert model.weight.abs().sum() > 0
+
+
+@pytest.mark.parametrize("change", [{"models": 3}, {"random": None}, {"random": [{}]}, {"random": [{"python": 1}]}, {}])
+def test_what_save_state_did_not_write_is_refused(change, tmp_path):
+    accelerator, _ = prepared()
+    save_state(accelerator, tmp_path / "a.thalia")
+    state = thalia_torch.load(tmp_path / "a.thalia")
+    if change:
+        state.update(change)
+    else:
+        del state["step"]
+    thalia_torch.save(state, tmp_path / "a.thalia")
+    with pytest.raises(thalia.FormatError, match="expected what"):
+        load_state(accelerator, tmp_path / "a.thalia")

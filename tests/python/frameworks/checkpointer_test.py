@@ -8,7 +8,7 @@ import textwrap
 import pytest
 import thalia_checkpoint as thalia
 import torch
-from thalia_checkpoint.torch import AsyncCheckpointer, load
+from thalia_checkpoint.torch import AsyncCheckpointer, load, save
 
 
 def parts():
@@ -25,6 +25,22 @@ def train(net, optimizer, scheduler, step):
     loss.backward()
     optimizer.step()
     scheduler.step()
+
+
+def test_a_checkpoint_without_a_part_is_named_before_anything_is_loaded(tmp_path):
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with AsyncCheckpointer(model, optimizer, folder=tmp_path, every=1) as checkpoints:
+        checkpoints.step(1)
+    other = torch.nn.Linear(2, 2)
+    before = other.weight.clone()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with pytest.raises(thalia.UsageError, match=r"step-1.thalia: has no scheduler; expected .* model, scheduler"):
+        AsyncCheckpointer(other, scheduler=scheduler, folder=tmp_path, every=1).resume()
+    assert torch.equal(other.weight, before)
+    save([1], tmp_path / "step-2.thalia")
+    with pytest.raises(thalia.UsageError, match=r"step-2.thalia: has no model, step, extra"):
+        AsyncCheckpointer(other, folder=tmp_path, every=1).resume()
 
 
 def test_a_run_that_died_goes_on_bit_for_bit(tmp_path):
@@ -72,10 +88,11 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
         checkpoints.save(2)
     path = tmp_path / "step-2.thalia"
     path.write_bytes(path.read_bytes()[:-100])
-    assert checkpoints.resume().step == 1
+    with pytest.warns(UserWarning, match="passed over: .*step-2"):
+        assert checkpoints.resume().step == 1
     first = tmp_path / "step-1.thalia"
     first.write_bytes(first.read_bytes()[:-100])
-    with pytest.raises(thalia.FormatError, match="step-1"):
+    with pytest.warns(UserWarning), pytest.raises(thalia.FormatError, match="step-1"):
         checkpoints.resume()
 
 
