@@ -369,14 +369,19 @@ class AsyncSaver:
     ) -> None:
         self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
 
-    def save(self, writer: Writer) -> SaveHandle:
+    def save(self, writer: Writer, *, snapshot: Literal["copy", "borrowed"] = "copy") -> SaveHandle:
         """Takes over a writer that was not committed, and commits it in the background.
 
-        Returns after the copy: the arrays may change from then on. Raises UsageError for a writer
-        that was committed, or whose arrays take more than `max_snapshot_bytes`.
+        snapshot: "copy" returns after a copy of the arrays, which may change from then on. "borrowed"
+            copies nothing: the arrays stay as they are until the handle is done, well, cancelled or
+            failed. The saver keeps them until then, and lets go of them in its next save() or
+            wait_all(), or at its own end.
+
+        Raises UsageError for a writer that was committed, or whose copy takes more than
+        `max_snapshot_bytes`.
         """
         writer._finish()
-        return SaveHandle(self._raw.save_async(writer._raw))
+        return SaveHandle(self._raw.save_async(writer._raw, snapshot))
 
     def reserve(self, nbytes: int) -> None:
         """Makes memory ready for a copy of so many bytes, so that the first save is as fast as all."""

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -25,6 +28,11 @@ namespace nb = nanobind;
 
 // Its destructor waits for saves, whose progress callbacks need the GIL.
 struct Saver {
+  struct Borrowed {
+    SaveHandle save;
+    std::vector<HeldBuffer> held;
+  };
+  std::vector<Borrowed> borrowed{};  ///< what saves read that copied nothing; with the GIL
   std::optional<AsyncSaver> saver;
 
   explicit Saver(const AsyncSaveOptions& options) { saver.emplace(options); }
@@ -32,12 +40,27 @@ struct Saver {
     const nb::gil_scoped_release unlocked;
     saver.reset();
   }
+
+  // What ended saves have read. To let go of a buffer may run Python, and that a save: out of the
+  // list first.
+  void let_go() {
+    const auto ended = std::partition(borrowed.begin(), borrowed.end(),
+                                      [](const Borrowed& one) { return !one.save.done(); });
+    const std::vector<Borrowed> gone(std::make_move_iterator(ended),
+                                     std::make_move_iterator(borrowed.end()));
+    borrowed.erase(ended, borrowed.end());
+  }
 };
 
 WhenBusy when_busy_of(const std::string& name) {
   return chosen<WhenBusy>(
       "when_busy", name,
       {{"wait", WhenBusy::wait}, {"queue", WhenBusy::queue}, {"replace", WhenBusy::replace}});
+}
+
+Snapshot snapshot_of(const std::string& name) {
+  return chosen<Snapshot>("snapshot", name,
+                          {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});
 }
 
 constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(50);
@@ -72,6 +95,7 @@ void wait_all(Saver& self) {
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
+  self.let_go();
 }
 
 nb::object error_of(const SaveHandle& handle) {
@@ -79,15 +103,18 @@ nb::object error_of(const SaveHandle& handle) {
   return error ? exception_of(error) : nb::none();
 }
 
-SaveHandle save_async(Saver& self, PyWriter& writer) {
+SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot) {
   Writer& declared = writer.get();
+  const Snapshot kind = snapshot_of(snapshot);
   std::optional<SaveHandle> handle;
   {
     const nb::gil_scoped_release unlocked;
-    handle.emplace(self.saver->save_async(std::move(declared), Snapshot::copy));
+    handle.emplace(self.saver->save_async(std::move(declared), kind));
   }
   writer.writer.reset();
+  if (kind == Snapshot::borrowed) self.borrowed.push_back({*handle, std::move(writer.held)});
   writer.held.clear();
+  self.let_go();
   return *std::move(handle);
 }
 

@@ -292,3 +292,43 @@ def test_what_a_callback_raised_can_be_asked_for_again(tmp_path):
     del handle
     gc.collect()
     assert gone() is None
+
+
+def test_a_borrowed_snapshot_is_kept_until_the_save_has_ended(path):
+    saver = thalia.AsyncSaver(when_busy="queue")
+    data = [bytearray(os.urandom(8 << 20)) for _ in range(2)]
+    handles = []
+    for i, array in enumerate(data):
+        writer = thalia.Writer(f"{path}.{i}", durability="none")
+        writer.add_bytes("r/w", "u8", (len(array),), array)
+        handles.append(saver.save(writer, snapshot="borrowed"))
+        with pytest.raises(BufferError):  # Python cannot resize what something looks at
+            array.append(0)
+        del writer
+    handles[1].cancel()
+    saver.wait_all()
+    assert saver.snapshot_bytes == 0
+    assert (thalia.open(f"{path}.0")["r/w"].numpy() == np.frombuffer(data[0], np.uint8)).all()
+    for array in data:
+        array.append(0)
+
+
+def test_a_borrowed_snapshot_is_let_go_where_the_save_fails_or_the_saver_ends(path):
+    saver = thalia.AsyncSaver()
+    data = bytearray(1000)
+    writer = thalia.Writer(path, replace=False, durability="none")
+    writer.add_bytes("r/w", "u8", (1000,), data)
+    path.touch()
+    with pytest.raises(thalia.ExistsError):
+        saver.save(writer, snapshot="borrowed").wait()
+    saver.wait_all()
+    del writer
+    data.append(0)
+    writer = thalia.Writer(path, durability="none")
+    writer.add_bytes("r/w", "u8", (1001,), data)
+    with pytest.raises(thalia.UsageError, match="snapshot"):
+        saver.save(writer, snapshot="lent")
+    saver.save(writer, snapshot="borrowed")
+    del writer, saver
+    data.append(0)
+    assert thalia.open(path)["r/w"].shape == (1001,)
