@@ -105,8 +105,9 @@ class Stream:
         order: str,
         threads: int,
         memory_bytes: int | None,
+        destinations: list[npt.NDArray[Any] | None] | None,
     ) -> Stream: ...
-    def next(self) -> tuple[int, OwnedBytes] | None: ...
+    def next(self) -> tuple[int, OwnedBytes | None] | None: ...
 
 class SafetensorsFile:
     @staticmethod

@@ -240,11 +240,21 @@ class File(Mapping[str, Region]):
         return _streamed(self.open_stream(found, order, threads, memory_bytes), wanted, found)
 
     def open_stream(
-        self, tensors: Sequence[Tensor], order: str, threads: int, memory_bytes: int | None
+        self,
+        tensors: Sequence[Tensor],
+        order: str,
+        threads: int,
+        memory_bytes: int | None,
+        destinations: list[npt.NDArray[Any] | None] | None = None,
     ) -> _core.Stream:
-        """The bytes of its dense tensors, by their places among these, as stream() reads them."""
+        """The bytes of its dense tensors, by their places among these, as stream() reads them.
+
+        destinations: for each tensor, and none of them twice, a contiguous array of exactly its bytes,
+            which next() gives None for, or None for memory of the stream. What next() has not told of,
+            also where it raises, is not checked.
+        """
         sources = [cast(_core.FileTensor, tensor._source) for tensor in tensors]
-        return _core.Stream.open(self._raw, sources, order, threads, memory_bytes)
+        return _core.Stream.open(self._raw, sources, order, threads, memory_bytes, destinations)
 
     def verify_all(self) -> None:
         """Checks every byte against the checksum now. Raises IntegrityError at the first damage."""
@@ -290,6 +300,7 @@ class File(Mapping[str, Region]):
 def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     while (arrived := stream.next()) is not None:
         index, data = arrived
+        assert data is not None  # no destinations
         yield names[index], tensors[index].array_of(data)
 
 

@@ -13,7 +13,7 @@ from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
 from ._leaves import MEMBER, checked
 from ._tensor import Tensor
-from ._torch_tensors import bytes_of, element_dtype, mapped_tensors, streamed, tensor_dtype, tensor_of
+from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensors, overlapping, streamed, tensor_of
 from .errors import UsageError, make_error
 
 
@@ -42,8 +42,9 @@ def load_into(
     """Reads a module's parameters and buffers from a file, each right into its place on any device.
 
     Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the
-    dtypes of the module. Beside the module there are `memory_bytes` in memory, or twice the largest
-    tensor where that is more. Those of a .safetensors file are read where the system has it mapped.
+    dtypes of the module. What is contiguous on the CPU and of the file's dtype is read without a copy
+    between. Beside the module there are `memory_bytes` in memory, or twice the largest tensor where
+    that is more. Those of a .safetensors file are read where the system has it mapped.
 
     prefix: in front of the module's names in the file: "model." for what save({"model": …}) wrote.
     strict: raises UsageError that lists all that is missing, unexpected, or of another shape or a
@@ -54,7 +55,9 @@ def load_into(
     memory_bytes: of tensors that are read ahead; 128 MiB, and 4 MiB or more.
 
     Raises IoError, FormatError; UsageError for parameters on the device meta without `assign`;
-    IntegrityError for damage, with what was read before it in the module.
+    IntegrityError for damage. After damage, and where reading fails, any of the parameters and buffers
+    may hold what they had, what the file has, or bytes of it that nothing has checked: load again,
+    or give them new values. With `assign` the module is as it was.
     """
     own = dict(module.state_dict(keep_vars=True))
     with open_file(path) as file:
@@ -75,14 +78,10 @@ def load_into(
         if assign:
             _assign(module, own, report.loaded, _read(file, names, found, mmap, memory_bytes))
         elif isinstance(file, File):
-            with torch.no_grad():
-                for i, tensor in streamed(file, [found[name] for name in names], memory_bytes):
-                    own[names[i]].copy_(tensor)
-                    del tensor
+            _stream(file, {name: own[name] for name in names}, found, memory_bytes)
         else:
-            with torch.no_grad():
-                for name in names:
-                    _read_into(own[name], found[name])
+            for name in names:
+                _read_into(own[name].detach(), found[name])
     return report
 
 
@@ -107,8 +106,32 @@ def _read(
         return {name: read(found[name]) for name in names}
     if not isinstance(file, File):
         return {name: tensor_of(found[name]) for name in names}
-    # What the stream has handed out would count to its memory as long as it is kept.
-    return {names[i]: tensor.clone() for i, tensor in streamed(file, [found[name] for name in names], memory_bytes)}
+    new = {name: torch.empty(found[name].shape, dtype=element_dtype(found[name])) for name in names}
+    _stream(file, new, found, memory_bytes)
+    return new
+
+
+def _stream(
+    file: File, targets: Mapping[str, torch.Tensor], found: Mapping[str, Tensor], memory_bytes: int | None
+) -> None:
+    """Reads tensors into those of their names, without a copy between where they fit."""
+    # Several threads write: not to memory that two tensors share. Of a subclass nobody knows where it is.
+    plain = [name for name, target in targets.items() if type(target.detach()) is torch.Tensor]
+    alone = {plain[group[0]] for group in overlapping([targets[name] for name in plain]) if len(group) == 1}
+    # What the file has once for several is read once.
+    of_tensor: dict[int, list[str]] = {}
+    for name in targets:
+        of_tensor.setdefault(id(found[name]), []).append(name)
+    groups = list(of_tensor.values())
+    into = [
+        next((targets[name] for name in group if name in alone and fits(targets[name], found[name])), None)
+        for group in groups
+    ]
+    for i, tensor in streamed(file, [found[group[0]] for group in groups], into, memory_bytes):
+        for name in groups[i]:
+            if targets[name] is not tensor:
+                targets[name].detach().copy_(tensor)
+        del tensor
 
 
 def _assign(
@@ -178,9 +201,7 @@ def _misfit(path: Path, report: LoadReport) -> Exception:
 
 
 def _read_into(target: torch.Tensor, tensor: Tensor) -> None:
-    plain = target.detach()
-    in_place = plain.device.type == "cpu" and plain.is_contiguous() and plain.numel() != 0
-    if in_place and tensor.encoding == "dense" and tensor_dtype(tensor) == plain.dtype:
-        tensor._source.read(bytes_of(plain))
+    if fits(target, tensor):
+        tensor._source.read(bytes_of(target))
     else:
-        plain.copy_(tensor_of(tensor))
+        target.copy_(tensor_of(tensor))

@@ -52,24 +52,43 @@ def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> to
 
 
 def streamed(
-    file: File | SafetensorsFile, tensors: Sequence[Tensor], memory_bytes: int | None
+    file: File, tensors: Sequence[Tensor], into: Sequence[torch.Tensor | None], memory_bytes: int | None
 ) -> Iterator[tuple[int, torch.Tensor]]:
     """Tensors of a file on the CPU, by their places among these, the fastest to read first.
 
-    Their memory is the stream's: drop each, or count it to what is in memory. Raises as Tensor.torch().
+    into: for each tensor, and none of them twice, one that fits it and is read into and handed out,
+        or None. Before it is handed out, and after an error, it holds bytes that nothing has checked.
+
+    Other memory is the stream's: drop each, or count it to what is in memory. Raises as Tensor.torch().
     """
-    in_stream = [i for i, tensor in enumerate(tensors) if isinstance(file, File) and tensor.encoding == "dense"]
-    if isinstance(file, File) and in_stream:
-        stream = file.open_stream([tensors[i] for i in in_stream], "file", 0, memory_bytes)
+    in_stream = [i for i, tensor in enumerate(tensors) if tensor.encoding == "dense"]
+    if in_stream:
+        places = [None if (out := into[i]) is None else bytes_of(out.detach()) for i in in_stream]
+        stream = file.open_stream([tensors[i] for i in in_stream], "file", 0, memory_bytes, places)
         while (arrived := stream.next()) is not None:
             place, data = in_stream[arrived[0]], arrived[1]
-            dtype = element_dtype(tensors[place])
+            own, dtype = into[place], element_dtype(tensors[place])
             if dtype is None:
                 raise _no_dtype(tensors[place])
-            yield place, _over(tensors[place], dtype, data)
+            yield place, _over(tensors[place], dtype, data) if data is not None or own is None else own
             del arrived, data  # before the next one is waited for
     for place in sorted(set(range(len(tensors))) - set(in_stream)):
         yield place, tensor_of(tensors[place])
+
+
+def fits(target: torch.Tensor, tensor: Tensor) -> bool:
+    """Whether the bytes of a tensor of a file, of the same shape, can go into a tensor as they are."""
+    return (
+        type(target.detach()) is torch.Tensor  # a subclass may keep its elements elsewhere
+        and target.device.type == "cpu"
+        and target.layout == torch.strided
+        and target.is_contiguous()
+        and target.numel() != 0
+        and not target.is_conj()
+        and not target.is_neg()
+        and tensor.encoding == "dense"
+        and tensor_dtype(tensor) == target.dtype
+    )
 
 
 def _over(tensor: Tensor, dtype: torch.dtype, data: Any) -> torch.Tensor:

@@ -2,10 +2,13 @@
 #include "thalia/stream.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -25,8 +28,9 @@ namespace {
 
 namespace nb = nanobind;
 
-// Its destructor waits for reads that are under way.
+// Its destructor waits for reads that are under way, which may write to destinations.
 struct Stream {
+  std::vector<HeldBuffer> held{};
   std::stop_source stop{};
   std::optional<StreamReader> stream{};
 
@@ -43,13 +47,45 @@ StreamOrder order_of(const std::string& name) {
                               {"as_completed", StreamOrder::as_completed}});
 }
 
+using Destination = decltype(StreamOptions::destination);
+
+// Of each tensor, none of them twice, a writable buffer of exactly its bytes, or None for memory of
+// the stream.
+Destination into(const std::vector<FileTensor>& tensors, const nb::list& buffers,
+                 std::vector<HeldBuffer>& held) {
+  if (buffers.size() != tensors.size()) {
+    throw UsageError(ErrorCode::size_mismatch, {},
+                     {.field = "destinations",
+                      .value = std::to_string(buffers.size()),
+                      .bound = std::to_string(tensors.size())});
+  }
+  // Names of a file: they stay where they are as long as it is open.
+  std::map<std::pair<std::string_view, std::string_view>, MutableByteSpan> places;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorView& view = tensors[i].view;
+    if (!buffers[i].is_none()) held.emplace_back(buffers[i], HeldBuffer::Use::write);
+    const MutableByteSpan bytes = buffers[i].is_none() ? MutableByteSpan() : held.back().writable();
+    if (places.try_emplace({Reader::region_name(view), view.name()}, bytes).second) continue;
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "destinations",
+                      .tensor = std::string(view.name()),
+                      .value = "a tensor twice",
+                      .bound = "each once"});
+  }
+  return [places = std::move(places)](const TensorView& view, std::uint64_t) {
+    return places.at({Reader::region_name(view), view.name()});
+  };
+}
+
 std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTensor>& tensors,
                                     const std::string& order, unsigned threads,
-                                    std::optional<std::uint64_t> memory_bytes) {
+                                    std::optional<std::uint64_t> memory_bytes,
+                                    const std::optional<nb::list>& destinations) {
   auto self = std::make_unique<Stream>();
-  const StreamOptions options{
+  StreamOptions options{
       .order = order_of(order),
       .work = {.threads = threads, .memory_bytes = memory_bytes, .cancel = self->stop.get_token()}};
+  if (destinations) options.destination = into(tensors, *destinations, self->held);
   std::vector<TensorView> views;
   for (const FileTensor& tensor : tensors) views.push_back(tensor.view);
   const nb::gil_scoped_release unlocked;
@@ -61,13 +97,15 @@ std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTens
   return self;
 }
 
-// (place among those asked for, bytes); None at the end.
+// (place among those asked for, bytes); None for bytes in their destination, and at the end.
 nb::object next(Stream& self) {
   std::optional<StreamedTensor> tensor = interruptible([&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { self.stop.request_stop(); });
     return self.stream->next();
   });
   if (!tensor) return nb::none();
+  const bool is_ours = tensor->memory != nullptr || tensor->bytes.empty();
+  if (!is_ours) return nb::make_tuple(tensor->index, nb::none());
   return nb::make_tuple(tensor->index, OwnedBytes{tensor->bytes, std::move(tensor->memory)});
 }
 
@@ -76,7 +114,8 @@ nb::object next(Stream& self) {
 void bind_stream(nb::module_& module) {
   nb::class_<Stream>(module, "Stream")
       .def_static("open", open_stream, nb::arg("file"), nb::arg("tensors"), nb::arg("order"),
-                  nb::arg("threads"), nb::arg("memory_bytes").none())
+                  nb::arg("threads"), nb::arg("memory_bytes").none(),
+                  nb::arg("destinations").none())
       .def("next", next);
 }
 

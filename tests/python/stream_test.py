@@ -74,3 +74,35 @@ def test_a_stream_may_be_left_early_and_outlive_the_file(many):
     file.close()
     del stream
     np.testing.assert_array_equal(array, arrays[name])
+
+
+@pytest.mark.parametrize("name", ["raw", "packed"])
+def test_tensors_arrive_in_memory_that_is_there(many, name):
+    folder, arrays = many
+    with thalia.open(folder / f"{name}.thalia") as file:
+        tensors = list(file.tensors.values())
+        own = {i: np.zeros_like(arrays[t.name]) for i, t in enumerate(tensors) if i % 2 and t.size}
+        stream = file.open_stream(tensors, "file", 0, None, [own.get(i) for i in range(len(tensors))])
+        found = {}
+        while (arrived := stream.next()) is not None:
+            found[arrived[0]] = arrived[1]
+        assert {i for i, data in found.items() if data is None} == set(own)
+        for i, tensor in enumerate(tensors):
+            array = own[i] if i in own else tensor.array_of(found[i])
+            np.testing.assert_array_equal(array, arrays[tensor.name])
+
+
+def test_memory_that_does_not_fit_a_tensor_is_refused(many):
+    folder, arrays = many
+    with thalia.open(folder / "raw.thalia") as file:
+        tensor = file.tensors["layers.9.w"]
+        own = np.zeros_like(arrays["layers.9.w"])
+        with pytest.raises(thalia.UsageError, match=r"layers\.9\.w.*: got a tensor twice"):
+            file.open_stream([tensor, tensor], "file", 0, None, [own, None])
+        with pytest.raises(thalia.UsageError, match="destinations"):
+            file.open_stream([tensor], "file", 0, None, [])
+        with pytest.raises(thalia.UsageError, match="destination"):
+            file.open_stream([tensor], "file", 0, None, [own[1:]]).next()
+        own.flags.writeable = False
+        with pytest.raises((BufferError, ValueError)):
+            file.open_stream([tensor], "file", 0, None, [own])

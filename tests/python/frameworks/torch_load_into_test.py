@@ -180,12 +180,41 @@ def test_damage_is_named(tmp_path):
     path = tmp_path / "f.thalia"
     net = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.Linear(512, 512))
     ours.save_file(net.state_dict(), path)
+    for parameter in net.parameters():
+        torch.nn.init.zeros_(parameter)
     with thalia.open(path) as file:
         offset = file.tensors["1.weight"]._source.offset
     with open(path, "r+b") as raw:
         raw.seek(offset + 9999)
         raw.write(b"damage")
-    for assign in (False, True):
+    for assign in (True, False):
+        before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
         with pytest.raises(thalia.IntegrityError) as error:
             ours.load_into(net, path, assign=assign)
         assert error.value.tensor == "1.weight"
+        if assign:
+            assert all(same(tensor, before[name]) for name, tensor in net.state_dict().items())
+
+
+def test_tensors_arrive_in_the_parameters(tmp_path, monkeypatch):
+    path = tmp_path / "f.thalia"
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 64).bfloat16())
+    ours.save_file(net.state_dict(), path)
+    other = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 64))
+    copied = []
+    copy = torch.Tensor.copy_
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda own, *a: (copied.append(own.data_ptr()), copy(own, *a))[1])
+    ours.load_into(other, path)
+    assert sorted(copied) == sorted(parameter.data_ptr() for parameter in other[1].parameters())
+    for own, expected in zip(other.parameters(), net.parameters(), strict=True):
+        assert torch.equal(own, expected)
+
+
+def test_parameters_that_share_memory_are_read_one_after_the_other(tmp_path):
+    path, n = tmp_path / "f.thalia", 1 << 20
+    ours.save_file({"0": torch.full((2 * n,), 1.0), "1": torch.full((2 * n,), 2.0)}, path)
+    memory = torch.zeros(3 * n)
+    net = torch.nn.ParameterList([memory[: 2 * n], memory[n:]])
+    ours.load_into(net, path)
+    assert (memory[:n] == 1).all() and (memory[2 * n :] == 2).all()
+    assert len(memory[n : 2 * n].unique()) == 1
