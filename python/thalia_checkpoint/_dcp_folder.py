@@ -34,6 +34,9 @@ class Lock:
             self.close()
             raise
 
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()  # another process makes its own
+
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
@@ -60,6 +63,20 @@ def io_errors() -> Iterator[None]:
         assert isinstance(told, IoError)
         told.errno, told.filename = error.errno, error.filename
         raise told from error
+
+
+@contextmanager
+def giving_up(folder: str) -> Iterator[None]:
+    """Where a step of a save fails, other saves may clear it away, however long its lock is held.
+
+    Who keeps the exception keeps the lock, and so does a process that dcp has for saves.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            open(os.path.join(saving(folder), _dcp_metadata.FAILED_NAME), "x").close()
+        raise
 
 
 def saving(folder: str) -> str:
@@ -164,9 +181,9 @@ def _beside(folder: str, what: str) -> str:
 
 def _is_ours(name: str) -> bool:
     """Whether a save writes a file of that name into its folder."""
-    if name in (_dcp_metadata.NAME, _dcp_metadata.RANKS_NAME) or _dcp_metadata.is_part_name(name):
+    if name in (_dcp_metadata.NAME, _dcp_metadata.RANKS_NAME, _dcp_metadata.FAILED_NAME):
         return True
-    if name.startswith(".") and name.endswith(".thalia-tmp"):
+    if _dcp_metadata.is_part_name(name) or (name.startswith(".") and name.endswith(".thalia-tmp")):
         return True
     return _dcp_metadata.is_file_name(name.removesuffix(".sha256"))
 
@@ -207,7 +224,8 @@ def _clear(path: str, own: str) -> None:
     try:
         lock = Lock(path)
     except BlockingIOError:
-        return
+        if _dcp_metadata.FAILED_NAME not in names:
+            return
     except OSError:
         # Without locks nobody can tell whether a save to another folder is still going on.
         if path != own and name.endswith(".saving"):

@@ -63,7 +63,7 @@ def joined(results: Iterable[WriteResult]) -> list[WriteResult]:
     for result in results:
         if isinstance(result.storage_data, dict):
             moves |= result.storage_data
-        else:
+        elif isinstance(result.storage_data, Place | StoredValue):
             places.append(result)
     return [replace(result, storage_data=_moved(result.storage_data, moves)) for result in places]
 

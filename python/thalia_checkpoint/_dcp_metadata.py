@@ -24,6 +24,8 @@ FORMAT = "thalia-distributed"
 VERSION = 1
 #: While a save goes on: how many ranks there are.
 RANKS_NAME = ".ranks"
+#: When it has failed.
+FAILED_NAME = ".failed"
 _FILE_NAME = re.compile(r"rank-[0-9]{1,9}\.thalia")
 _PART_NAME = re.compile(r"\.rank-[0-9]{1,9}\.part")
 

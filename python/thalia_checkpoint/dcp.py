@@ -88,10 +88,6 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         self._save_id = ""
         self._lock: _dcp_folder.Lock | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The process that saves makes its own.
-        return {**self.__dict__, "_lock": None}
-
     def reset(self, checkpoint_id: Path | None = None) -> None:
         if checkpoint_id is not None:
             self._folder = os.path.abspath(checkpoint_id)
@@ -134,11 +130,22 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
                 "io",
                 path=folder,
             )
+        with _dcp_folder.giving_up(self.checkpoint_id):
+            results = _dcp_join.write_data(folder, self._rank, self._ranks_per_file, plan, planner, self._options)
+        # dcp lets go of the results when the save has ended, but maybe not of this object.
+        results.append(WriteResult(MetadataIndex(""), 0, self._lock))
+        self._lock = None
         done: Future[list[WriteResult]] = Future()
-        done.set_result(_dcp_join.write_data(folder, self._rank, self._ranks_per_file, plan, planner, self._options))
+        done.set_result(results)
         return done
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        with _dcp_folder.giving_up(self.checkpoint_id):
+            self._finish(metadata, results)
+        metadata.storage_data = None
+        metadata.storage_meta = self.storage_meta()
+
+    def _finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         folder = _dcp_folder.saving(self.checkpoint_id)
         document = _document(metadata, _dcp_join.joined(result for of_rank in results for result in of_rank))
         for file in document.files:
@@ -161,9 +168,6 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
             _dcp_folder.clear(folder, but={_dcp_metadata.NAME, *(file.name for file in document.files)})
         durable = self._options.get("durability") in (None, "full")
         _dcp_folder.commit(self.checkpoint_id, durable=durable)
-        self._lock = None
-        metadata.storage_data = None
-        metadata.storage_meta = self.storage_meta()
 
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self._save_id)

@@ -242,6 +242,13 @@ def test_saves_of_two_at_once(tmp_path):
     (foreign / "notes.txt").write_text("mine")
     put(mine, "3")
     assert content(mine) == "3" and not other.exists() and (foreign / "notes.txt").exists()
+    # Nor does a lock keep what a save has given up.
+    kept = _dcp_folder.begin(str(tmp_path / "other"), replace=True)
+    with pytest.raises(ValueError, match="full"), _dcp_folder.giving_up(str(tmp_path / "other")):
+        raise ValueError("full")
+    assert other.exists()
+    put(mine, "3")
+    assert not other.exists() and kept is not None
     # A save of this process that failed does not stand in the way of the next.
     failed = _dcp_folder.begin(str(mine), replace=True)
     put(mine, "4")

@@ -7,23 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import torch
 import torch.distributed.checkpoint as dcp
-import torch.multiprocessing as multiprocessing
 from ranks import (
     assert_same,
     emptied,
     full_tensors,
     load,
     load_other_ways,
-    meeting_place,
     on_ranks,
     placed,
     save,
-    start,
     whole,
 )
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter
@@ -192,47 +188,6 @@ def test_four_ranks_then_two_then_one(tmp_path):
 def tensors_of(path):
     with thalia.open(path) as file:
         return list(file.tensors.values())
-
-
-class Dying(DefaultSavePlanner):
-    """Ends the process when it is asked for the second item to write."""
-
-    def resolve_data(self, item):
-        self.asked = getattr(self, "asked", 0) + 1
-        if self.asked == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().resolve_data(item)
-
-
-def die_while_saving(rank, world, folder):
-    mesh = init_device_mesh("cpu", (2,))
-    state = {name: distribute_tensor(torch.ones(64), mesh, [Shard(0)]) for name in "abc"}
-    save(state, f"{folder}/run")
-    emptied(state)
-    planner = Dying() if rank == 1 else DefaultSavePlanner()
-    with pytest.raises(RuntimeError):  # its peer is gone
-        dcp.save(state, storage_writer=ThaliaStorageWriter(f"{folder}/run", durability="none"), planner=planner)
-    os._exit(0)  # without a group to say goodbye to
-
-
-def test_a_killed_rank_leaves_the_checkpoint_before(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    store = meeting_place()
-    ranks = [
-        context.Process(target=start, args=(rank, 2, str(tmp_path), store.port, die_while_saving)) for rank in range(2)
-    ]
-    for process in ranks:
-        process.start()
-    ranks[1].join(60)
-    assert ranks[1].exitcode == -signal.SIGKILL
-    ranks[0].join(60)
-    assert ranks[0].exitcode == 0
-    assert (tmp_path / ".run.saving").is_dir()
-    state = load({name: torch.zeros(64) for name in "abc"}, tmp_path / "run")
-    assert all(torch.equal(tensor, torch.ones(64)) for tensor in state.values())
-    save({"a": torch.zeros(2)}, tmp_path / "other")  # clears away what the killed one left
-    assert sorted(os.listdir(tmp_path)) == ["other", "run"]
-    np.testing.assert_array_equal(load({"a": torch.ones(2)}, tmp_path / "other")["a"].numpy(), np.zeros(2))
 
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "python" / "distributed.py"
