@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._core import __version__
-from ._file import Connection, File, Region, SafetensorsFile, Tensors, open
+from ._file import Connection, File, Region, SafetensorsFile, Tensors
 from ._safe_open import safe_open
+from ._shards import ShardedFile, open
 from ._tensor import CooArrays, CsrArrays, Tensor
 from ._writer import AsyncSaver, SaveHandle, SaveOptions, SaveResult, Writer
 from .errors import (
@@ -124,6 +125,7 @@ __all__ = [
     "SaveHandle",
     "SaveOptions",
     "SaveResult",
+    "ShardedFile",
     "Tensor",
     "TensorDiff",
     "TensorFacts",

@@ -18,7 +18,7 @@ from ._dtypes import BITS
 from ._file import Access, Path
 from ._flat import Named, is_safetensors
 from ._leaves import MEMBER, VERSION
-from ._operations import save_options
+from ._operations import io_errors, save_options
 from ._torch_tensors import DTYPES
 from ._writer import Writer
 from .errors import FormatError, make_error
@@ -49,7 +49,7 @@ def consolidate(
     a dtype that the format lacks. On an error nothing is left at `out`.
     """
     place = _dcp_folder.to_read(os.fspath(folder))
-    with _dcp_folder.io_errors():
+    with io_errors():
         document = _dcp_parse.read(place)
     save = save_options(options, out, [os.path.join(place, file.name) for file in document.files])
     with OpenFiles(place, access, verify) as files, _Scratch(os.path.dirname(os.path.abspath(out))) as scratch:
@@ -74,7 +74,7 @@ class _Scratch:
         self._folder = folder
 
     def __enter__(self) -> _Scratch:
-        with _dcp_folder.io_errors():
+        with io_errors():
             self._file = tempfile.TemporaryFile(dir=self._folder, prefix=".thalia-")
         return self
 
@@ -106,7 +106,7 @@ class _Scratch:
     def _memory(self, size: int) -> memoryview:
         if size == 0:
             return memoryview(b"")
-        with _dcp_folder.io_errors():
+        with io_errors():
             # All of it now: a disk that is full later would end the process.
             os.posix_fallocate(self._file.fileno(), 0, size)
             return memoryview(mmap.mmap(self._file.fileno(), size))

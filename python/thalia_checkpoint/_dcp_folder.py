@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from . import _dcp_metadata
-from .errors import ExistsError, IoError, MissingFileError, UsageError, make_error
+from ._operations import io_errors
+from .errors import ExistsError, UsageError, make_error
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -48,21 +49,6 @@ class Lock:
 
 #: Of this process, by folder.
 _locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()
-
-
-@contextmanager
-def io_errors() -> Iterator[None]:
-    """Failed system calls as errors of this package."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, IoError):
-            raise
-        cls = MissingFileError if isinstance(error, FileNotFoundError) else IoError
-        told = make_error(cls, str(error), "io", path=os.fsdecode(error.filename) if error.filename else None)
-        assert isinstance(told, IoError)
-        told.errno, told.filename = error.errno, error.filename
-        raise told from error
 
 
 @contextmanager

@@ -16,11 +16,11 @@ from torch.distributed.checkpoint.metadata import MetadataIndex
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
 
-from ._dcp_folder import io_errors
 from ._dcp_metadata import RANKS_NAME, StoredFile, StoredValue, file_name, is_file_name, part_name
 from ._dcp_write import Place, stored_file, write_items
 from ._file import File
 from ._file import open as open_file
+from ._operations import io_errors
 from ._writer import Writer
 from .errors import IoError, make_error
 

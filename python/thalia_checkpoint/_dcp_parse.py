@@ -13,7 +13,7 @@ from typing import Any
 
 from ._dcp_metadata import FORMAT, NAME, VERSION, Chunk, Document, StoredFile, StoredTensor, StoredValue, is_file_name
 from ._dtypes import BITS, is_packed
-from .errors import FormatError, make_error
+from .errors import wrong_value
 
 MAX_BYTES = 1 << 30
 #: As many as torch has.
@@ -43,34 +43,23 @@ def from_bytes(data: bytes, path: str) -> Document:
     _check_size(len(data), path)
     body, seal = data[:-_SEAL_BYTES], _SEAL.fullmatch(data[-_SEAL_BYTES:])
     if seal is None:
-        raise _wrong(path, "sha256", data[-_SEAL_BYTES:], "a hash at the end; the file is cut short or no such file")
+        raise wrong_value(
+            path, "sha256", data[-_SEAL_BYTES:], "a hash at the end; the file is cut short or no such file"
+        )
     if hashlib.sha256(body).hexdigest().encode("ascii") != seal[1]:
-        raise _wrong(path, "sha256", seal[1].decode(), "the hash of what the file has: it is damaged", "bad_checksum")
+        raise wrong_value(
+            path, "sha256", seal[1].decode(), "the hash of what the file has: it is damaged", "bad_checksum"
+        )
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _wrong(path, "JSON", str(error), "an object") from None
+        raise wrong_value(path, "JSON", str(error), "an object") from None
     return replace(_Checker(path).document(content), sha256=seal[1].decode())
 
 
 def _check_size(size: int, path: str) -> None:
     if size > MAX_BYTES:
-        raise _wrong(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
-
-
-def _wrong(path: str, field: str, value: object, expected: str, code: str = "bad_value") -> Exception:
-    shown = value if isinstance(value, str) else repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + "…"
-    return make_error(
-        FormatError,
-        f"{path}: {field}: got {shown}, expected {expected}",
-        code,
-        path=path,
-        section="metadata",
-        field=field,
-        value=shown,
-        expected=expected,
-    )
+        raise wrong_value(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
 
 
 class _Checker:
@@ -85,7 +74,7 @@ class _Checker:
         if top["format"] != FORMAT:
             raise self._wrong("format", top["format"], FORMAT)
         if self._integer(top["version"], "version") != VERSION:
-            raise _wrong(self._path, "version", top["version"], str(VERSION), "unsupported_version")
+            raise wrong_value(self._path, "version", top["version"], str(VERSION), "unsupported_version")
         for i, item in enumerate(self._list(top["files"], "files")):
             self._files.append(self._file(item, f"files[{i}]"))
         names = [file.name for file in self._files]
@@ -207,7 +196,7 @@ class _Checker:
         return item
 
     def _wrong(self, field: str, value: object, expected: str) -> Exception:
-        return _wrong(self._path, field, value, expected)
+        return wrong_value(self._path, field, value, expected)
 
 
 def _inner(node: dict[str, Any] | list[Any]) -> Iterable[Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._operations import from_json, paths
+from ._operations import from_json, io_errors, paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
@@ -307,7 +308,7 @@ def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> 
 class _FlatSource:
     """A tensor of a safetensors file, which lies there as it is."""
 
-    __slots__ = ("_payload", "dtype", "name", "nbytes", "shape")
+    __slots__ = ("_payload", "dtype", "name", "nbytes", "offset", "shape")
     region = ""
     role = None
     encoding = "dense"
@@ -316,7 +317,8 @@ class _FlatSource:
     of_delta = False
     wide_indices = False
 
-    def __init__(self, name: str, dtype: str, shape: tuple[int, ...], payload: Buffer) -> None:
+    def __init__(self, offset: int, name: str, dtype: str, shape: tuple[int, ...], payload: Buffer) -> None:
+        self.offset = offset
         self.name = name
         self.dtype = dtype
         self.shape = shape
@@ -357,6 +359,9 @@ class _FlatSource:
         raise NotImplementedError
 
 
+_IDENTITY = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
+
+
 class SafetensorsFile(Mapping[str, Tensor]):
     """An open safetensors file: tensors by name, in the order of the file.
 
@@ -364,10 +369,15 @@ class SafetensorsFile(Mapping[str, Tensor]):
     that were had before stay valid.
     """
 
-    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
+    def __init__(self, raw: _core.SafetensorsFile, path: str, status: os.stat_result) -> None:
         self.path = path
         self._raw: _core.SafetensorsFile | None = raw
-        self._tensors = Tensors([Tensor(_FlatSource(*facts)) for facts in raw.tensors])
+        self._status = status
+        facts = raw.tensors
+        # They lie at the end of the file, without gaps.
+        ends = list(accumulate((len(payload) for *_, payload in facts), initial=0))
+        begin = status.st_size - ends[-1]
+        self._tensors = Tensors([Tensor(_FlatSource(begin + end, *f)) for end, f in zip(ends, facts, strict=False)])
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -387,6 +397,10 @@ class SafetensorsFile(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+    def is_of(self, status: os.stat_result) -> bool:
+        """Whether a file with this status is the one that was opened, as it was then."""
+        return all(getattr(status, name) == getattr(self._status, name) for name in _IDENTITY)
 
     def close(self) -> None:
         """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
@@ -411,20 +425,12 @@ def open(
     threads: int = 0,
     search: Iterable[Path] = (),
 ) -> File | SafetensorsFile:
-    """Opens a .thalia file, a delta, or a .safetensors file; headers and tables alone are read.
-
-    access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
-        for files that may shrink or disks that may fail.
-    verification: when bytes are checked against the file's checksum: before they are first handed
-        out, all now, each tensor by its own CRC-32, or never.
-    threads: that verify and decode; 0 is one a core.
-    search: folders in which a delta's base is looked for when it is not where the delta says.
-
-    Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
-    """
+    """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
     if format == "safetensors":
-        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
+        with io_errors():
+            status = os.stat(path)
+        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path), status)
     if format in ("thalia-0.1", "mckp", "mst"):
         raise make_error(
             UnsupportedError,

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from . import _core
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
+from ._shards import ShardedFile
 from ._writer import Writer
 
 Format = Literal["safetensors", "thalia"]
@@ -57,8 +58,8 @@ def add_named(writer: Writer, tensors: Sequence[Named], roles: Mapping[str, str]
         writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
 
 
-def flat_metadata(file: File | SafetensorsFile) -> dict[str, str] | None:
-    """The texts that a safetensors file has, or that the .thalia file has of one."""
+def flat_metadata(file: File | SafetensorsFile | ShardedFile) -> dict[str, str] | None:
+    """The texts that a safetensors file has, or that the .thalia file has of one; of an index its own."""
     if isinstance(file, SafetensorsFile):
         return file.metadata or None
     metadata = file.metadata

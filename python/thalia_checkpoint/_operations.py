@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ._progress import callback
-from .errors import FormatError, UnsupportedError, UsageError, make_error
+from .errors import FormatError, IoError, MissingFileError, UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from ._file import Path
+
+
+@contextmanager
+def io_errors() -> Iterator[None]:
+    """Failed system calls as errors of this package."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, IoError):
+            raise
+        cls = MissingFileError if isinstance(error, FileNotFoundError) else IoError
+        told = make_error(cls, str(error), "io", path=os.fsdecode(error.filename) if error.filename else None)
+        assert isinstance(told, IoError)
+        told.errno, told.filename = error.errno, error.filename
+        raise told from error
 
 
 def texts(values: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from . import _slicing
 from ._file import Path
-from ._file import open as open_file
 from ._flat import flat_metadata
+from ._shards import open as open_file
 from ._tensor import Tensor
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
@@ -47,7 +47,8 @@ class Slice:
 
 
 class safe_open:
-    """Opens a .safetensors or .thalia file; tensors are read when they are asked for.
+    """Opens a .safetensors or .thalia file, or a model in several by its folder or index; tensors are
+    read when they are asked for.
 
         with safe_open("model.thalia", framework="pt") as f:
             for name in f.keys():

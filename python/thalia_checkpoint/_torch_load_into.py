@@ -10,8 +10,9 @@ import torch
 
 from . import _torch_tree
 from ._file import File, Path, SafetensorsFile
-from ._file import open as open_file
 from ._leaves import MEMBER, checked
+from ._shards import open as open_file
+from ._shards import parts
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensors, overlapping, streamed, tensor_of
 from .errors import UsageError, make_error
@@ -22,7 +23,7 @@ class LoadReport(NamedTuple):
 
     loaded: list[str]
     missing: list[str]
-    """Of the module, and not in the file."""
+    """Of the module, and neither in the file nor tied to one that is."""
     unexpected: list[str]
     """Of the file, and not in the module."""
     mismatched: list[str]
@@ -40,6 +41,7 @@ def load_into(
     memory_bytes: int | None = None,
 ) -> LoadReport:
     """Reads a module's parameters and buffers from a file, each right into its place on any device.
+    Of a model in several files: from its folder or its index.
 
     Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the
     dtypes of the module. What is contiguous on the CPU and of the file's dtype is read without a copy
@@ -61,13 +63,15 @@ def load_into(
     """
     own = dict(module.state_dict(keep_vars=True))
     with open_file(path) as file:
-        found = {
-            tensor.name.removeprefix(prefix): tensor
-            for tensor in file.tensors.values()
-            if tensor.name.startswith(prefix)
-        }
-        shared = _aliases(file, prefix)
-        found.update({name: found[first] for name, first in shared.items() if first in found})
+        found, lies_in = {}, {}
+        for part in parts(file):
+            for name, tensor in part.tensors.items():
+                if name.startswith(prefix):
+                    own_name = name.removeprefix(prefix)
+                    found[own_name], lies_in[own_name] = tensor, part
+        for name, first in _aliases(file, prefix).items():
+            if first in found:
+                found[name], lies_in[name] = found[first], lies_in[first]
         report = _compare(own, found, assign)
         if strict and (report.missing or report.unexpected or report.mismatched):
             raise _misfit(path, report)
@@ -75,13 +79,15 @@ def load_into(
             _need_memory(own, report.loaded)
         # Of those that are one tensor in the module, the last.
         names = list({id(own[name]): name for name in report.loaded}.values())
+        read: dict[str, torch.Tensor] = {}
+        for part in parts(file):
+            its = [name for name in names if lies_in[name] is part]
+            if assign:
+                read |= _read(part, its, found, mmap, memory_bytes)
+            else:
+                _read_in_place(part, its, found, own, memory_bytes)
         if assign:
-            _assign(module, own, report.loaded, _read(file, names, found, mmap, memory_bytes))
-        elif isinstance(file, File):
-            _stream(file, {name: own[name] for name in names}, found, memory_bytes)
-        else:
-            for name in names:
-                _read_into(own[name].detach(), found[name])
+            _assign(module, own, read)
     return report
 
 
@@ -134,16 +140,30 @@ def _stream(
         del tensor
 
 
-def _assign(
-    module: torch.nn.Module, own: Mapping[str, torch.Tensor], loaded: list[str], read: Mapping[str, torch.Tensor]
+def _read_in_place(
+    file: File | SafetensorsFile,
+    names: list[str],
+    found: Mapping[str, Tensor],
+    own: Mapping[str, torch.Tensor],
+    memory_bytes: int | None,
 ) -> None:
+    if isinstance(file, File):
+        _stream(file, {name: own[name] for name in names}, found, memory_bytes)
+        return
+    for name in names:
+        _read_into(own[name].detach(), found[name])
+
+
+def _assign(module: torch.nn.Module, own: Mapping[str, torch.Tensor], read: Mapping[str, torch.Tensor]) -> None:
     new = {
         id(own[name]): torch.nn.Parameter(tensor, own[name].requires_grad)
         if isinstance(own[name], torch.nn.Parameter)
         else tensor
         for name, tensor in read.items()
     }
-    module.load_state_dict({name: new[id(own[name])] for name in loaded}, strict=False, assign=True)
+    # All names of those that are tied.
+    state = {name: new[id(tensor)] for name, tensor in own.items() if id(tensor) in new}
+    module.load_state_dict(state, strict=False, assign=True)
 
 
 def _aliases(file: Any, prefix: str) -> dict[str, str]:
@@ -160,9 +180,12 @@ def _aliases(file: Any, prefix: str) -> dict[str, str]:
 
 def _compare(own: Mapping[str, torch.Tensor], found: Mapping[str, Tensor], assign: bool) -> LoadReport:
     wrong = {name: _mismatch(tensor, found[name], assign) for name, tensor in own.items() if name in found}
+    loaded = [name for name, what in wrong.items() if what is None]
+    # Files of safetensors have tied tensors under one of their names.
+    there = {id(own[name]) for name in loaded}
     return LoadReport(
-        loaded=[name for name, what in wrong.items() if what is None],
-        missing=[name for name in own if name not in found],
+        loaded=loaded,
+        missing=[name for name, tensor in own.items() if name not in found and id(tensor) not in there],
         unexpected=[name for name in found if name not in own],
         mismatched=[f"{name}: {what}" for name, what in wrong.items() if what is not None],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -231,15 +232,20 @@ def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Ten
     path = file.path
     with open(path, "rb") as raw:
         mapping = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_COPY)
+        status = os.fstat(raw.fileno())
     # What is at the path may be another file by now, or one in compressed frames.
-    same = isinstance(file, File) and bytes.fromhex(file.header["file_uuid"]) in mapping[:256]
+    if isinstance(file, File):
+        same = bytes.fromhex(file.header["file_uuid"]) in mapping[:256]
+    else:
+        same = file.is_of(status)
 
     def read(tensor: Tensor) -> torch.Tensor:
         dtype = DTYPES.get(tensor.dtype)
         source: Any = tensor._source
         if not same or not tensor.is_mapped or dtype is None or tensor.size == 0:
             return tensor_of(tensor)
-        if tensor.encoding != "dense":
+        # torch expects elements at multiples of their width.
+        if tensor.encoding != "dense" or source.offset % dtype.itemsize != 0:
             return tensor_of(tensor)
         source.payload()  # verifies it, as the file was opened to do
         flat = torch.frombuffer(mapping, dtype=dtype, count=tensor.size, offset=source.offset)

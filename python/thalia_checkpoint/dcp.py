@@ -38,6 +38,7 @@ from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValu
 from ._dcp_read import OpenFiles, read_items
 from ._dcp_write import Place, stored_file
 from ._file import Access, Path
+from ._operations import io_errors
 from ._torch_tensors import DTYPES
 from .errors import IoError, UnsupportedError, UsageError, make_error
 
@@ -160,7 +161,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         path = os.path.join(folder, _dcp_metadata.NAME)
         data = _dcp_metadata.to_bytes(document)
         _dcp_parse.from_bytes(data, path)  # what could not be read again is not written
-        with _dcp_folder.io_errors():
+        with io_errors():
             with open(path, "xb") as out:
                 out.write(data)
             if self._options.get("durability") != "none":
@@ -211,7 +212,7 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
 
     # Not **kwargs: dcp would ask again for metadata of the rank alone, which no checkpoint has.
     def read_metadata(self, *args: Any, **options: Any) -> Metadata:
-        with _dcp_folder.io_errors():
+        with io_errors():
             self._document = _dcp_parse.read(_dcp_folder.to_read(self.checkpoint_id))
         return _metadata(self._document, self.checkpoint_id)
 

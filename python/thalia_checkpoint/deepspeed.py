@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed as dist
 from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
 
-from ._dcp_folder import io_errors
 from ._deepspeed_objects import as_dictionary, with_objects
 from ._file import Path
+from ._operations import io_errors
 from ._writer import AsyncSaver, SaveHandle, Writer
 from .errors import IoError, ThaliaError, make_error
 from .torch import declare, load

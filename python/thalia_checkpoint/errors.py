@@ -126,3 +126,19 @@ def make_error(cls: type[ThaliaError], text: str, code: str, **facts: str | int 
     for name, value in facts.items():
         setattr(error, name, value)
     return error
+
+
+def wrong_value(path: str, field: str, value: object, expected: str, code: str = "bad_value") -> ThaliaError:
+    """A FormatError for a field of a file's JSON; a long value is cut."""
+    shown = value if isinstance(value, str) else repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "…"
+    return make_error(
+        FormatError,
+        f"{path}: {field}: got {shown}, expected {expected}",
+        code,
+        path=path,
+        section="metadata",
+        field=field,
+        value=shown,
+        expected=expected,
+    )

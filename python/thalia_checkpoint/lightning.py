@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from ._dcp_folder import io_errors
 from ._file import Path
-from ._operations import local_path
+from ._operations import io_errors, local_path
 from ._writer import AsyncSaver, SaveHandle
 from .errors import FormatError, UsageError, make_error
 from .torch import declare, load

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ._elements import elements
 from ._file import Path
-from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+from ._shards import open as open_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -45,6 +45,7 @@ def save_file(
 
 def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[Any]]:
     """All tensors by their names, in memory of their own; the zeros of sparse ones included.
+    Of a model in several files: its folder or its index.
 
     mmap: without a copy where that goes: read-only, and read from the file when touched.
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes.

@@ -22,9 +22,10 @@ import torch
 
 from . import _torch_tree
 from ._file import File, Path
-from ._file import open as open_file
 from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
+from ._shards import open as open_file
+from ._shards import parts
 from ._torch_load_into import LoadReport, load_into
 from ._torch_tensors import mapped_tensors, named, overlapping, tensor_of
 from ._writer import Writer
@@ -85,7 +86,7 @@ def save_file(
 
 
 def load_file(filename: Path, device: torch.device | str | int = "cpu") -> dict[str, torch.Tensor]:
-    """All tensors by their names, on the device.
+    """All tensors by their names, on the device. Of a model in several files: its folder or its index.
 
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
     """
@@ -143,7 +144,8 @@ def declare(
 
 def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU). A file that holds
-    tensors alone, of either format, gives a dictionary of them; so do the bytes of one.
+    tensors alone, of either format, gives a dictionary of them; so do the bytes of one, and the
+    folder or the index of a model in several files.
 
     mmap: tensors lie in a private mapping of the file: nothing is read before it is touched, and
         writing to one changes this process's copy alone. Compressed tensors are decoded.
@@ -154,10 +156,14 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
         with OpenBytes(source) as opened:
             return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
     with open_file(source) as file:
-        read = mapped_tensors(file) if mmap else tensor_of
         tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
-        if tree is None:
-            return {name: _on(read(tensor), device) for name, tensor in file.tensors.items()}
+        if not isinstance(file, File) or tree is None:
+            state: dict[str, torch.Tensor] = {}
+            for part in parts(file):
+                read = mapped_tensors(part) if mmap else tensor_of
+                state |= {name: _on(read(tensor), device) for name, tensor in part.tensors.items()}
+            return state
+        read = mapped_tensors(file) if mmap else tensor_of
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
         return _torch_tree.decode(
             checked(tree, os.fspath(source)),

@@ -28,6 +28,16 @@ def same_state(a, b):
     return a == b
 
 
+def lies_in(tensor, path):
+    """Whether a tensor's elements lie in a mapping of the file."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, *_, mapped = line.split(maxsplit=5)
+        begin, end = (int(address, 16) for address in addresses.split("-"))
+        if begin <= tensor.data_ptr() < end:
+            return mapped == str(path)
+    return False
+
+
 def last_line_of(example, capsys, monkeypatch, *arguments):
     """The last line that an example prints, in this process."""
     monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
