@@ -128,7 +128,11 @@ class AsyncSaver {
   /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError where there
   /// is no memory, or streamed bytes cannot be written. What else commit() throws comes through the
   /// handle.
-  SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy);
+  /// @param ready called by the background thread before it reads a payload that is borrowed, and
+  /// may wait until these are there, as for a device that is still copying them; what it throws is
+  /// the save's error. Not called for one that was cancelled before.
+  SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy,
+                        std::function<void()> ready = {});
 
   /// Makes memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first
   /// ones are as fast as all others. Returns at once, unless other saves hold too much of

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from ._file import Path
+from ._staging import Staging
 from ._writer import AsyncSaver, SaveHandle
 from .errors import FormatError, IntegrityError, MissingFileError, ThaliaError, UsageError, make_error
-from .torch import declare, load
+from .torch import declare_staged, load
 
 
 class Resumed(NamedTuple):
@@ -36,9 +37,11 @@ class AsyncCheckpointer:
                 train(step)
                 checkpoints.step(step)
 
-    A save stalls the loop for one copy of the state; hashing, compressing and writing happen on a
-    thread of their own. Files are FOLDER/step-N.thalia. Older ones go once a newer one is whole, so
-    that `keep` are left; where the process dies, those that were whole are there.
+    A save stalls the loop for one copy of the state. Of a state on CUDA devices the copies run beside
+    the host, into pinned memory, and only what the devices are given next waits for them. Hashing,
+    compressing and writing happen on a thread of their own. Files are FOLDER/step-N.thalia. Older ones
+    go once a newer one is whole, so that `keep` are left; where the process dies, those that were whole
+    are there.
 
     model, optimizer, scheduler: anything with state_dict() and load_state_dict().
     every: steps between two saves of step().
@@ -98,7 +101,12 @@ class AsyncCheckpointer:
         path = self._folder / f"step-{step}.thalia"
         # Deduplicated before the copy: tied weights are stored once here as well.
         state: Mapping[str, Any] = {**self._parts, "step": step, "extra": extra}
-        handle = self._saver.save(declare(state, path, self._options))
+        staging = Staging()
+        writer, staged = declare_staged(state, path, self._options, staging)
+        if staged:
+            handle = self._saver.save(writer, snapshot="borrowed", ready=staging.wait)
+        else:
+            handle = self._saver.save(writer)
         self._running.append((path, handle))
         return handle
 

@@ -136,8 +136,15 @@ def bytes_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
     return array
 
 
-def named(name: str, tensor: torch.Tensor) -> Named:
-    """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError."""
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.cpu()
+
+
+def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.Tensor] = on_host) -> Named:
+    """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError.
+
+    host: brings it to the CPU.
+    """
     if (what := _not_dense(tensor)) is not None:
         raise make_error(
             UnsupportedError,
@@ -154,7 +161,7 @@ def named(name: str, tensor: torch.Tensor) -> Named:
             tensor=name,
             value=str(tensor.dtype),
         )
-    dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    dense = host(tensor.detach()).resolve_conj().resolve_neg().contiguous()
     return Named(name, NAMES[tensor.dtype], tuple(tensor.shape), bytes_of(dense))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,10 @@ import torch
 from ._elements import elements
 from ._flat import Named
 from ._leaves import CONTAINERS, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
-from ._torch_tensors import named, overlapping, span_of
+from ._torch_tensors import named, on_host, overlapping, span_of
+
+if TYPE_CHECKING:
+    from ._staging import Staging
 
 PLAIN = (
     (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -36,6 +39,8 @@ class Encoded(NamedTuple):
     tensors: list[Named]
     roles: dict[str, str]
     """Of tensors whose names do not tell."""
+    staged: bool = False
+    """The tensors are copies of a staging."""
 
 
 class _Place(NamedTuple):
@@ -117,31 +122,40 @@ def nothing(_: Any) -> None:
     """Has nothing to save instead of an object."""
 
 
-def encode(value: Any, instead: Callable[[Any], Any] = nothing) -> Encoded:
+def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging | None = None) -> Encoded:
     """The tree of an object, and its tensors; those that share memory once.
 
     instead: gives what to save of an object that is none of what save() takes; None where it has nothing.
+    staging: where it takes one of the tensors it has copies of all that is written, which are there
+        once staging.wait() is back.
     """
     encoder = _Encoder(instead)
     tree = encoder.node(value, (), None)
     tensors = encoder.arrays
+    staged = staging is not None and any(staging.takes(place.tensor) for place in encoder.places)
+    host = on_host
+    if staging is not None and staged:
+        host = staging.tensor
+        tensors = [array._replace(data=staging.array(array.data)) for array in tensors]
     for group in overlapping([place.tensor for place in encoder.places]):
-        tensors += _stored([encoder.places[i] for i in group])
-    return Encoded(tree, tensors, encoder.roles)
+        tensors += _stored([encoder.places[i] for i in group], host)
+    if staging is not None and staged:
+        staging.begun()
+    return Encoded(tree, tensors, encoder.roles, staged)
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
-def _stored(group: list[_Place]) -> list[Named]:
+def _stored(group: list[_Place], host: Callable[[torch.Tensor], torch.Tensor]) -> list[Named]:
     first = group[0]
     if len(group) == 1:
-        return [named(first.name, first.tensor)]
+        return [named(first.name, first.tensor, host)]
     if all(_geometry(place.tensor) == _geometry(first.tensor) for place in group):
         for place in group[1:]:
             place.node["tensor"] = first.name
-        return [named(first.name, first.tensor)]
+        return [named(first.name, first.tensor, host)]
     # Different views: the part of the storage that they lie in, as bytes where their dtypes differ,
     # and where each of them does.
     spans = [span_of(place.tensor) for place in group]
@@ -164,7 +178,7 @@ def _stored(group: list[_Place]) -> list[Named]:
             "shape": list(place.tensor.shape),
             "stride": list(place.tensor.stride()),
         }
-    return [named(first.name, storage)]
+    return [named(first.name, storage, host)]
 
 
 def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -369,19 +369,27 @@ class AsyncSaver:
     ) -> None:
         self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
 
-    def save(self, writer: Writer, *, snapshot: Literal["copy", "borrowed"] = "copy") -> SaveHandle:
+    def save(
+        self,
+        writer: Writer,
+        *,
+        snapshot: Literal["copy", "borrowed"] = "copy",
+        ready: Callable[[], object] | None = None,
+    ) -> SaveHandle:
         """Takes over a writer that was not committed, and commits it in the background.
 
         snapshot: "copy" returns after a copy of the arrays, which may change from then on. "borrowed"
             copies nothing: the arrays stay as they are until the handle is done, well, cancelled or
             failed. The saver keeps them until then, and lets go of them in its next save() or
             wait_all(), or at its own end.
+        ready: called by the thread that writes, before it reads an array that is borrowed: it may wait
+            for a device that still copies to them. What it raises the save fails with.
 
         Raises UsageError for a writer that was committed, or whose copy takes more than
         `max_snapshot_bytes`.
         """
         writer._finish()
-        return SaveHandle(self._raw.save_async(writer._raw, snapshot))
+        return SaveHandle(self._raw.save_async(writer._raw, snapshot, ready))
 
     def reserve(self, nbytes: int) -> None:
         """Makes memory ready for a copy of so many bytes, so that the first save is as fast as all."""

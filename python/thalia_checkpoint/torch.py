@@ -26,6 +26,7 @@ from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._shards import open as open_file
 from ._shards import parts
+from ._staging import Staging
 from ._torch_load_into import LoadReport, load_into
 from ._torch_tensors import mapped_tensors, named, overlapping, tensor_of
 from ._writer import Writer
@@ -135,7 +136,16 @@ def declare(
 
     instead: as of _torch_tree.encode().
     """
-    encoded = _torch_tree.encode(obj, instead)
+    return _writer_of(_torch_tree.encode(obj, instead), path, options)
+
+
+def declare_staged(obj: Any, path: Path, options: Mapping[str, Any], staging: Staging) -> tuple[Writer, bool]:
+    """The same, and whether the writer has copies of the staging."""
+    encoded = _torch_tree.encode(obj, staging=staging)
+    return _writer_of(encoded, path, options), encoded.staged
+
+
+def _writer_of(encoded: _torch_tree.Encoded, path: Path, options: Mapping[str, Any]) -> Writer:
     writer = Writer(path, **options)
     writer.metadata = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
     add_named(writer, encoded.tensors, encoded.roles)

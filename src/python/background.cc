@@ -103,13 +103,16 @@ nb::object error_of(const SaveHandle& handle) {
   return error ? exception_of(error) : nb::none();
 }
 
-SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot) {
+// ready(): None for nothing to wait for.
+SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
+                      const nb::object& ready) {
   Writer& declared = writer.get();
   const Snapshot kind = snapshot_of(snapshot);
+  std::function<void()> wait_until_ready = ready_of(ready);
   std::optional<SaveHandle> handle;
   {
     const nb::gil_scoped_release unlocked;
-    handle.emplace(self.saver->save_async(std::move(declared), kind));
+    handle.emplace(self.saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
   }
   writer.writer.reset();
   if (kind == Snapshot::borrowed) self.borrowed.push_back({*handle, std::move(writer.held)});
@@ -140,7 +143,7 @@ void bind_background(nb::module_& module) {
                                .max_snapshot_bytes = max_snapshot_bytes,
                                .background_threads = background_threads});
            })
-      .def("save_async", save_async)
+      .def("save_async", save_async, nb::arg(), nb::arg(), nb::arg().none())
       .def(
           "reserve", [](Saver& self, std::uint64_t bytes) { self.saver->reserve(bytes); },
           nb::call_guard<nb::gil_scoped_release>())

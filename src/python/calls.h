@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stop_token>
@@ -39,17 +40,28 @@ auto interruptible(Action action) {
   return result.get();
 }
 
+/// Kept by who may not have the GIL: the last copy takes it to let go.
+inline std::shared_ptr<nanobind::object> held_object(nanobind::object object) {
+  return {new nanobind::object(std::move(object)), [](nanobind::object* held) {
+            const nanobind::gil_scoped_acquire locked;
+            delete held;
+          }};
+}
+
+/// Calls callback() with the GIL. None is no callback.
+inline std::function<void()> ready_of(nanobind::object callback) {
+  if (callback.is_none()) return {};
+  return [held = held_object(std::move(callback))] {
+    const nanobind::gil_scoped_acquire locked;
+    (*held)();
+  };
+}
+
 /// Calls callback(done, total) with the GIL. What it raises ends the work with that exception. None
 /// is no callback.
 inline Progress progress_of(nanobind::object callback) {
   if (callback.is_none()) return {};
-  // The last copy may go on a thread that does not have the GIL.
-  const auto release = [](nanobind::object* held) {
-    const nanobind::gil_scoped_acquire locked;
-    delete held;
-  };
-  const std::shared_ptr<nanobind::object> held(new nanobind::object(std::move(callback)), release);
-  return [held](std::uint64_t done, std::uint64_t total) {
+  return [held = held_object(std::move(callback))](std::uint64_t done, std::uint64_t total) {
     const nanobind::gil_scoped_acquire locked;
     (*held)(done, total);
   };

@@ -185,6 +185,34 @@ def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
 
 
+def test_borrowed_arrays_may_come_later(path):
+    array = np.zeros(100_000)
+    gate = threading.Event()
+
+    def ready():
+        gate.wait()
+        array[:] = 7
+
+    saver = thalia.AsyncSaver(when_busy="queue")
+    writer = thalia.Writer(path, durability="none")
+    writer.add("r/w", array)
+    handle = saver.save(writer, snapshot="borrowed", ready=ready)
+    assert not handle.done and not path.exists()
+    gate.set()
+    handle.wait()
+    with thalia.open(path) as file:
+        assert (file["r/w"].numpy() == 7).all()
+
+    def broken():
+        raise RuntimeError("the device is gone")
+
+    writer = thalia.Writer(path, durability="none")
+    writer.add("r/w", np.ones(3))
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        saver.save(writer, snapshot="borrowed", ready=broken).wait()
+    assert thalia.open(path)["r/w"].shape == (100_000,)
+
+
 def test_ctrl_c_ends_the_wait_for_background_saves_and_not_the_saves(path):
     saver = thalia.AsyncSaver()
     gate = threading.Event()

@@ -47,8 +47,8 @@ AsyncSaver::~AsyncSaver() {
   queue_->close();
 }
 
-SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot) {
-  return queue_->save(std::make_unique<container::WriterSave>(writer, snapshot));
+SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot, std::function<void()> ready) {
+  return queue_->save(std::make_unique<container::WriterSave>(writer, snapshot, std::move(ready)));
 }
 
 SaveHandle container::AsyncSaverAccess::save(AsyncSaver& saver,

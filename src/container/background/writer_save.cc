@@ -2,12 +2,13 @@
 
 #include <utility>
 
+#include "base/fail.h"
 #include "container/write/writer_access.h"
 
 namespace thalia::container {
 
-WriterSave::WriterSave(Writer& writer, Snapshot snapshot)
-    : writer_(&writer), file_(WriterAccess::settle(writer)) {
+WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready)
+    : writer_(&writer), file_(WriterAccess::settle(writer)), ready_(std::move(ready)) {
   if (snapshot == Snapshot::copy) plan_.emplace(file_.draft());
 }
 
@@ -19,6 +20,14 @@ void WriterSave::begin(ByteSpan memory, Work work) noexcept {
   if (plan_) plan_->adopt(file_.draft(), memory);
   file_.set_work(std::move(work));
   own_.emplace(std::move(*writer_));
+}
+
+SaveResult WriterSave::run() {
+  if (ready_) {
+    stop_if_cancelled(work().cancel);
+    ready_();
+  }
+  return own_->commit();
 }
 
 }  // namespace thalia::container

@@ -1,6 +1,7 @@
 // A writer that is committed in the background.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "container/background/background_save.h"
@@ -14,18 +15,19 @@ namespace thalia::container {
 class WriterSave final : public BackgroundSave {
  public:
   /// @throws as WriterAccess::settle().
-  WriterSave(Writer& writer, Snapshot snapshot);
+  WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready = {});
 
   std::uint64_t bytes() const noexcept override { return plan_ ? plan_->bytes() : 0; }
   const Work& work() const noexcept override { return file_.options().work; }
   void copy(MutableByteSpan memory, unsigned threads) override;
   void begin(ByteSpan memory, Work work) noexcept override;
-  SaveResult run() override { return own_->commit(); }
+  SaveResult run() override;
 
  private:
   Writer* writer_;
   FileSave& file_;  ///< stays where it is when the writer is moved
   std::optional<SnapshotPlan> plan_;
+  std::function<void()> ready_;
   std::optional<Writer> own_;
 };
 

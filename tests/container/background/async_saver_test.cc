@@ -95,6 +95,23 @@ BOOST_AUTO_TEST_CASE(borrowed_payloads_are_read_when_they_are_written) {
   BOOST_TEST(held.saver.snapshot_bytes() == one_snapshot);
 }
 
+BOOST_AUTO_TEST_CASE(borrowed_payloads_may_come_later) {
+  const TemporaryFolder folder;
+  Sample sample = large_sample(3);
+  scribble(sample);
+  AsyncSaver saver;
+  const SaveHandle handle = saver.save_async(declared(folder / "f", sample), Snapshot::borrowed,
+                                             [&] { scribble(sample); });
+  handle.wait();
+  save(folder / "expected", large_sample(3));
+  BOOST_TEST(bool(read_file(folder / "f") == read_file(folder / "expected")));
+  const SaveHandle failed =
+      saver.save_async(declared(folder / "g", sample), Snapshot::borrowed,
+                       [] { throw std::runtime_error("the device is gone"); });
+  BOOST_CHECK_THROW(failed.wait(), std::runtime_error);
+  BOOST_TEST(list_folder(folder.path()) == (Names{"expected", "f"}), per_element());
+}
+
 BOOST_AUTO_TEST_CASE(streamed_payloads_go_along) {
   const TemporaryFolder folder;
   const SampleTensor streamed = dense_tensor("streamed", DType::u8, {300'000}, Role::weights, 4);

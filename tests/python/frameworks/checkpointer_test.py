@@ -5,9 +5,11 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import torch
+from thalia_checkpoint._staging import Staging
 from thalia_checkpoint.torch import AsyncCheckpointer, load, save
 
 
@@ -94,6 +96,34 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     first.write_bytes(first.read_bytes()[:-100])
     with pytest.warns(UserWarning), pytest.raises(thalia.FormatError, match="step-1"):
         checkpoints.resume()
+
+
+def test_a_staged_state_is_that_of_the_call(tmp_path, monkeypatch):
+    # As tensors of CUDA take it: copies of all that is written, which are there once the wait is over.
+    waited = []
+    monkeypatch.setattr(Staging, "takes", staticmethod(lambda tensor: True))
+    monkeypatch.setattr(Staging, "wait", lambda self: waited.append(self))
+    net, optimizer, _ = parts()
+    net.tied = net[0].weight
+    numbers = np.arange(4.0)
+    with AsyncCheckpointer(net, optimizer, folder=tmp_path, every=1, when_busy="queue") as checkpoints:
+        kept = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+        for step in (1, 2):
+            handle = checkpoints.save(step, numbers=numbers, view=net[0].weight.T)
+            with torch.no_grad():
+                for tensor in net.parameters():
+                    tensor += 1
+            numbers += 1
+    assert handle.done and len(waited) == 2 and waited[0] is not waited[1]
+    for step in (1, 2):
+        state = load(tmp_path / f"step-{step}.thalia")
+        assert (state["extra"]["numbers"] == np.arange(4.0) + step - 1).all()
+        for name, tensor in state["model"].items():
+            expected = kept[name] + (step - 1) if kept[name].is_floating_point() else kept[name]
+            torch.testing.assert_close(tensor, expected, rtol=0, atol=1e-5)
+        assert (
+            state["extra"]["view"].untyped_storage().data_ptr() == state["model"]["tied"].untyped_storage().data_ptr()
+        )
 
 
 def test_a_failed_save_is_told_at_the_next_step(tmp_path):
