@@ -59,6 +59,10 @@ class ThaliaError(Exception):
 class IoError(ThaliaError, OSError):
     """A system call failed."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An OSError of one argument loses these on the way to another process.
+        return type(self), self.args, {**self.__dict__, "errno": self.errno, "filename": self.filename}
+
 
 class MissingFileError(IoError, FileNotFoundError):
     """There is no such file."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 from pathlib import Path
 
@@ -138,3 +139,14 @@ def test_what_is_no_checkpoint_is_one_clear_error(tmp_path):
     assert not thalia.verify(path).ok
     with pytest.raises(thalia.UsageError, match="access"):
         thalia.info(path, access="guessed")
+
+
+def test_errors_keep_their_facts_on_the_way_to_another_process(tmp_path):
+    (tmp_path / "x.thalia").write_bytes(b"")
+    for path in (tmp_path / "none.thalia", tmp_path / "x.thalia", tmp_path):
+        with pytest.raises(thalia.ThaliaError) as caught:
+            thalia.open(path)
+        error, copy = caught.value, pickle.loads(pickle.dumps(caught.value))
+        assert type(copy) is type(error) and str(copy) == str(error) and vars(copy) == vars(error)
+        if isinstance(error, thalia.IoError):
+            assert (copy.errno, copy.filename) == (error.errno, error.filename) and error.errno
