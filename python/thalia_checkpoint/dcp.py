@@ -194,8 +194,8 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
     access: "copied" reads with checked calls and maps nothing.
 
     What a load raises comes in dcp's CheckpointException, by rank: MissingFileError, IoError;
-    FormatError for metadata, or files, that are not as they were written; IntegrityError for
-    damaged elements; UnsupportedError for a dtype that this torch lacks.
+    FormatError for files that are not as they were written; IntegrityError for damaged elements.
+    What read_metadata() raises, dcp makes an AssertionError with the same text.
     """
 
     def __init__(self, path: Path | None = None, *, verify: bool = True, access: Access = "mapped") -> None:
@@ -212,6 +212,8 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
 
     # Not **kwargs: dcp would ask again for metadata of the rank alone, which no checkpoint has.
     def read_metadata(self, *args: Any, **options: Any) -> Metadata:
+        """Raises MissingFileError, IoError; FormatError for metadata that are not as they were written;
+        UnsupportedError for a dtype that this torch lacks."""
         with io_errors():
             self._document = _dcp_parse.read(_dcp_folder.to_read(self.checkpoint_id))
         return _metadata(self._document, self.checkpoint_id)

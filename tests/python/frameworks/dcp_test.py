@@ -249,6 +249,27 @@ def test_arguments_that_cannot_be(tmp_path):
     assert not ThaliaStorageWriter.validate_checkpoint_id("s3://bucket/run")
 
 
+def test_folders_are_found_whatever_their_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to("target")
+    for name in ("flat", "deep/run/", "./flat/../ünï ✓", "x" * 240, Path("a") / "path", "link", "link/inside"):
+        state = {"w": torch.tensor([float(len(str(name)))])}
+        writer, reader = ThaliaStorageWriter(name, durability="none"), ThaliaStorageReader(name)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.chdir("/")  # where they are is settled before
+            dcp.save(state, storage_writer=writer)
+            loaded = {"w": torch.zeros(1)}
+            dcp.load(loaded, storage_reader=reader)
+        assert same(loaded, state) and (tmp_path / name / "rank-0.thalia").is_file()
+        dcp.save(state, storage_writer=writer)
+        if name == "link":
+            assert (tmp_path / "link").is_symlink()
+            (tmp_path / "target" / "checkpoint.json").unlink()
+            (tmp_path / "target" / "rank-0.thalia").unlink()
+    assert not any(path.name.endswith((".saving", ".old")) for path in tmp_path.rglob(".*"))
+
+
 def test_writers_and_readers_pickle(tmp_path):
     writer = ThaliaStorageWriter(tmp_path / "run", compression="zstd", durability="none")
     dcp.save({"w": torch.ones(1)}, storage_writer=pickle.loads(pickle.dumps(writer)))
