@@ -64,6 +64,7 @@ def sides(durable):
         Side("Thalia", "ours", ours(), ThaliaStorageReader),
         Side("Thalia, unverified", "other", ours(), lambda path: ThaliaStorageReader(path, verify=False)),
         Side("Thalia, plane_entropy", "other", ours(compression="plane_entropy"), ThaliaStorageReader),
+        Side("Thalia, a file for all ranks", "other", ours(ranks_per_file=1 << 20), ThaliaStorageReader),
         Side("FileSystemWriter", "peer", theirs(1), FileSystemReader),
         Side(f"FileSystemWriter, {cores} threads", "peer", theirs(cores), FileSystemReader),
     ]
