@@ -1,6 +1,8 @@
 """Checkpoints of torch.distributed.checkpoint by several ranks, loaded by others."""
 
+import errno
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -88,7 +90,11 @@ def save_as_four(rank, world, folder):
 
     save(placed(mesh, [Shard(0)], full_tensors()), f"{folder}/rows")
     save(placed(mesh, [Shard(1)], full_tensors()), f"{folder}/columns", compression="zstd")
-    grid = init_device_mesh("cpu", (2, 2))
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "shards"))
+    replicas_of_shards = state_of(*trained(grid))
+    save(replicas_of_shards, f"{folder}/hybrid")
+    expected = whole(replicas_of_shards)
+    assert_same(whole(load(emptied(replicas_of_shards), f"{folder}/hybrid")), expected)
     save(placed(grid, [Shard(0), Shard(1)], full_tensors()), f"{folder}/grid")
     save(placed(grid, [Replicate(), Shard(1)], full_tensors()), f"{folder}/half")
     save(placed(mesh, [Replicate()], full_tensors()), f"{folder}/replicas")
@@ -100,6 +106,7 @@ def save_as_four(rank, world, folder):
     plans_are_cached(mesh, folder)
     saves_in_background(rank, mesh, folder)
     a_rank_that_fails(rank, mesh, folder)
+    a_rank_whose_disk_is_full(rank, mesh, folder)
 
 
 def plans_are_cached(mesh, folder):
@@ -142,6 +149,20 @@ def a_rank_that_fails(rank, mesh, folder):
     assert torch.equal(whole(load(state, path)["w"]), torch.ones(8))
     save({"w": distribute_tensor(torch.full((8,), 2.0), mesh, [Shard(0)])}, path)
     assert torch.equal(whole(load(state, path)["w"]), torch.full((8,), 2.0))
+
+
+def a_rank_whose_disk_is_full(rank, mesh, folder):
+    path = f"{folder}/failing"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096 if rank == 3 else limits[0], limits[1]))
+    with pytest.raises(CheckpointException) as caught:
+        save({"w": distribute_tensor(torch.zeros(1 << 16), mesh, [Shard(0)])}, path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    ((failed, (error, _)),) = caught.value.failures.items()
+    assert failed == 3 and isinstance(error, thalia.IoError) and error.errno == errno.EFBIG
+    state = {"w": distribute_tensor(torch.zeros(8), mesh, [Shard(0)])}
+    assert torch.equal(whole(load(state, path)["w"]), torch.full((8,), 2.0))
+    save(state, path)
 
 
 def resume_as_two(rank, world, folder, moved):
