@@ -13,6 +13,7 @@ from typing import Any
 
 from ._dcp_metadata import FORMAT, NAME, VERSION, Chunk, Document, StoredFile, StoredTensor, StoredValue, is_file_name
 from ._dtypes import BITS, is_packed
+from ._operations import read_bounded
 from .errors import wrong_value
 
 MAX_BYTES = 1 << 30
@@ -32,15 +33,13 @@ def read(folder: str) -> Document:
     expected.
     """
     path = os.path.join(folder, NAME)
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        _check_size(size, path)
-        return from_bytes(file.read(size), path)
+    return from_bytes(read_bounded(path, MAX_BYTES), path)
 
 
 def from_bytes(data: bytes, path: str) -> Document:
     """The content, checked. `path` is for errors. Raises FormatError."""
-    _check_size(len(data), path)
+    if len(data) > MAX_BYTES:
+        raise wrong_value(path, "size", f"{len(data)} bytes", f"at most {MAX_BYTES}", "limit_exceeded")
     body, seal = data[:-_SEAL_BYTES], _SEAL.fullmatch(data[-_SEAL_BYTES:])
     if seal is None:
         raise wrong_value(
@@ -55,11 +54,6 @@ def from_bytes(data: bytes, path: str) -> Document:
     except (ValueError, RecursionError) as error:
         raise wrong_value(path, "JSON", str(error), "an object") from None
     return replace(_Checker(path).document(content), sha256=seal[1].decode())
-
-
-def _check_size(size: int, path: str) -> None:
-    if size > MAX_BYTES:
-        raise wrong_value(path, "size", size, f"at most {MAX_BYTES} bytes", "limit_exceeded")
 
 
 class _Checker:

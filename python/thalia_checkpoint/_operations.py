@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ._progress import callback
-from .errors import FormatError, IoError, MissingFileError, UnsupportedError, UsageError, make_error
+from .errors import FormatError, IoError, MissingFileError, UnsupportedError, UsageError, make_error, wrong_value
 
 if TYPE_CHECKING:
     from ._file import Path
@@ -28,6 +29,22 @@ def io_errors() -> Iterator[None]:
         assert isinstance(told, IoError)
         told.errno, told.filename = error.errno, error.filename
         raise told from error
+
+
+def read_bounded(path: str, most: int) -> bytes:
+    """The content of a regular file. Raises MissingFileError, IoError; FormatError for anything else,
+    and for a file of more than `most` bytes."""
+    with io_errors():
+        # Without waiting for who writes to it, if it is a pipe.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise wrong_value(path, "type", stat.filemode(status.st_mode), "a regular file")
+            data = file.read(most + 1) if status.st_size <= most else b""
+    if status.st_size > most or len(data) > most:
+        size = max(status.st_size, len(data))
+        raise wrong_value(path, "size", f"{size} bytes", f"at most {most}", "limit_exceeded")
+    return data
 
 
 def texts(values: Iterable[str]) -> list[str]:

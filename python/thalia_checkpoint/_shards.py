@@ -10,14 +10,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ._file import Access, File, Path, SafetensorsFile, Verification
 from ._file import open as open_file
-from ._operations import io_errors, paths
+from ._operations import paths, read_bounded
 from ._tensor import Tensor
 from .errors import MissingFileError, NotFoundError, make_error, wrong_value
 
@@ -47,6 +46,7 @@ class ShardedFile(Mapping[str, Tensor]):
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
+        """All of them by name, as the model itself is."""
         return self
 
     @property
@@ -157,7 +157,7 @@ def _model_in(folder: Path) -> str:
 
 def _read(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The metadata of an index, and the file of each tensor."""
-    data = _bytes(path)
+    data = read_bounded(path, MAX_INDEX_BYTES)
     try:
         content = json.loads(data.decode(), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
@@ -179,19 +179,6 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 _ENDINGS = tuple(f".{kind}" for kind in KINDS)
-
-
-def _bytes(path: str) -> bytes:
-    with io_errors():
-        # Without waiting for who writes to it, if it is a pipe.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise wrong_value(path, "type", stat.filemode(status.st_mode), "a regular file")
-            data = file.read(MAX_INDEX_BYTES + 1)
-    if len(data) > MAX_INDEX_BYTES:
-        raise wrong_value(path, "size", f"{status.st_size} bytes", f"at most {MAX_INDEX_BYTES}", "limit_exceeded")
-    return data
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,7 +23,8 @@ class Staging:
     @staticmethod
     def takes(tensor: torch.Tensor) -> bool:
         """Whether it lies where copies run beside the host."""
-        return tensor.is_cuda
+        on_device: bool = tensor.is_cuda
+        return on_device
 
     def tensor(self, tensor: torch.Tensor) -> torch.Tensor:
         """The copy, which is there once wait() is back."""

@@ -340,5 +340,5 @@ def test_metadata_that_could_not_be_read_again_are_an_error(tmp_path, monkeypatc
     assert _dcp_parse.read(str(tmp_path)) == DOCUMENT
     monkeypatch.setattr(_dcp_parse, "MAX_BYTES", len(data) - 1)
     for call in (lambda: _dcp_parse.read(str(tmp_path)), lambda: _dcp_parse.from_bytes(data, "x")):
-        with pytest.raises(thalia.FormatError, match=rf"size: got {len(data)}, expected at most {len(data) - 1} bytes"):
+        with pytest.raises(thalia.FormatError, match=rf"size: got {len(data)} bytes, expected at most {len(data) - 1}"):
             call()
