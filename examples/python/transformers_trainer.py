@@ -34,5 +34,6 @@ args = TrainingArguments(
     use_cpu=True, report_to="none", disable_tqdm=True, logging_strategy="no",
 )  # fmt: skip
 trainer = ThaliaTrainer(model, args, train_dataset=data, callbacks=[Death()])
+trainer.max_shard_size = "50KB"  # the weights in several files, as of a large model
 trainer.train(resume_from_checkpoint=last_checkpoint(folder))
 print(trainer.state.global_step, sum(p.double().sum().item() for p in model.parameters()))

@@ -74,7 +74,7 @@ def load_into(
                 found[name], lies_in[name] = found[first], lies_in[first]
         report = _compare(own, found, assign)
         if strict and (report.missing or report.unexpected or report.mismatched):
-            raise _misfit(path, report)
+            raise misfit(path, report)
         if not assign:
             _need_memory(own, report.loaded)
         # Of those that are one tensor in the module, the last.
@@ -205,7 +205,8 @@ def _mismatch(own: torch.Tensor, found: Tensor, assign: bool) -> str | None:
     return None
 
 
-def _misfit(path: Path, report: LoadReport) -> Exception:
+def misfit(path: Path, report: LoadReport) -> Exception:
+    """An error that lists what is missing, unexpected or mismatched."""
     parts = [
         f"{what}: {', '.join(names)}"
         for what, names in (

@@ -13,64 +13,148 @@ No pickle is read or written.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
 from pathlib import Path as FilePath
 from typing import Any
 
-from transformers import AutoConfig, PreTrainedModel, Trainer
+import torch
+from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
 
 from . import torch as thalia_torch
 from ._file import Path
-from ._file import open as open_file
+from ._flat import Format
 from ._random_state import random_state, set_random_state
+from ._shards import INDEX, parts
+from ._shards import open as open_file
+from ._shards_save import SHARD, save_shards
+from ._torch_load_into import LoadReport, misfit
 from .errors import ThaliaError
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 
-_WEIGHTS = "model.thalia"
+_GENERATION = "generation_config.json"
 _TRAINING = "training.thalia"
 
 
-def save_pretrained(model: PreTrainedModel, folder: Path, **options: Any) -> None:
-    """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once.
+def save_pretrained(
+    model: PreTrainedModel,
+    folder: Path,
+    *,
+    max_shard_size: int | str = "5GB",
+    format: Format = "thalia",
+    **options: Any,
+) -> None:
+    """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once; in several
+    files and model.thalia.index.json where they have more than `max_shard_size` bytes. What
+    transformers, too, can read is written with the format "safetensors".
 
-    options: those of SaveOptions. Raises IoError; UnsupportedError for a dtype that no file holds.
+    Weights that the folder had stay whole until the new ones are; then they are removed.
+
+    max_shard_size: bytes, or a text such as "500MB". options: those of SaveOptions; of safetensors
+        durability, replace and threads.
+    Raises UsageError for another size or format; ExistsError with replace=False; IoError;
+        UnsupportedError for a dtype that no file holds.
     """
     os.makedirs(folder, exist_ok=True)
-    model.config.save_pretrained(folder)
+    config = copy.deepcopy(model.config)
+    config.dtype = model.dtype
+    config.architectures = [type(model).__name__]
+    config.save_pretrained(folder)
     if model.can_generate() and model.generation_config is not None:
         model.generation_config.save_pretrained(folder)
-    thalia_torch.save(model.state_dict(), os.path.join(folder, _WEIGHTS), **options)
+    save_shards(_weights(model), folder, max_shard_size, format, options)
 
 
-def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False) -> Any:
-    """The model that save_pretrained() wrote, in evaluation mode; one of a folder with safetensors
-    files, whole or in shards, as transformers loads it.
+def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """By name, tied ones once: by the name that transformers ties the others to."""
+    state = model.state_dict(keep_vars=True)
+    tied = getattr(model, "all_tied_weights_keys", {})
+    kept: dict[int, str] = {}
+    for name in sorted(state, key=lambda name: name in tied):
+        kept.setdefault(id(state[name]), name)
+    return {name: tensor for name, tensor in state.items() if kept[id(tensor)] == name}
+
+
+def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.dtype | str = "auto") -> Any:
+    """The model of a folder, in evaluation mode; its weights are .thalia or safetensors files, whole or
+    in shards, as of save_pretrained() or of transformers.
 
     cls: a model class, or an Auto class such as AutoModelForCausalLM.
-    mmap: weights lie in a private mapping of the file, and are read when touched: for inference.
-    Raises UsageError that lists the weights that do not fit; IoError, FormatError, IntegrityError.
+    mmap: weights lie in a private mapping of the files, and are read when touched: for inference.
+        Those that are converted to another dtype, or put together of several, are copied.
+    dtype: of the weights; "auto" is the configuration's.
+
+    transformers puts the weights in place; it reports those that the class has no place for.
+    Raises UsageError that lists the weights that are missing, or of another shape; IoError,
+    FormatError, IntegrityError.
     """
-    path = os.path.join(folder, _WEIGHTS)
-    if not os.path.exists(path):
-        return cls.from_pretrained(folder)
+    weights = thalia_torch.load(folder, mmap=mmap)
     config = AutoConfig.from_pretrained(folder)
-    model = cls.from_config(config) if hasattr(cls, "from_config") else cls(config)
-    thalia_torch.load_into(model, path, assign=True, mmap=mmap)
-    model.tie_weights()
-    return model.eval()
+    if hasattr(cls, "from_config"):
+        # The class is asked for with a model that has no elements.
+        with torch.device("meta"):
+            blank = cls.from_config(config)
+        cls, config = type(blank), blank.config
+    generation = None
+    if os.path.exists(os.path.join(folder, _GENERATION)):
+        generation = GenerationConfig.from_pretrained(folder)
+    model, info = cls.from_pretrained(
+        None,
+        config=config,
+        state_dict=weights,
+        generation_config=generation,
+        dtype=dtype,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # all of them are listed here
+    )
+    mismatched = [
+        f"{name}: {list(theirs)} in the file, {list(ours)} in the module"
+        for name, theirs, ours in sorted(info["mismatched_keys"])
+    ]
+    if info["missing_keys"] or mismatched:
+        raise misfit(folder, LoadReport([], sorted(info["missing_keys"]), [], mismatched))
+    model.name_or_path = model.config.name_or_path = os.fspath(folder)
+    return model
 
 
 class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     """A Trainer whose checkpoints have no pickles: the states of optimizer, scheduler and random number
-    generators are .thalia files, the weights safetensors as before.
+    generators are .thalia files, the weights safetensors, the arguments training_args.json.
 
-    With DeepSpeed or FSDP these save the optimizer in their own way.
+    With DeepSpeed or FSDP these save the optimizer and the weights in their own way. Their models,
+    those with adapters, quantized ones, and those that are no PreTrainedModel are saved as Trainer
+    does, with pickled arguments.
     """
 
+    max_shard_size: int | str = "5GB"
+    """Of files with weights, as of save_pretrained()."""
+
     # transformers has no public way to replace these.
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        if state_dict is not None or not self._is_plain(model):
+            super()._save(output_dir, state_dict)
+        elif self.args.should_save:
+            folder = output_dir or str(self.args.output_dir)
+            save_pretrained(model, folder, max_shard_size=self.max_shard_size, format="safetensors")
+            processor = self.processing_class
+            if processor is None:
+                processor = getattr(self.data_collator, "tokenizer", None)
+            if processor is not None:
+                processor.save_pretrained(folder)
+            arguments: Any = self.args
+            (FilePath(folder) / "training_args.json").write_text(arguments.to_json_string(), "utf-8")
+
+    def _is_plain(self, model: Any) -> bool:
+        """Whether its state is all in this process, and is what transformers saves of it."""
+        elsewhere = self.is_deepspeed_enabled or self.is_fsdp_enabled
+        elsewhere |= getattr(self, "is_distributed_loading_by_transformers", False)
+        adapted = getattr(model, "_hf_peft_config_loaded", False) or getattr(model, "hf_quantizer", None) is not None
+        return isinstance(model, PreTrainedModel) and not elsewhere and not adapted
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
         if self.is_deepspeed_enabled or self.is_fsdp_enabled:
@@ -129,9 +213,13 @@ def _is_whole(checkpoint: FilePath) -> bool:
     # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
     try:
         json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))
-        files = [*checkpoint.glob("*.safetensors"), *checkpoint.glob("*.thalia")]
+        files = [path for ending in (".safetensors", ".thalia", INDEX) for path in checkpoint.glob(f"*{ending}")]
         for path in files:
-            open_file(path).close()
+            with open_file(path) as file:
+                parts(file)  # all that an index names
+        # Shards without an index are no model.
+        if any(SHARD.fullmatch(path.name) for path in files) and not any(path.match(f"*{INDEX}") for path in files):
+            return False
     except (OSError, ValueError, ThaliaError):
         return False
     return bool(files)

@@ -1,6 +1,8 @@
 """Models and trainings of transformers."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +10,19 @@ from pathlib import Path
 import pytest
 import thalia_checkpoint as thalia
 import torch
+from states import lies_in, same_state
 from thalia_checkpoint.transformers import from_pretrained, last_checkpoint, save_pretrained
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+)
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "transformers_trainer.py"
 
@@ -30,9 +43,13 @@ def test_the_example_goes_on_where_it_died(tmp_path):
     kept = last_checkpoint(tmp_path / "cut")
     assert kept is not None and kept.endswith("checkpoint-9")
     files = {path.name for path in Path(kept).iterdir()}
-    assert {"training.thalia", "random.thalia", "model.safetensors"} <= files
-    # Its arguments are all that is pickled, by the Trainer itself; nothing reads them back.
-    assert not files & {"optimizer.pt", "scheduler.pt", "rng_state.pth"}
+    index = json.loads((Path(kept) / "model.safetensors.index.json").read_text())
+    shards = set(index["weight_map"].values())
+    expected = {"training.thalia", "random.thalia", "training_args.json", "trainer_state.json", *shards}
+    assert expected <= files and len(shards) > 1
+    # Nothing is pickled.
+    assert {path.suffix for path in Path(kept).iterdir()} == {".thalia", ".json", ".safetensors"}
+    assert json.loads((Path(kept) / "training_args.json").read_text())["save_steps"] == 3
     # As a process leaves them that dies in the middle of a save.
     broken = tmp_path / "cut" / "checkpoint-12"
     broken.mkdir()
@@ -83,13 +100,203 @@ def test_a_model_comes_back(tmp_path, cls, config, mmap):
         assert len(thalia.open(tmp_path / "model.thalia").tensors) == len(model.state_dict()) - 1
 
 
-def test_folders_with_shards_load_as_before(tmp_path):
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(models()[1][1]).eval()
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-    assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    loaded = from_pretrained(LlamaForCausalLM, tmp_path)
-    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), model.parameters(), strict=True))
+def seeded(cls, config, seed=0):
+    torch.manual_seed(seed)
+    return cls(config).eval()
+
+
+def assert_same(loaded, model):
+    assert type(loaded) is type(model) and not loaded.training
+    assert same_state(loaded.state_dict(), model.state_dict())
+    tokens = torch.arange(8)[None]
+    with torch.no_grad():
+        assert torch.equal(loaded(tokens).logits, model(tokens).logits)
+
+
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+@pytest.mark.parametrize("cls, config", models())
+def test_shards_come_back(tmp_path, cls, config, format):
+    model = seeded(cls, config)
+    save_pretrained(model, tmp_path, max_shard_size="20KB", format=format)
+    shards = sorted(tmp_path.glob(f"*.{format}"))
+    assert len(shards) > 2 and shards[0].name == f"model-00001-of-{len(shards):05d}.{format}"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "config.json", "generation_config.json", f"model.{format}.index.json", *(path.name for path in shards),
+    }  # fmt: skip
+    state = thalia.open(tmp_path)
+    # A tensor that is larger has a file of its own.
+    assert all(sum(t.nbytes for t in file.tensors.values()) <= 20_000 or len(file.tensors) == 1 for file in state.files)
+    assert len(state) == len({id(tensor) for tensor in model.state_dict(keep_vars=True).values()})
+    assert state.metadata == {"total_size": sum(tensor.nbytes for tensor in state.values())}
+    for kind in (cls, AutoModelForCausalLM):
+        for mmap in (False, True):
+            loaded = from_pretrained(kind, tmp_path, mmap=mmap)
+            assert_same(loaded, model)
+            mapped = [any(lies_in(parameter, path) for path in shards) for parameter in loaded.parameters()]
+            assert all(mapped) if mmap else not any(mapped)
+    if format == "safetensors":
+        assert_same(AutoModelForCausalLM.from_pretrained(tmp_path), model)
+
+
+def test_shards_of_transformers_come_back(tmp_path):
+    # Of a mixture of experts, whose weights have other names and shapes in files than in the model.
+    config = MixtralConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
+        num_local_experts=2, vocab_size=64,
+    )  # fmt: skip
+    model = seeded(MixtralForCausalLM, config)
+    model.save_pretrained(tmp_path / "theirs", max_shard_size="20KB")
+    assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 2
+    assert not set(thalia.open(tmp_path / "theirs")) <= set(model.state_dict())
+    assert_same(from_pretrained(AutoModelForCausalLM, tmp_path / "theirs", mmap=True), model)
+    save_pretrained(model, tmp_path / "ours", max_shard_size=20_000, format="safetensors")
+    assert_same(AutoModelForCausalLM.from_pretrained(tmp_path / "ours"), model)
+    base = from_pretrained(AutoModel, tmp_path / "ours")
+    assert same_state(base.state_dict(), model.model.state_dict())
+
+
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+def test_the_dtype_is_the_one_asked_for_or_the_configurations(tmp_path, format):
+    cls, config = models()[1]
+    model = seeded(cls, config).to(torch.bfloat16)
+    save_pretrained(model, tmp_path, max_shard_size="20KB", format=format)
+    assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "bfloat16"
+    loaded = from_pretrained(AutoModelForCausalLM, tmp_path, mmap=True)
+    assert loaded.dtype == torch.bfloat16 and same_state(loaded.state_dict(), model.state_dict())
+    wide = from_pretrained(cls, tmp_path, mmap=True, dtype=torch.float32)
+    assert wide.dtype == torch.float32
+    assert all(torch.equal(a, b.float()) for a, b in zip(wide.parameters(), model.parameters(), strict=True))
+    content = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**content, "dtype": "float16"}))
+    assert from_pretrained(cls, tmp_path).dtype == torch.float16
+
+
+def test_how_to_generate_comes_back(tmp_path):
+    cls, config = models()[0]
+    model = cls(config)
+    model.generation_config = GenerationConfig(max_new_tokens=7, do_sample=True, temperature=0.5)
+    save_pretrained(model, tmp_path)
+    loaded = from_pretrained(AutoModelForCausalLM, tmp_path)
+    assert loaded.generation_config.max_new_tokens == 7 and loaded.generation_config.temperature == 0.5
+    assert loaded.name_or_path == loaded.config.name_or_path == str(tmp_path)
+
+
+def test_a_save_takes_the_place_of_any_other(tmp_path):
+    cls, config = models()[0]
+    sizes = ["5GB", "20KB", "40KB", "5GB", "20KB"]
+    for seed, (size, format) in enumerate((size, format) for format in ("thalia", "safetensors") for size in sizes):
+        model = seeded(cls, config, seed)
+        save_pretrained(model, tmp_path, max_shard_size=size, format=format, durability="none")
+        assert_same(from_pretrained(cls, tmp_path), model)
+        if format == "safetensors":
+            assert_same(cls.from_pretrained(tmp_path), model)
+        index = tmp_path / f"model.{format}.index.json"
+        names = set(json.loads(index.read_text())["weight_map"].values()) if index.exists() else {f"model.{format}"}
+        assert {path.name for path in tmp_path.iterdir() if path.suffix in (".thalia", ".safetensors")} == names
+        assert len(list(tmp_path.glob("*.index.json"))) == (size != "5GB")
+
+
+DEATH = """
+import os, sys
+import torch
+from thalia_checkpoint.transformers import save_pretrained
+from transformers import GPT2Config, GPT2LMHeadModel
+
+event, format, folder = sys.argv[1:]
+torch.manual_seed(2)
+model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=64))
+
+def hook(name, arguments):
+    if name == event and "model" in str(arguments[0]):
+        os._exit(9)
+
+sys.addaudithook(hook)
+save_pretrained(model, folder, max_shard_size="20KB", format=format)
+"""
+
+
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+@pytest.mark.parametrize("event, kept", [("os.rename", 1), ("os.remove", 2)])  # of the index; of the old files
+def test_a_save_that_dies_leaves_the_old_model_or_the_new(tmp_path, event, kept, format):
+    cls, config = models()[0]
+    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB", format=format)
+    before = {path.name for path in tmp_path.iterdir()}
+    died = subprocess.run(
+        [sys.executable, "-c", DEATH, event, format, tmp_path], capture_output=True, text=True, timeout=300
+    )
+    assert died.returncode == 9, died.stderr
+    assert {path.name for path in tmp_path.iterdir()} > before
+    assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, kept))
+    if format == "safetensors":
+        assert_same(cls.from_pretrained(tmp_path), seeded(cls, config, kept))
+    save_pretrained(seeded(cls, config, 3), tmp_path, max_shard_size="20KB", format=format)
+    assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, 3))
+    assert len(list(tmp_path.iterdir())) == len(before)
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path):
+    cls, config = models()[0]
+    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB")
+    before = {path.name for path in tmp_path.iterdir()}
+    calls = []
+
+    def fail(done, total):
+        calls.append(done)
+        if len(calls) > 1 and calls[-1] < calls[-2]:  # of another file than the first
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        save_pretrained(seeded(cls, config, 2), tmp_path, max_shard_size="20KB", progress=fail)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    with pytest.raises(thalia.ExistsError, match=r"model\.thalia\.index\.json is there already"):
+        save_pretrained(seeded(cls, config, 2), tmp_path, replace=False)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, 1))
+
+
+@pytest.mark.parametrize("size", [0, -1, "", "5 GiB", "GB", "1.5GB", 2.5])
+def test_sizes_that_cannot_be_are_refused(tmp_path, size):
+    cls, config = models()[0]
+    with pytest.raises(thalia.UsageError, match=r"max_shard_size: got .*, expected a number of bytes"):
+        save_pretrained(cls(config), tmp_path, max_shard_size=size)
+    with pytest.raises(thalia.UsageError, match="format: got 'pickle', expected thalia or safetensors"):
+        save_pretrained(cls(config), tmp_path, format="pickle")
+
+
+def test_a_checkpoint_without_one_of_its_shards_is_not_whole(tmp_path):
+    cls, config = models()[0]
+    for step in (1, 2):
+        folder = tmp_path / f"checkpoint-{step}"
+        save_pretrained(cls(config), folder, max_shard_size="20KB", format="safetensors")
+        (folder / "trainer_state.json").write_text("{}")
+    shutil.copytree(folder, tmp_path / "whole")
+    assert last_checkpoint(tmp_path) == str(folder)
+    for name in ("model-00002-of-*.safetensors", "model.safetensors.index.json"):
+        (lost,) = folder.glob(name)
+        lost.unlink()
+        assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-1")
+        shutil.copy(tmp_path / "whole" / lost.name, lost)
+        assert last_checkpoint(tmp_path) == str(folder)
+        lost.write_bytes(lost.read_bytes()[:-9])
+        assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-1")
+        shutil.copy(tmp_path / "whole" / lost.name, lost)
+
+
+def test_weights_of_another_shape_are_listed(tmp_path):
+    cls, config = models()[0]
+    save_pretrained(cls(config), tmp_path)
+    GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=65).save_pretrained(tmp_path)
+    with pytest.raises(
+        thalia.UsageError, match=r"mismatched: .*wte\.weight: \[64, 32\] in the file, \[65, 32\] in the"
+    ):
+        from_pretrained(cls, tmp_path)
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    models()[0][1].save_pretrained(tmp_path)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(thalia.MissingFileError, match=r"expected model\.thalia, "):
+        from_pretrained(AutoModelForCausalLM, tmp_path)
 
 
 def test_weights_that_do_not_fit_are_listed(tmp_path):
