@@ -12,15 +12,19 @@ as a whole. No pickle is read or written.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from accelerate.data_loader import SeedableRandomSampler
 from accelerate.utils import DistributedType, gather_object
+from torch.utils.data import BatchSampler
 
 from . import torch as thalia_torch
 from ._file import Path
+from ._operations import io_errors
 from ._random_state import random_state, set_random_state
 from .errors import FormatError, UnsupportedError, UsageError, make_error
 
@@ -38,28 +42,20 @@ def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
     To be called by every process; the first one writes. options: those of SaveOptions.
     The file is there whole, and on the disk, when this returns in each of them.
     Raises UnsupportedError where the model is sharded (thalia_checkpoint.dcp saves those), and for
-    what cannot be saved; IoError. With several processes, UsageError in all of them, with what the
+    what cannot be saved; IoError. With several processes the others raise UsageError with what the
     first one failed with.
     """
     _require_replicated(accelerator)
     states = gather_object([random_state()])
-    failed: list[str | None] = [None]
-    if accelerator.is_main_process:
-        try:
+    with _together(path):
+        if accelerator.is_main_process:
             state = {name: [part.state_dict() for part in parts] for name, parts in _parts(accelerator).items()}
             state |= {"random": list(states), "step": accelerator.step}
             if accelerator.scaler is not None:
                 state["scaler"] = accelerator.scaler.state_dict()
-            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+            with io_errors():
+                os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
             thalia_torch.save(state, path, **options)
-        except Exception as error:
-            if accelerator.num_processes == 1:
-                raise
-            failed = [f"{type(error).__name__}: {error}"]
-    if accelerator.num_processes > 1:
-        torch.distributed.broadcast_object_list(failed)
-        if failed[0] is not None:
-            raise make_error(UsageError, failed[0], "bad_argument", path=os.fspath(path))
 
 
 def load_state(accelerator: Accelerator, path: Path) -> None:
@@ -67,10 +63,28 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
     optimizers, schedulers, data loaders and objects, in the same order.
 
     Random number generators go on where they stood, where there are as many processes as then; else
-    they stay as they are. Raises UsageError that names what there is another number of;
-    UnsupportedError where the model is sharded; IoError, FormatError, IntegrityError.
+    they stay as they are. To be called by every process.
+
+    Raises UsageError that names what there is another number of; UnsupportedError where the model is
+    sharded; IoError, FormatError, IntegrityError. Where it fails in one process, the others raise
+    UsageError with what that one failed with; nothing was changed if the file cannot be read there.
     """
     _require_replicated(accelerator)
+    with _together(path):
+        parts, state = _read(accelerator, path)
+    with _together(path):
+        for name, ours in parts.items():
+            for part, saved in zip(ours, state[name], strict=True):
+                part.load_state_dict(saved)
+        if accelerator.scaler is not None and "scaler" in state:
+            accelerator.scaler.load_state_dict(state["scaler"])
+        accelerator.step = state["step"]
+        if len(state["random"]) == accelerator.num_processes:
+            set_random_state(state["random"][accelerator.process_index])
+
+
+def _read(accelerator: Accelerator, path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """What there is to load into, and what a file has for it."""
     state = thalia_torch.load(path)
     lists = (*_PARTS, "random")
     if not isinstance(state, dict) or "step" not in state or not all(isinstance(state.get(n), list) for n in lists):
@@ -91,14 +105,23 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
                 field=name,
                 value=str(len(ours)),
             )
-    for name, ours in parts.items():
-        for part, saved in zip(ours, state[name], strict=True):
-            part.load_state_dict(saved)
-    if accelerator.scaler is not None and "scaler" in state:
-        accelerator.scaler.load_state_dict(state["scaler"])
-    accelerator.step = state["step"]
-    if len(state["random"]) == accelerator.num_processes:
-        set_random_state(state["random"][accelerator.process_index])
+    return parts, state
+
+
+@contextmanager
+def _together(path: Path) -> Iterator[None]:
+    """Waits for all processes, and fails in all of them where it failed in one."""
+    failed: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failed = error
+    texts = gather_object([None if failed is None else f"{type(failed).__name__}: {failed}"])
+    if failed is not None:
+        raise failed
+    for process, text in enumerate(texts):
+        if text is not None:
+            raise make_error(UsageError, f"process {process}: {text}", "bad_argument", path=os.fspath(path))
 
 
 def _require_replicated(accelerator: Accelerator) -> None:
@@ -121,8 +144,14 @@ class _Sampler:
         self._loader = loader
 
     def _sampler(self) -> Any:
-        get = getattr(self._loader, "get_sampler", None)
-        return get() if get is not None else None
+        batches = getattr(self._loader, "sampler", None)
+        if not isinstance(batches, BatchSampler):
+            batches = getattr(self._loader, "batch_sampler", None)
+        # With several processes there is one around another that shares the batches out, which get_sampler() does
+        # not look into.
+        while (inner := getattr(batches, "batch_sampler", None)) is not None:
+            batches = inner
+        return getattr(batches, "sampler", None)
 
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {}

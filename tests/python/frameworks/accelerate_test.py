@@ -1,5 +1,6 @@
 """The state of an Accelerator in one file."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration
+from ranks import on_ranks
+from states import same_state
 from thalia_checkpoint.accelerate import load_state, save_state
-from thalia_checkpoint.torch import load, save
+from thalia_checkpoint.torch import load, load_into, save
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "accelerate_loop.py"
 
@@ -30,6 +33,121 @@ def test_the_example_goes_on_where_it_died(tmp_path):
     state = load(tmp_path / "whole.thalia")
     assert len(state["optimizers"]) == len(state["dataloaders"]) == len(state["custom"]) == 1
     assert {tensor.role for tensor in thalia.open(tmp_path / "whole.thalia").tensors.values()} >= {"optimizer"}
+
+
+def test_the_example_goes_on_where_it_died_on_two_processes(tmp_path):
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+    def run(*arguments):
+        command = [sys.executable, *launcher, EXAMPLE, *arguments]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+
+    whole = run(tmp_path / "whole.thalia")
+    assert whole.returncode == 0, whole.stderr
+    assert run(tmp_path / "cut.thalia", "2").returncode != 0
+    before = thalia_torch.load(tmp_path / "cut.thalia")
+    resumed = run(tmp_path / "cut.thalia")
+    # In front of it accelerate logs the time.
+    lines = [done.stdout.splitlines()[-1] for done in (whole, resumed)]
+    assert float(lines[0]) and lines[0] == lines[1], resumed.stderr
+    state, cut = thalia_torch.load(tmp_path / "whole.thalia"), thalia_torch.load(tmp_path / "cut.thalia")
+    assert same_state(state, cut) and not same_state(state, before)
+    # Each process has random numbers of its own.
+    first, second = (process["torch"] for process in state["random"])
+    assert not torch.equal(first, second)
+
+
+def of_processes(rank, world):
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
+    accelerator = Accelerator(cpu=True)
+    assert accelerator.num_processes == world and accelerator.distributed_type == "MULTI_CPU"
+    torch.manual_seed(0)
+    return accelerator, accelerator.prepare(torch.nn.Linear(3, 3))
+
+
+def fails_in_one(rank, world, folder):
+    accelerator, model = of_processes(rank, world)
+    good = f"{folder}/good.thalia"
+    save_state(accelerator, good)
+    # The first one cannot write.
+    with pytest.raises(thalia.IoError if rank == 0 else thalia.UsageError) as caught:
+        save_state(accelerator, f"{good}/inside.thalia")
+    assert rank == 0 or str(caught.value).startswith("process 0: IoError: ")
+    with pytest.raises(thalia.UnsupportedError if rank == 0 else thalia.UsageError, match=r"custom\.0\.a"):
+        accelerator.register_for_checkpointing(Unsaveable())
+        save_state(accelerator, good)
+    accelerator._custom_objects.clear()
+    # The second one cannot read.
+    with torch.no_grad():
+        model.module.weight.zero_()
+    with pytest.raises(thalia.UsageError if rank == 0 else thalia.MissingFileError) as caught:
+        load_state(accelerator, good if rank == 0 else f"{folder}/none.thalia")
+    assert rank == 1 or str(caught.value).startswith("process 1: MissingFileError: ")
+    assert not model.module.weight.any()
+    # Nor load what it read.
+    model.module.broken = rank == 1
+    model.module.register_load_state_dict_pre_hook(refuse_if_broken)
+    with pytest.raises(thalia.UsageError if rank == 0 else RuntimeError, match="process 1: Run" if rank == 0 else "no"):
+        load_state(accelerator, good)
+    # They are still in step.
+    model.module.broken = False
+    load_state(accelerator, good)
+    assert model.module.weight.any()
+    torch.manual_seed(rank)
+    save_state(accelerator, good)
+    expected = torch.rand(2)
+    load_state(accelerator, good)
+    assert torch.equal(torch.rand(2), expected)
+
+
+class Unsaveable:
+    def state_dict(self):
+        return {"a": object()}
+
+    def load_state_dict(self, state): ...
+
+
+def refuse_if_broken(module, *_):
+    if module.broken:
+        raise RuntimeError("no")
+
+
+def test_what_fails_in_one_process_fails_in_all(tmp_path):
+    on_ranks(2, tmp_path, fails_in_one)
+    assert [path.name for path in tmp_path.iterdir()] == ["good.thalia"]
+    # One process goes on with what two saved, and with its own random numbers.
+    accelerator, (model,) = prepared()
+    torch.manual_seed(5)
+    expected = torch.rand(2)
+    torch.manual_seed(5)
+    load_state(accelerator, tmp_path / "good.thalia")
+    assert torch.equal(torch.rand(2), expected)
+    torch.manual_seed(0)
+    assert torch.equal(model.weight, torch.nn.Linear(3, 3).weight)
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(50, 16)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(3))
+        self.head = torch.nn.Linear(16, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+
+@pytest.mark.parametrize("size", ["2KB", "1GB"])
+@pytest.mark.parametrize("how", [{}, {"assign": True}, {"assign": True, "mmap": True}])
+def test_weights_of_save_model_load_into_a_module(tmp_path, size, how):
+    accelerator = Accelerator(cpu=True)
+    model = accelerator.prepare(Tied())
+    accelerator.save_model(model, tmp_path, max_shard_size=size)
+    assert len(list(tmp_path.glob("*.safetensors"))) == (4 if size == "2KB" else 1)
+    other = Tied()
+    report = load_into(other, tmp_path, **how)
+    assert not report.missing and not report.unexpected
+    assert same_state(other.state_dict(), model.state_dict())
+    assert other.head.weight is other.embed.weight
 
 
 def prepared(models=1):
