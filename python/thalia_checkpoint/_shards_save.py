@@ -96,7 +96,7 @@ def _save_all(
 
 
 def _save(tensors: Mapping[str, torch.Tensor], names: list[str], path: str, options: Mapping[str, Any]) -> None:
-    # transformers reads no file that does not say whose format it is.
+    # Older versions of transformers read no safetensors file without it.
     save_named([named(name, tensors[name]) for name in names], path, {"format": "pt"}, options)
 
 

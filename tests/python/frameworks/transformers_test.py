@@ -127,6 +127,9 @@ def test_shards_come_back(tmp_path, cls, config, format):
     # A tensor that is larger has a file of its own.
     assert all(sum(t.nbytes for t in file.tensors.values()) <= 20_000 or len(file.tensors) == 1 for file in state.files)
     assert len(state) == len({id(tensor) for tensor in model.state_dict(keep_vars=True).values()})
+    for path in shards:
+        with thalia.safe_open(path, framework="pt") as file:
+            assert file.metadata() == {"format": "pt"}
     assert state.metadata == {"total_size": sum(tensor.nbytes for tensor in state.values())}
     for kind in (cls, AutoModelForCausalLM):
         for mmap in (False, True):
@@ -202,13 +205,17 @@ import torch
 from thalia_checkpoint.transformers import save_pretrained
 from transformers import GPT2Config, GPT2LMHeadModel
 
-event, format, folder = sys.argv[1:]
+event, calls, format, folder = sys.argv[1:]
+calls = int(calls)
 torch.manual_seed(2)
 model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=64))
 
 def hook(name, arguments):
+    global calls
     if name == event and "model" in str(arguments[0]):
-        os._exit(9)
+        calls -= 1
+        if calls == 0:
+            os._exit(9)
 
 sys.addaudithook(hook)
 save_pretrained(model, folder, max_shard_size="20KB", format=format)
@@ -216,22 +223,32 @@ save_pretrained(model, folder, max_shard_size="20KB", format=format)
 
 
 @pytest.mark.parametrize("format", ["thalia", "safetensors"])
-@pytest.mark.parametrize("event, kept", [("os.rename", 1), ("os.remove", 2)])  # of the index; of the old files
-def test_a_save_that_dies_leaves_the_old_model_or_the_new(tmp_path, event, kept, format):
+@pytest.mark.parametrize(
+    "event, calls, kept, old",
+    [
+        ("os.rename", 1, 1, None),  # of the index
+        ("os.remove", 1, 2, None),  # of the old files
+        ("os.remove", 2, 2, "thalia"),
+        ("os.remove", 2, 2, "safetensors"),
+    ],
+)
+def test_a_save_that_dies_leaves_the_old_model_or_the_new(tmp_path, event, calls, kept, old, format):
     cls, config = models()[0]
-    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB", format=format)
+    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB", format=old or format)
     before = {path.name for path in tmp_path.iterdir()}
     died = subprocess.run(
-        [sys.executable, "-c", DEATH, event, format, tmp_path], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", DEATH, event, str(calls), format, tmp_path], capture_output=True, text=True, timeout=300
     )
     assert died.returncode == 9, died.stderr
-    assert {path.name for path in tmp_path.iterdir()} > before
+    assert len({path.name for path in tmp_path.iterdir()} - before) > 2
     assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, kept))
     if format == "safetensors":
         assert_same(cls.from_pretrained(tmp_path), seeded(cls, config, kept))
-    save_pretrained(seeded(cls, config, 3), tmp_path, max_shard_size="20KB", format=format)
+    save_pretrained(seeded(cls, config, 3), tmp_path, format=format)
     assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, 3))
-    assert len(list(tmp_path.iterdir())) == len(before)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "config.json", "generation_config.json", f"model.{format}"
+    ]  # fmt: skip
 
 
 def test_a_save_that_fails_leaves_what_was_there(tmp_path):
@@ -252,6 +269,13 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path):
         save_pretrained(seeded(cls, config, 2), tmp_path, replace=False)
     assert {path.name for path in tmp_path.iterdir()} == before
     assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, 1))
+
+
+def test_a_tensor_that_is_too_large_has_a_file_of_its_own(tmp_path):
+    cls, config = models()[0]
+    save_pretrained(cls(config), tmp_path, max_shard_size=1)
+    state = thalia.open(tmp_path)
+    assert len(state.files) == len(state) == len(list(tmp_path.glob("*.thalia")))
 
 
 @pytest.mark.parametrize("size", [0, -1, "", "5 GiB", "GB", "1.5GB", 2.5])
