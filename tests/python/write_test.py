@@ -220,8 +220,8 @@ def test_ctrl_c_ends_the_wait_for_background_saves_and_not_the_saves(path):
     writer.add("r/w", np.ones(3))
     handle = saver.save(writer)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         saver.wait_all()
     assert not handle.done
     gate.set()
@@ -325,15 +325,17 @@ def test_what_a_callback_raised_can_be_asked_for_again(tmp_path):
 def test_a_borrowed_snapshot_is_kept_until_the_save_has_ended(path):
     saver = thalia.AsyncSaver(when_busy="queue")
     data = [bytearray(os.urandom(8 << 20)) for _ in range(2)]
+    gate = threading.Event()
     handles = []
     for i, array in enumerate(data):
         writer = thalia.Writer(f"{path}.{i}", durability="none")
         writer.add_bytes("r/w", "u8", (len(array),), array)
-        handles.append(saver.save(writer, snapshot="borrowed"))
+        handles.append(saver.save(writer, snapshot="borrowed", ready=gate.wait))
         with pytest.raises(BufferError):  # Python cannot resize what something looks at
             array.append(0)
         del writer
     handles[1].cancel()
+    gate.set()
     saver.wait_all()
     assert saver.snapshot_bytes == 0
     assert (thalia.open(f"{path}.0")["r/w"].numpy() == np.frombuffer(data[0], np.uint8)).all()
