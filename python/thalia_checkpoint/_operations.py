@@ -40,10 +40,10 @@ def read_bounded(path: str, most: int) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise wrong_value(path, "type", stat.filemode(status.st_mode), "a regular file")
-            data = file.read(most + 1) if status.st_size <= most else b""
-    if status.st_size > most or len(data) > most:
-        size = max(status.st_size, len(data))
-        raise wrong_value(path, "size", f"{size} bytes", f"at most {most}", "limit_exceeded")
+            # No more than it had: a buffer of that size is made before it is read.
+            data = file.read(status.st_size) if status.st_size <= most else b""
+    if status.st_size > most:
+        raise wrong_value(path, "size", f"{status.st_size} bytes", f"at most {most}", "limit_exceeded")
     return data
 
 
