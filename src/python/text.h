@@ -49,6 +49,7 @@ struct type_caster<std::string> {
 /// Out only: an argument is a std::string.
 template <>
 struct type_caster<std::string_view> {
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
   static constexpr auto Name = const_name("str");
 
   static handle from_cpp(std::string_view text, rv_policy /*policy*/,
