@@ -4,6 +4,7 @@ A second argument is the step after which it is killed."""
 
 import os
 import sys
+from typing import Any
 
 import deepspeed
 import torch
@@ -13,7 +14,8 @@ folder, dies_at = sys.argv[1], int((*sys.argv, "-1")[2])
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
 config = {"train_batch_size": 16, "zero_optimization": {"stage": 2}}
-engine, *_ = deepspeed.initialize(model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=0.01), config=config)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+engine: Any = deepspeed.initialize(model=model, optimizer=optimizer, config=config)[0]
 engine.checkpoint_engine = ThaliaAsyncCheckpointEngine()
 engine.load_checkpoint(folder)  # what `latest` names, if it is there
 while engine.global_steps < 20:

@@ -36,10 +36,11 @@ class ShardedFile(Mapping[str, Tensor]):
     """
 
     def __init__(self, index: Path, options: Mapping[str, Any]) -> None:
-        self.path = os.fspath(index)
+        self.path: str = os.fspath(index)
         self._options = options
         self._open: dict[str, File | SafetensorsFile] = {}
-        self.metadata, self._shard_of = _read(self.path)
+        metadata, self._shard_of = _read(self.path)
+        self.metadata: dict[str, Any] = metadata
         self._names: dict[str, set[str]] = defaultdict(set)
         for name, shard in self._shard_of.items():
             self._names[shard].add(name)

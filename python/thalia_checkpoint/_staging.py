@@ -18,7 +18,7 @@ class Staging:
 
     def __init__(self) -> None:
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
-        self._copied: list[torch.cuda.Event] = []
+        self._copied: list[Any] = []  # torch.cuda.Event, by another name in each version
 
     @staticmethod
     def takes(tensor: torch.Tensor) -> bool:

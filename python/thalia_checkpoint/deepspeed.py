@@ -34,8 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["ThaliaAsyncCheckpointEngine", "ThaliaCheckpointEngine"]
 
 
-# The base is Any to a checker of types that does not see deepspeed.
-class ThaliaCheckpointEngine(CheckpointEngine):  # type: ignore[misc, unused-ignore]
+if TYPE_CHECKING:
+    _Engine: Any  # DeepSpeed says nothing of its types, and what is inferred is not what it means
+else:
+    _Engine = CheckpointEngine
+
+
+class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
     """To be set as `model_engine.checkpoint_engine` after deepspeed.initialize(), in every rank.
 
     What a save fails with is raised at the end of the checkpoint, in every rank: one that raised it
@@ -46,7 +51,7 @@ class ThaliaCheckpointEngine(CheckpointEngine):  # type: ignore[misc, unused-ign
 
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
         super().__init__()
-        self.name = type(self).__name__
+        self.name: str = type(self).__name__
         self._options: dict[str, Any] = dict(options)
         self._failed: Exception | None = None
 

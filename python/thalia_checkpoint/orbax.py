@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
+from orbax.checkpoint import future
 
 from . import _jax_tree
 from ._file import Path
@@ -78,7 +79,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
             self._write(folder, encoded)
 
         # Orbax may still be making the folder.
-        return [ocp.future.CommitFutureAwaitingContractedSignals(write(), name="thalia_save")]
+        return [future.CommitFutureAwaitingContractedSignals(write(), name="thalia_save")]
 
     def restore(self, directory: Path, args: ThaliaRestore | None = None) -> Any:
         """What was saved, as ThaliaRestore asks for it.

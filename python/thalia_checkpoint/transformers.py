@@ -135,7 +135,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     # transformers has no public way to replace these.
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        model: Any = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         if state_dict is not None or not self._is_plain(model):
             super()._save(output_dir, state_dict)
         elif self.args.should_save:
