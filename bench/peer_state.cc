@@ -91,23 +91,27 @@ double PeerLoader::load(const std::filesystem::path& path, Load how, Verificatio
     return fresh.back().bytes();
   };
 
+  std::vector<ByteSpan> loaded;
   const Stopwatch watch;
   const Reader reader = Reader::open(path, {.verification = verification});
   const RegionView region = reader.region("model");
   if (streams) {
     StreamReader stream(reader, {&region, 1}, {.destination = memory_for});
-    while (stream.next()) {
-    }
+    while (const auto tensor = stream.next()) loaded.push_back(tensor->bytes);
   } else {
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
       const TensorView tensor = region.tensor(i);
       if (how == Load::views) {
-        touch_pages(tensor.bytes());
+        loaded.push_back(tensor.bytes());
       } else {
-        tensor.read(memory_for(tensor, tensor.logical_bytes()));
+        const MutableByteSpan memory = memory_for(tensor, tensor.logical_bytes());
+        tensor.read(memory);
+        loaded.push_back(memory);
       }
     }
   }
+  // Once all are there, as the peers do.
+  for (const ByteSpan tensor : loaded) touch_pages(tensor);
   return watch.seconds();
 }
 

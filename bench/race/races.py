@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import time
 
 from . import disk, peers
 from .rounds import Contestant, Race, Unable
@@ -11,7 +12,7 @@ SYNCED = "file and folder fsynced; before each run the old file is removed and t
 UNSYNCED = "into the page cache; before each run the old file is removed and the disk is idle"
 COLD = "the file out of the page cache, which mincore confirms; "
 WARM = "the file in the page cache, read once before; "
-TOUCHED = "a byte of every page is read"
+TOUCHED = "until a byte of every page is read; freeing is not counted"
 
 
 class Bench:
@@ -166,9 +167,11 @@ class Bench:
 
     def _peer_load(self, kind, cold):
         path = self.folder / f"state{kind.suffix}"
+        ended = []  # when all of it was there; to free it is not counted
 
         def use(loaded):
             touch(loaded)
+            ended.append(time.perf_counter())
             if kind not in self._checked:  # in the round that does not count
                 check_samples(self._expected, loaded)
                 self._checked.add(kind)
@@ -179,7 +182,9 @@ class Bench:
                 raise Unable("it could not be saved")
             if kind not in self._checked and hasattr(kind, "fills_state"):
                 erase(self._expected, self.arrays)
-            return seconds_of(lambda: peer.load(path, use))
+            start = time.perf_counter()
+            peer.load(path, use)
+            return ended.pop() - start
 
         prepare = (lambda: self._cold(path)) if cold else (lambda: self._warm(path))
         return Contestant(kind.load_name, run, prepare, getattr(kind, "kind", "peer"))
