@@ -97,6 +97,8 @@ class OwnedBytes:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+def memory(size: int, /) -> OwnedBytes: ...
+
 class Stream:
     @staticmethod
     def open(
@@ -138,13 +140,13 @@ class Writer:
         metadata_json: str,
         /,
     ) -> int: ...
-    def add_tensor(self, region: int, name: str, dtype: str, shape: list[int], role: str, data: Any, /) -> None: ...
+    def add_tensor(self, region: int, name: str, dtype: str, shape: Sequence[int], role: str, data: Any, /) -> None: ...
     def add_sparse(
         self,
         region: int,
         name: str,
         dtype: str,
-        shape: list[int],
+        shape: Sequence[int],
         role: str,
         wide: bool,
         pointers: Any,
@@ -156,10 +158,10 @@ class Writer:
         source: str,
         target: str,
         dtype: str,
-        shape: list[int],
+        shape: Sequence[int],
         weights: Any,
         delay_dtype: str,
-        delay_shape: list[int],
+        delay_shape: Sequence[int],
         delays: Any,
     ) -> None: ...
     def commit(self) -> dict[str, Any]: ...

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from . import _slicing
+from . import _core, _slicing
 from ._dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, shaped, unpack
 from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
     import torch
+
+_LARGE = 4 << 20  # bytes of an array for which huge pages pay
 
 
 class Buffer(Protocol):
@@ -184,7 +186,10 @@ class Tensor:
         self.need_dense()
         if is_packed(source.dtype) or (source.is_mapped and not writable):
             return self.array_of(self._all_bytes())
-        out = np.empty(source.shape, numpy_dtype(source.dtype))
+        if source.nbytes >= _LARGE:
+            out = np.ndarray(source.shape, numpy_dtype(source.dtype), memoryview(_core.memory(source.nbytes)))
+        else:
+            out = np.empty(source.shape, numpy_dtype(source.dtype))
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
         return out

@@ -1,11 +1,19 @@
 #include "python/buffers.h"
 
 #include "python/bindings.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::python {
 namespace {
 
 namespace nb = nanobind;
+
+// Of large ones all of it is in huge pages, and not just what an allocator aligns by chance.
+OwnedBytes memory(std::uint64_t size) {
+  const auto tensor = std::make_shared<Tensor>(
+      Tensor::filled({.dtype = DType::u8, .shape = {size}}, [](MutableByteSpan) {}));
+  return {tensor->mutable_bytes(), tensor};
+}
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const ByteSpan bytes = nb::inst_ptr<Payload>(self)->bytes();
@@ -45,6 +53,7 @@ void bind_buffers(nb::module_& module) {
   nb::class_<OwnedBytes>(module, "OwnedBytes", nb::type_slots(owned_slots),
                          "Bytes in memory of their own, with the buffer protocol.")
       .def("__len__", [](const OwnedBytes& owned) { return owned.bytes.size(); });
+  module.def("memory", memory, "Bytes that hold anything until they are written to.");
 }
 
 }  // namespace thalia::python

@@ -23,7 +23,7 @@ namespace {
 
 // The alignment of a buffer's first byte: that of a payload in a file, and enough for any vector
 // instruction.
-constexpr std::size_t kBufferAlignment = 64;
+constexpr std::align_val_t kBufferAlignment{64};
 
 std::uint64_t require_length(const TensorLayout& layout) {
   const auto length = format::payload_length(layout);
@@ -50,19 +50,20 @@ void require_size(const TensorLayout& layout, ByteSpan bytes) {
 struct Tensor::Buffer {
   explicit Buffer(std::size_t length)
       : size(length),
-        data(static_cast<std::byte*>(
-            // At least one byte, so that data is never null for an empty tensor.
-            ::operator new(std::max<std::size_t>(length, 1), std::align_val_t(kBufferAlignment)))) {
-    // Tensors are large: fewer page faults when they are first written.
+        // Tensors are large: in huge pages they take fewer page faults when they are first written.
+        alignment(length < io::kHugePage ? kBufferAlignment : std::align_val_t(io::kHugePage)),
+        // At least one byte, so that data is never null for an empty tensor.
+        data(static_cast<std::byte*>(::operator new(std::max<std::size_t>(length, 1), alignment))) {
     io::prefer_huge_pages(bytes());
   }
-  ~Buffer() { ::operator delete(data, std::align_val_t(kBufferAlignment)); }
+  ~Buffer() { ::operator delete(data, alignment); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   MutableByteSpan bytes() const { return {data, size}; }
 
   std::size_t size;
+  std::align_val_t alignment;
   std::byte* data;
 };
 
