@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import _core
@@ -50,7 +50,7 @@ def save_named(
     writer.commit()
 
 
-def add_named(writer: Writer, tensors: Sequence[Named], roles: Mapping[str, str] | None = None) -> None:
+def add_named(writer: Writer, tensors: Iterable[Named], roles: Mapping[str, str] | None = None) -> None:
     """Declares them, each in the region that its name tells of. roles: of those whose names do not tell."""
     for tensor in tensors:
         region = _core.region_for_name(tensor.name)

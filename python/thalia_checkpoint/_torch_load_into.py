@@ -123,7 +123,8 @@ def _stream(
     """Reads tensors into those of their names, without a copy between where they fit."""
     # Several threads write: not to memory that two tensors share. Of a subclass nobody knows where it is.
     plain = [name for name, target in targets.items() if type(target.detach()) is torch.Tensor]
-    alone = {plain[group[0]] for group in overlapping([targets[name] for name in plain]) if len(group) == 1}
+    shared = {plain[i] for group in overlapping([targets[name] for name in plain]) for i in group}
+    alone = set(plain) - shared
     # What the file has once for several is read once.
     of_tensor: dict[int, list[str]] = {}
     for name in targets:

@@ -162,7 +162,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             value=str(tensor.dtype),
         )
     dense = host(tensor.detach()).resolve_conj().resolve_neg().contiguous()
-    return Named(name, NAMES[tensor.dtype], tuple(tensor.shape), bytes_of(dense))
+    return Named(name, NAMES[tensor.dtype], tensor.shape, bytes_of(dense))
 
 
 def span_of(tensor: torch.Tensor) -> tuple[int, int]:
@@ -175,33 +175,32 @@ def span_of(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
-    """Groups of tensors, by their numbers, that lie in each other's memory; most are alone in theirs.
+    """Groups of tensors, by their numbers, that lie in each other's memory; most lie in none.
 
     In the order of the first of each group.
     """
-    storages: dict[Any, list[int]] = {}
+    first: dict[tuple[torch.device, int], int] = {}
+    shared: dict[int, list[int]] = {}  # of a storage with several, by its first
     for i, tensor in enumerate(tensors):
         # Of what is not there as it looks, a copy is stored.
-        alone = _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg()
-        storages.setdefault(i if alone else (tensor.device, tensor.untyped_storage().data_ptr()), []).append(i)
+        if _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
+            continue
+        found = first.setdefault((tensor.device, tensor.untyped_storage().data_ptr()), i)
+        if found != i:
+            shared.setdefault(found, [found]).append(i)
     groups: list[list[int]] = []
-    for members in storages.values():
+    for members in shared.values():
         reached = -1
-        spans = sorted((*span_of(tensors[i]), i) for i in members) if len(members) > 1 else ()
-        for begin, end, i in spans:
+        for begin, end, i in sorted((*span_of(tensors[i]), i) for i in members):
             if begin >= reached:
                 groups.append([])
             groups[-1].append(i)
             reached = max(reached, end)
-        if not spans:
-            groups.append(members)
-    for group in groups:
-        group.sort()
-    return sorted(groups)
+    return sorted(sorted(group) for group in groups if len(group) > 1)
 
 
 def _not_dense(tensor: torch.Tensor) -> str | None:
-    if tensor.device.type == "meta":
+    if tensor.is_meta:
         return "on the device meta"
     if tensor.is_nested:
         return "of nested tensors"

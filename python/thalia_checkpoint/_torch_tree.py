@@ -8,7 +8,7 @@ what it is: docs/python.md, "What a tree looks like".
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +36,8 @@ class Encoded(NamedTuple):
     """What is written of an object."""
 
     tree: Any
-    tensors: list[Named]
+    tensors: Iterator[Named]
+    """Made one by one, as the objects of many small ones keep the collector of garbage busy."""
     roles: dict[str, str]
     """Of tensors whose names do not tell."""
     staged: bool = False
@@ -46,7 +47,6 @@ class Encoded(NamedTuple):
 class _Place(NamedTuple):
     """A tensor found in the tree, and the node that is to tell of it."""
 
-    name: str
     tensor: torch.Tensor
     node: dict[str, Any]
 
@@ -55,16 +55,17 @@ class _Encoder(Walk):
     def __init__(self, instead: Callable[[Any], Any]) -> None:
         super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
         self._instead = instead
-        self.places: list[_Place] = []
+        self.tensors: list[torch.Tensor] = []
+        self.nodes: list[dict[str, Any]] = []  # of these, which have their names
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
 
     def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+        if isinstance(value, torch.Tensor):  # first, as there are the most of these
+            return self._tensor(value, path, role)
         leaf = leaf_node(value)
         if leaf is not NO_LEAF:
             return leaf
-        if isinstance(value, torch.Tensor):
-            return self._tensor(value, path, role)
         with self.inside(value, path):
             return self._container(value, path, role)
 
@@ -112,9 +113,10 @@ class _Encoder(Walk):
         if role is not None:
             self.roles[name] = role
         node: dict[str, Any] = {"tensor": name}
-        if isinstance(value, torch.nn.Parameter):
+        if type(value) is torch.nn.Parameter:  # isinstance() takes ten times as long
             node["parameter"] = value.requires_grad
-        self.places.append(_Place(name, value, node))
+        self.tensors.append(value)
+        self.nodes.append(node)
         return node
 
 
@@ -131,31 +133,41 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
     """
     encoder = _Encoder(instead)
     tree = encoder.node(value, (), None)
-    tensors = encoder.arrays
-    staged = staging is not None and any(staging.takes(place.tensor) for place in encoder.places)
-    host = on_host
-    if staging is not None and staged:
-        host = staging.tensor
-        tensors = [array._replace(data=staging.array(array.data)) for array in tensors]
-    for group in overlapping([place.tensor for place in encoder.places]):
-        tensors += _stored([encoder.places[i] for i in group], host)
-    if staging is not None and staged:
+    stored: dict[int, torch.Tensor | None] = {}
+    for group in overlapping(encoder.tensors):
+        first, *others = group
+        stored[first] = _stored_once([_Place(encoder.tensors[i], encoder.nodes[i]) for i in group])
+        stored |= dict.fromkeys(others)
+    staged = staging is not None and any(map(staging.takes, encoder.tensors))
+    return Encoded(tree, _tensors_of(encoder, stored, staging if staged else None), encoder.roles, staged)
+
+
+def _tensors_of(
+    encoder: _Encoder, stored: Mapping[int, torch.Tensor | None], staging: Staging | None
+) -> Iterator[Named]:
+    """stored: of tensors that lie in each other's memory, what is stored instead of each of them, if anything."""
+    host = on_host if staging is None else staging.tensor
+    for array in encoder.arrays:
+        yield array if staging is None else array._replace(data=staging.array(array.data))
+    for i, (tensor, node) in enumerate(zip(encoder.tensors, encoder.nodes, strict=True)):
+        if (what := stored.get(i, tensor)) is not None:
+            yield named(node["tensor"], what, host)
+    if staging is not None:
         staging.begun()
-    return Encoded(tree, tensors, encoder.roles, staged)
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
-def _stored(group: list[_Place], host: Callable[[torch.Tensor], torch.Tensor]) -> list[Named]:
+def _stored_once(group: list[_Place]) -> torch.Tensor:
+    """What is stored of tensors that lie in each other's memory; their nodes tell where they are in it."""
     first = group[0]
-    if len(group) == 1:
-        return [named(first.name, first.tensor, host)]
+    name = first.node["tensor"]
     if all(_geometry(place.tensor) == _geometry(first.tensor) for place in group):
-        for place in group[1:]:
-            place.node["tensor"] = first.name
-        return [named(first.name, first.tensor, host)]
+        for place in group:
+            place.node["tensor"] = name
+        return first.tensor
     # Different views: the part of the storage that they lie in, as bytes where their dtypes differ,
     # and where each of them does.
     spans = [span_of(place.tensor) for place in group]
@@ -171,14 +183,14 @@ def _stored(group: list[_Place], host: Callable[[torch.Tensor], torch.Tensor]) -
     size = (high - low) // width
     storage.set_(first.tensor.untyped_storage(), low // width, torch.Size([size]), (1,))
     for place, (begin, _) in zip(group, spans, strict=True):
-        place.node["tensor"] = first.name
+        place.node["tensor"] = name
         place.node["view"] = {
             "dtype": str(place.tensor.dtype).removeprefix("torch."),
             "offset": (begin - low) // place.tensor.element_size(),
             "shape": list(place.tensor.shape),
             "stride": list(place.tensor.stride()),
         }
-    return [named(first.name, storage, host)]
+    return storage
 
 
 def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

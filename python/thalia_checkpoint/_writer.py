@@ -192,7 +192,7 @@ class Writer:
             n_neurons,
             n_inputs,
             neuron_type,
-            json.dumps(config or {}),
+            json.dumps(config) if config else "{}",
             "" if metadata is None else json.dumps(metadata),
         )
 
@@ -255,10 +255,10 @@ class Writer:
         name = f"{source} to {target}"
         dtype, shape, data = elements(f"{name}, weights", weights)
         if delays is None:
-            self._raw.add_connection(source, target, dtype, list(shape), data, dtype, [], None)
+            self._raw.add_connection(source, target, dtype, shape, data, dtype, (), None)
             return
         delay_dtype, delay_shape, delay_data = elements(f"{name}, delays", delays)
-        self._raw.add_connection(source, target, dtype, list(shape), data, delay_dtype, list(delay_shape), delay_data)
+        self._raw.add_connection(source, target, dtype, shape, data, delay_dtype, delay_shape, delay_data)
 
     def commit(self) -> SaveResult:
         """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.
@@ -304,7 +304,7 @@ class Writer:
         role: str | None,
     ) -> None:
         role = role or _core.role_of_name(name, len(shape))
-        self._raw.add_tensor(self._region(region), name, dtype, list(shape), role, data)
+        self._raw.add_tensor(self._region(region), name, dtype, shape, role, data)
 
     def _add_sparse(
         self,
@@ -325,7 +325,7 @@ class Writer:
             self._region(region),
             name,
             dtype,
-            list(shape),
+            shape,
             role or _core.role_of_name(name, len(shape)),
             wide,
             pointers,

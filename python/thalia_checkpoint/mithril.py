@@ -125,7 +125,7 @@ class Compressor:
             from . import _torch_tree  # needs torch
 
             encoded = _torch_tree.encode(dict(state_dict))
-            tensors = encoded.tensors
+            tensors = list(encoded.tensors)
             texts[MEMBER] = {"version": VERSION, "tree": encoded.tree}
         try:
             text = json.dumps(texts, allow_nan=False)

@@ -54,7 +54,7 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
         if tensor.device.type == "meta":
             raise ValueError(f"{name}: a tensor on the device meta has no elements to save")
     names = list(tensors)
-    shared = [{names[i] for i in group} for group in overlapping(list(tensors.values())) if len(group) > 1]
+    shared = [{names[i] for i in group} for group in overlapping(list(tensors.values()))]
     if shared:
         raise RuntimeError(
             "Some tensors share memory, this will lead to duplicate memory on disk and potential "
