@@ -23,7 +23,7 @@ namespace {
 
 // The alignment of a buffer's first byte: that of a payload in a file, and enough for any vector
 // instruction.
-constexpr std::align_val_t kBufferAlignment{64};
+constexpr std::size_t kBufferAlignment = 64;
 
 std::uint64_t require_length(const TensorLayout& layout) {
   const auto length = format::payload_length(layout);
@@ -51,7 +51,7 @@ struct Tensor::Buffer {
   explicit Buffer(std::size_t length)
       : size(length),
         // Tensors are large: in huge pages they take fewer page faults when they are first written.
-        alignment(length < io::kHugePage ? kBufferAlignment : std::align_val_t(io::kHugePage)),
+        alignment(std::align_val_t(io::huge_page_alignment(length, kBufferAlignment))),
         // At least one byte, so that data is never null for an empty tensor.
         data(static_cast<std::byte*>(::operator new(std::max<std::size_t>(length, 1), alignment))) {
     io::prefer_huge_pages(bytes());
