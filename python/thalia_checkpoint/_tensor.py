@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _LARGE = 4 << 20  # bytes of an array for which huge pages pay
 
 
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """np.empty(); a large array is in huge pages from its first byte on."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    return np.ndarray(shape, dtype, memoryview(_core.memory(nbytes))) if nbytes >= _LARGE else np.empty(shape, dtype)
+
+
 class Buffer(Protocol):
     """Read-only bytes with the buffer protocol; what looks at them keeps the file mapped."""
 
@@ -186,10 +192,7 @@ class Tensor:
         self.need_dense()
         if is_packed(source.dtype) or (source.is_mapped and not writable):
             return self.array_of(self._all_bytes())
-        if source.nbytes >= _LARGE:
-            out = np.ndarray(source.shape, numpy_dtype(source.dtype), memoryview(_core.memory(source.nbytes)))
-        else:
-            out = np.empty(source.shape, numpy_dtype(source.dtype))
+        out = _empty(source.shape, numpy_dtype(source.dtype))
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
         return out
@@ -295,10 +298,8 @@ class Tensor:
             return exported(self.dtype, self._carried(self._all_bytes()), max_version=max_version)
         if is_packed(self.dtype):
             return self.numpy().__dlpack__()
-        out = np.empty(self.nbytes, np.uint8)
-        if out.size != 0:
-            self._source.read(out)
-        return exported(self.dtype, self._carried(out), **({} if max_version is None else {"max_version": max_version}))
+        array = self._carried(self._own_bytes())
+        return exported(self.dtype, array, **({} if max_version is None else {"max_version": max_version}))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -321,7 +322,10 @@ class Tensor:
     def _all_bytes(self) -> npt.NDArray[np.uint8]:
         if self._source.is_mapped:
             return bytes_of(self._source.payload())
-        out = np.empty(self._source.nbytes, np.uint8)
+        return self._own_bytes()
+
+    def _own_bytes(self) -> npt.NDArray[np.uint8]:
+        out = _empty((self._source.nbytes,), np.dtype(np.uint8))
         if out.size != 0:
             self._source.read(out)
         return out

@@ -44,19 +44,12 @@ class Encoded(NamedTuple):
     """The tensors are copies of a staging."""
 
 
-class _Place(NamedTuple):
-    """A tensor found in the tree, and the node that is to tell of it."""
-
-    tensor: torch.Tensor
-    node: dict[str, Any]
-
-
 class _Encoder(Walk):
     def __init__(self, instead: Callable[[Any], Any]) -> None:
         super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
         self._instead = instead
         self.tensors: list[torch.Tensor] = []
-        self.nodes: list[dict[str, Any]] = []  # of these, which have their names
+        self.nodes: list[dict[str, Any]] = []  # what tells of each of these, and has its name
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
 
@@ -128,15 +121,15 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
     """The tree of an object, and its tensors; those that share memory once.
 
     instead: gives what to save of an object that is none of what save() takes; None where it has nothing.
-    staging: where it takes one of the tensors it has copies of all that is written, which are there
-        once staging.wait() is back.
+    staging: where it takes one of the tensors it has copies of all that is written; they are there
+        once all tensors were gone through and staging.wait() is back.
     """
     encoder = _Encoder(instead)
     tree = encoder.node(value, (), None)
     stored: dict[int, torch.Tensor | None] = {}
     for group in overlapping(encoder.tensors):
         first, *others = group
-        stored[first] = _stored_once([_Place(encoder.tensors[i], encoder.nodes[i]) for i in group])
+        stored[first] = _stored_once([encoder.tensors[i] for i in group], [encoder.nodes[i] for i in group])
         stored |= dict.fromkeys(others)
     staged = staging is not None and any(map(staging.takes, encoder.tensors))
     return Encoded(tree, _tensors_of(encoder, stored, staging if staged else None), encoder.roles, staged)
@@ -160,35 +153,33 @@ def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
-def _stored_once(group: list[_Place]) -> torch.Tensor:
+def _stored_once(tensors: list[torch.Tensor], nodes: list[dict[str, Any]]) -> torch.Tensor:
     """What is stored of tensors that lie in each other's memory; their nodes tell where they are in it."""
-    first = group[0]
-    name = first.node["tensor"]
-    if all(_geometry(place.tensor) == _geometry(first.tensor) for place in group):
-        for place in group:
-            place.node["tensor"] = name
-        return first.tensor
+    first = tensors[0]
+    for node in nodes:
+        node["tensor"] = nodes[0]["tensor"]
+    if all(_geometry(tensor) == _geometry(first) for tensor in tensors):
+        return first
     # Different views: the part of the storage that they lie in, as bytes where their dtypes differ,
     # and where each of them does.
-    spans = [span_of(place.tensor) for place in group]
+    spans = [span_of(tensor) for tensor in tensors]
     low, high = min(begin for begin, _ in spans), max(end for _, end in spans)
-    dtypes = {place.tensor.dtype for place in group}
+    dtypes = {tensor.dtype for tensor in tensors}
     dtype = dtypes.pop() if len(dtypes) == 1 else torch.uint8
     if dtype == torch.uint8:
         # Whole elements of every dtype, where the storage has them.
         low -= low % 16
-        high = min(high + -high % 16, first.tensor.untyped_storage().nbytes())
-    storage = torch.empty(0, dtype=dtype, device=first.tensor.device)
+        high = min(high + -high % 16, first.untyped_storage().nbytes())
+    storage = torch.empty(0, dtype=dtype, device=first.device)
     width = storage.element_size()
     size = (high - low) // width
-    storage.set_(first.tensor.untyped_storage(), low // width, torch.Size([size]), (1,))
-    for place, (begin, _) in zip(group, spans, strict=True):
-        place.node["tensor"] = name
-        place.node["view"] = {
-            "dtype": str(place.tensor.dtype).removeprefix("torch."),
-            "offset": (begin - low) // place.tensor.element_size(),
-            "shape": list(place.tensor.shape),
-            "stride": list(place.tensor.stride()),
+    storage.set_(first.untyped_storage(), low // width, torch.Size([size]), (1,))
+    for tensor, node, (begin, _) in zip(tensors, nodes, spans, strict=True):
+        node["view"] = {
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "offset": (begin - low) // tensor.element_size(),
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()),
         }
     return storage
 
