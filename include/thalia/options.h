@@ -75,11 +75,14 @@ struct Work {
 
 /// How a reader gets at a file's bytes. Views, look-ups and checks are the same.
 enum class Access {
-  mapped,  ///< in place: nothing is copied, and all readers of a file share one copy, the page
-           ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
-  copied,  ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
-           ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
-           ///< (truncated) or an IoError, and bytes once handed out never change
+  mapped,    ///< in place: nothing is copied, and all readers of a file share one copy, the page
+             ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
+  copied,    ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
+             ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
+             ///< (truncated) or an IoError, and bytes once handed out never change
+  writable,  ///< as mapped, and who casts the const of a view away may write to it: the page is
+             ///< copied for this reader, and the file never changes. Later reads and checks of
+             ///< these bytes may meet what was written
 };
 
 /// Limits, checked before anything that a file claims is allocated or walked. What passes one

@@ -63,7 +63,7 @@ class RegionView {
   /// errors of its views.
   void populate() const;
   /// Gives the region's pages back to the system; they are read again when touched. Spans stay
-  /// valid. Does nothing to a copied file, whose bytes exist nowhere else.
+  /// valid. Does nothing to a copied or writable file, whose bytes may exist nowhere else.
   void release() const;
 
  private:

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._operations import from_json, io_errors, paths
+from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
 
 Path = str | os.PathLike[str]
-Access = Literal["mapped", "copied"]
+Access = Literal["mapped", "copied", "writable"]
 Verification = Literal["on_first_touch", "at_open", "by_tensor", "off"]
 
 
@@ -359,9 +359,6 @@ class _FlatSource:
         raise NotImplementedError
 
 
-_IDENTITY = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
-
-
 class SafetensorsFile(Mapping[str, Tensor]):
     """An open safetensors file: tensors by name, in the order of the file.
 
@@ -369,14 +366,13 @@ class SafetensorsFile(Mapping[str, Tensor]):
     that were had before stay valid.
     """
 
-    def __init__(self, raw: _core.SafetensorsFile, path: str, status: os.stat_result) -> None:
+    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
         self.path = path
         self._raw: _core.SafetensorsFile | None = raw
-        self._status = status
         facts = raw.tensors
         # They lie at the end of the file, without gaps.
         ends = list(accumulate((len(payload) for *_, payload in facts), initial=0))
-        begin = status.st_size - ends[-1]
+        begin = raw.file_bytes - ends[-1]
         self._tensors = Tensors([Tensor(_FlatSource(begin + end, *f)) for end, f in zip(ends, facts, strict=False)])
 
     @property
@@ -397,10 +393,6 @@ class SafetensorsFile(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._tensors)
-
-    def is_of(self, status: os.stat_result) -> bool:
-        """Whether a file with this status is the one that was opened, as it was then."""
-        return all(getattr(status, name) == getattr(self._status, name) for name in _IDENTITY)
 
     def close(self) -> None:
         """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
@@ -428,9 +420,7 @@ def open(
     """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
     if format == "safetensors":
-        with io_errors():
-            status = os.stat(path)
-        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path), status)
+        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
     if format in ("thalia-0.1", "mckp", "mst"):
         raise make_error(
             UnsupportedError,

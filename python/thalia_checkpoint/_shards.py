@@ -114,7 +114,8 @@ def open(
     model.safetensors.index.json that is there.
 
     access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
-        for files that may shrink or disks that may fail.
+        for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies
+        there may be written to: that changes this process's copy alone, and never the file.
     verification: when bytes are checked against the file's checksum: before they are first handed
         out, all now, each tensor by its own CRC-32, or never. Of a model in several files each is
         opened later, and "at_open" checks it then.

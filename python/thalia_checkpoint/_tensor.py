@@ -98,7 +98,7 @@ class Tensor:
     """One tensor of an open file. Immutable; any number of threads may use one.
 
     Arrays made of it keep the file mapped, also when the file object is gone. Those in the mapping
-    are read-only.
+    are read-only, unless it was opened with access="writable".
     """
 
     __slots__ = ("_source",)

@@ -14,7 +14,7 @@ from ._leaves import MEMBER, checked
 from ._shards import open as open_file
 from ._shards import parts
 from ._tensor import Tensor
-from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensors, overlapping, streamed, tensor_of
+from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensor, overlapping, streamed, tensor_of
 from .errors import UsageError, make_error
 
 
@@ -62,7 +62,7 @@ def load_into(
     or give them new values. With `assign` the module is as it was.
     """
     own = dict(module.state_dict(keep_vars=True))
-    with open_file(path) as file:
+    with open_file(path, access="writable" if assign and mmap else "mapped") as file:
         found, lies_in = {}, {}
         for part in parts(file):
             for name, tensor in part.tensors.items():
@@ -108,8 +108,7 @@ def _read(
 ) -> dict[str, torch.Tensor]:
     """Tensors in memory of their own, or in a mapping."""
     if mmap:
-        read = mapped_tensors(file)
-        return {name: read(found[name]) for name in names}
+        return {name: mapped_tensor(found[name]) for name in names}
     if not isinstance(file, File):
         return {name: tensor_of(found[name]) for name in names}
     new = {name: torch.empty(found[name].shape, dtype=element_dtype(found[name])) for name in names}

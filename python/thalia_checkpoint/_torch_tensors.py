@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from ._dtypes import carrier_dtype, is_packed, unpack
-from ._file import File, SafetensorsFile
+from ._file import File
 from ._flat import Named
 from ._tensor import Tensor
 from .errors import UnsupportedError, make_error
@@ -230,31 +228,16 @@ def element_dtype(tensor: Tensor) -> torch.dtype | None:
     return _UNPACKED.get(tensor.dtype) if is_packed(tensor.dtype) else DTYPES.get(tensor.dtype)
 
 
-def mapped_tensors(file: File | SafetensorsFile) -> Callable[[Tensor], torch.Tensor]:
-    """Makes tensors that lie in one private mapping of the file, where they lie there as they are.
+def mapped_tensor(tensor: Tensor) -> torch.Tensor:
+    """A tensor of a file that was opened with access="writable", in place where it lies there as it is.
 
-    Writing to one changes the memory of this process, and never the file.
+    Raises as Tensor.torch().
     """
-    path = file.path
-    with open(path, "rb") as raw:
-        mapping = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_COPY)
-        status = os.fstat(raw.fileno())
-    # What is at the path may be another file by now, or one in compressed frames.
-    if isinstance(file, File):
-        same = bytes.fromhex(file.header["file_uuid"]) in mapping[:256]
-    else:
-        same = file.is_of(status)
-
-    def read(tensor: Tensor) -> torch.Tensor:
-        dtype = DTYPES.get(tensor.dtype)
-        source: Any = tensor._source
-        if not same or not tensor.is_mapped or dtype is None or tensor.size == 0:
-            return tensor_of(tensor)
-        # torch expects elements at multiples of their width.
-        if tensor.encoding != "dense" or source.offset % dtype.itemsize != 0:
-            return tensor_of(tensor)
-        source.payload()  # verifies it, as the file was opened to do
-        flat = torch.frombuffer(mapping, dtype=dtype, count=tensor.size, offset=source.offset)
-        return flat.reshape(tensor.shape)
-
-    return read
+    dtype = DTYPES.get(tensor.dtype)
+    source: Any = tensor._source
+    if not tensor.is_mapped or dtype is None or tensor.size == 0:
+        return tensor_of(tensor)
+    # torch expects elements at multiples of their width.
+    if tensor.encoding != "dense" or source.offset % dtype.itemsize != 0:
+        return tensor_of(tensor)
+    return torch.frombuffer(source.payload(), dtype=dtype).reshape(tensor.shape)

@@ -28,7 +28,7 @@ from ._shards import open as open_file
 from ._shards import parts
 from ._staging import Staging
 from ._torch_load_into import LoadReport, load_into
-from ._torch_tensors import mapped_tensors, named, overlapping, tensor_of
+from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
 from ._writer import Writer
 
 __all__ = [
@@ -157,23 +157,22 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
     tensors alone, of either format, gives a dictionary of them; so do the bytes of one, and the
     folder or the index of a model in several files.
 
-    mmap: tensors lie in a private mapping of the file: nothing is read before it is touched, and
-        writing to one changes this process's copy alone. Compressed tensors are decoded.
+    mmap: tensors lie in a private mapping of the file, where their bytes are verified; writing to one
+        changes this process's copy alone. Compressed tensors are decoded.
 
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
     """
     if isinstance(source, bytes):
         with OpenBytes(source) as opened:
             return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
-    with open_file(source) as file:
+    read = mapped_tensor if mmap else tensor_of
+    with open_file(source, access="writable" if mmap else "mapped") as file:
         tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
         if not isinstance(file, File) or tree is None:
             state: dict[str, torch.Tensor] = {}
             for part in parts(file):
-                read = mapped_tensors(part) if mmap else tensor_of
                 state |= {name: _on(read(tensor), device) for name, tensor in part.tensors.items()}
             return state
-        read = mapped_tensors(file) if mmap else tensor_of
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
         return _torch_tree.decode(
             checked(tree, os.fspath(source)),

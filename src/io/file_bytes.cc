@@ -23,7 +23,7 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& pa
 std::shared_ptr<const FileBytes> open_descriptor(UniqueFd fd, const std::filesystem::path& path,
                                                  Access access) {
   if (access == Access::copied) return CopiedFile::open(std::move(fd), path);
-  return MappedFile::open(std::move(fd), path);
+  return MappedFile::open(std::move(fd), path, access);
 }
 
 std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {

@@ -76,7 +76,7 @@ class FileBytes {
   /// where a touch of a mapped file would raise SIGBUS; FormatError (truncated), for a copied file.
   virtual void populate(std::uint64_t offset, std::uint64_t length) const = 0;
   /// Best effort, for the pages that the extent touches. dont_need takes only pages wholly inside
-  /// it, and only in a mapped file: in a copied one they are the only copy.
+  /// it, and only in a file that is mapped read-only: in others they may be the only copy.
   virtual void advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept = 0;
   /// Says that an extent is read next, through bytes(): where such extents follow each other, the
   /// system reads ahead of them.

@@ -1,4 +1,4 @@
-// One read-only, shared mapping of the length that the file had when it was opened. What is
+// One mapping of the length that the file had when it was opened. What is
 // appended later is not seen. bytes_ is empty or a mapping of exactly its size, which is what the
 // destructor unmaps. The descriptor stays open for reads past the mapping.
 #include "io/mapped_file.h"
@@ -38,12 +38,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   return open(open_for_reading(path), path);
 }
 
-std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::filesystem::path& path) {
+std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::filesystem::path& path,
+                                                   Access access) {
   const std::size_t size = addressable_size(fd.get(), path);
-  std::shared_ptr<MappedFile> file(new MappedFile(path, std::move(fd)));
+  std::shared_ptr<MappedFile> file(new MappedFile(access, path, std::move(fd)));
   // mmap() refuses a length of 0.
   if (size > 0) {
-    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file->fd(), 0);
+    const bool writable = access == Access::writable;
+    void* const address = ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                                 writable ? MAP_PRIVATE : MAP_SHARED, file->fd(), 0);
     if (address == MAP_FAILED) throw_errno("mmap", path);
     file->bytes_ = {static_cast<const std::byte*>(address), size};
   }
@@ -73,6 +76,8 @@ void MappedFile::populate(std::uint64_t offset, std::uint64_t length) const {
 
 void MappedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const noexcept {
   if (offset >= bytes_.size()) return;
+  // What was written to is in memory alone.
+  if (advice == Advice::dont_need && access() == Access::writable) return;
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t end = offset + std::min<std::uint64_t>(length, bytes_.size() - offset);
   // A page shared with a neighbour may still be wanted there, so it is only dropped when all of it

@@ -1,4 +1,5 @@
-// A regular file mapped read-only and shared for its whole length at the time of opening.
+// A regular file mapped for its whole length at the time of opening: read-only and shared, or
+// writable and private.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,9 @@ class MappedFile final : public FileBytes {
   /// is no regular file.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   /// Of a regular file that is open; `path` is only for messages.
-  static std::shared_ptr<const MappedFile> open(UniqueFd fd, const std::filesystem::path& path);
+  /// @param access mapped or writable.
+  static std::shared_ptr<const MappedFile> open(UniqueFd fd, const std::filesystem::path& path,
+                                                Access access = Access::mapped);
   ~MappedFile() override;
 
   void populate(std::uint64_t offset, std::uint64_t length) const override;
@@ -28,8 +31,8 @@ class MappedFile final : public FileBytes {
   std::uint64_t resident_bytes() const override;
 
  private:
-  MappedFile(std::filesystem::path path, UniqueFd fd)
-      : FileBytes(Access::mapped, std::move(path), std::move(fd)) {}
+  MappedFile(Access access, std::filesystem::path path, UniqueFd fd)
+      : FileBytes(access, std::move(path), std::move(fd)) {}
   void fill(std::uint64_t, std::uint64_t) const override {}
 };
 

@@ -16,9 +16,10 @@ OwnedBytes memory(std::uint64_t size) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  const ByteSpan bytes = nb::inst_ptr<Payload>(self)->bytes();
-  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()),
-                           static_cast<Py_ssize_t>(bytes.size()), /*readonly=*/1, flags);
+  const Payload& payload = *nb::inst_ptr<Payload>(self);
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(payload.bytes().data()),
+                           static_cast<Py_ssize_t>(payload.bytes().size()),
+                           /*readonly=*/payload.writable() ? 0 : 1, flags);
 }
 
 int get_owned(PyObject* self, Py_buffer* view, int flags) {
@@ -47,8 +48,9 @@ HeldBuffer::~HeldBuffer() {
 }
 
 void bind_buffers(nb::module_& module) {
-  nb::class_<Payload>(module, "Payload", nb::type_slots(payload_slots),
-                      "Read-only bytes of a file, with the buffer protocol.")
+  nb::class_<Payload>(
+      module, "Payload", nb::type_slots(payload_slots),
+      "Bytes of a file, with the buffer protocol; read-only unless it was opened to be written to.")
       .def("__len__", [](const Payload& payload) { return payload.bytes().size(); });
   nb::class_<OwnedBytes>(module, "OwnedBytes", nb::type_slots(owned_slots),
                          "Bytes in memory of their own, with the buffer protocol.")

@@ -33,17 +33,20 @@ class HeldBuffer {
   Py_buffer* view_;
 };
 
-/// Read-only bytes of the library with the buffer protocol: what looks at them keeps this, and this
-/// their owner.
+/// Bytes of the library with the buffer protocol: what looks at them keeps this, and this their
+/// owner.
 class Payload {
  public:
+  /// @param writable whether who has it may write; of a file that was opened for it.
   template <typename Owner>
-  Payload(ByteSpan bytes, Owner owner)
-      : bytes_(bytes), owner_(std::make_shared<Owner>(std::move(owner))) {}
+  Payload(ByteSpan bytes, Owner owner, bool writable = false)
+      : bytes_(bytes), writable_(writable), owner_(std::make_shared<Owner>(std::move(owner))) {}
   ByteSpan bytes() const noexcept { return bytes_; }
+  bool writable() const noexcept { return writable_; }
 
  private:
   ByteSpan bytes_;
+  bool writable_;
   std::shared_ptr<const void> owner_;
 };
 

@@ -16,10 +16,11 @@ namespace thalia::python {
 struct FileTensor {
   TensorView view;
   std::shared_ptr<const ChainReader> chain;
+  bool writable;          ///< the bytes in the file; in memory alone
   TensorLayout layout{};  ///< of what is read: dense where it is restored
 
-  FileTensor(TensorView stored, std::shared_ptr<const ChainReader> of)
-      : view(std::move(stored)), chain(std::move(of)) {
+  FileTensor(TensorView stored, std::shared_ptr<const ChainReader> of, bool in_place)
+      : view(std::move(stored)), chain(std::move(of)), writable(in_place) {
     layout = chain ? chain->describe(view).layout : view.layout();
     if (!chain && layout.encoding == Encoding::quantized) layout.encoding = Encoding::dense;
   }
@@ -41,8 +42,9 @@ struct FileTensor {
 struct File {
   Reader reader;
   std::shared_ptr<const ChainReader> chain{};  ///< of a delta
+  bool writable = false;                       ///< opened so
 
-  FileTensor tensor(TensorView view) const { return {std::move(view), chain}; }
+  FileTensor tensor(TensorView view) const { return {std::move(view), chain, writable}; }
 };
 
 }  // namespace thalia::python

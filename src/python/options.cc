@@ -60,7 +60,9 @@ void set_compression(SaveOptions& save, std::string_view name) {
 }  // namespace
 
 Access access_of(std::string_view name) {
-  return chosen<Access>("access", name, {{"mapped", Access::mapped}, {"copied", Access::copied}});
+  return chosen<Access>(
+      "access", name,
+      {{"mapped", Access::mapped}, {"copied", Access::copied}, {"writable", Access::writable}});
 }
 
 Verification verification_of(std::string_view name) {

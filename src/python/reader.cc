@@ -32,7 +32,8 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 
 File open_file(const Path& path, const ReadOptions& options, std::vector<Path> search) {
-  File file{.reader = Reader::open(path, options)};
+  File file{.reader = Reader::open(path, options),
+            .writable = options.input.access == Access::writable};
   if (file.reader.delta_base()) {
     file.chain = std::make_shared<const ChainReader>(
         ChainReader::open(file.reader, {.read = options, .search = std::move(search)}));
@@ -79,12 +80,12 @@ void read_part(const FileTensor& tensor, std::uint64_t begin, nb::handle out) {
 
 Payload payload(const FileTensor& tensor) {
   const nb::gil_scoped_release unlocked;
-  return {tensor.view.bytes(), tensor.view};
+  return {tensor.view.bytes(), tensor.view, tensor.writable};
 }
 
 Payload rows(const FileTensor& tensor, std::uint64_t begin, std::uint64_t end) {
   const nb::gil_scoped_release unlocked;
-  return {tensor.view.rows(begin, end), tensor.view};
+  return {tensor.view.rows(begin, end), tensor.view, tensor.writable};
 }
 
 // What the arrays of a sparse tensor lie in stays as long as one of them is looked at.

@@ -24,20 +24,25 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-SafetensorsFile open_safetensors(const Path& path, const std::string& access) {
+struct Opened {
+  SafetensorsFile file;
+  bool writable;  ///< its bytes; in memory alone
+};
+
+Opened open_safetensors(const Path& path, const std::string& access) {
   const ReadOptions options = read_options(access, "off", 0);
   const nb::gil_scoped_release unlocked;
-  return SafetensorsFile::open(path, options);
+  return {SafetensorsFile::open(path, options), options.input.access == Access::writable};
 }
 
 // In the order of the file: (name, dtype, shape, payload) each.
-nb::list tensors_of(const SafetensorsFile& file) {
+nb::list tensors_of(const Opened& opened) {
   nb::list out;
-  for (const SafetensorsTensor& tensor : file.tensors()) {
+  for (const SafetensorsTensor& tensor : opened.file.tensors()) {
     nb::list extents;
     for (const std::uint64_t extent : tensor.shape.extents()) extents.append(extent);
     out.append(nb::make_tuple(tensor.name, dtype_name(tensor.dtype), nb::tuple(extents),
-                              Payload(tensor.bytes, file)));
+                              Payload(tensor.bytes, opened.file, opened.writable)));
   }
   return out;
 }
@@ -68,12 +73,13 @@ std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Name
 }  // namespace
 
 void bind_safetensors(nb::module_& module) {
-  nb::class_<SafetensorsFile>(module, "SafetensorsFile")
+  nb::class_<Opened>(module, "SafetensorsFile")
       .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
       .def_prop_ro("tensors", tensors_of)
-      .def_prop_ro("metadata", [](const SafetensorsFile& file) -> std::optional<Named> {
-        if (!file.has_metadata()) return std::nullopt;
-        return file.metadata();
+      .def_prop_ro("file_bytes", [](const Opened& opened) { return opened.file.file_bytes(); })
+      .def_prop_ro("metadata", [](const Opened& opened) -> std::optional<Named> {
+        if (!opened.file.has_metadata()) return std::nullopt;
+        return opened.file.metadata();
       });
   module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
              nb::arg("metadata").none(), nb::arg("options"));

@@ -102,6 +102,24 @@ static void views_in_the_file(const char* name, uint32_t access) {
   thalia_tensor_close(tensor);
 }
 
+static void writes_to_views(void) {
+  const thalia_read_options options = {.size = sizeof options, .access = THALIA_ACCESS_WRITABLE};
+  thalia_reader* reader = NULL;
+  thalia_tensor* tensor = NULL;
+  const void* data = NULL;
+  size_t bytes = 0;
+  OK(thalia_reader_open(path_of("raw.thalia"), &options, &reader));
+  OK(thalia_reader_tensor(reader, "weights", &tensor));
+  OK(thalia_tensor_view(tensor, &data, &bytes));
+  CHECK(data != NULL && bytes == sizeof sample_weights);
+  memset((void*)(uintptr_t)data, 0, bytes);
+  OK(thalia_tensor_view(tensor, &data, &bytes));
+  CHECK(*(const float*)data == 0);
+  thalia_tensor_close(tensor);
+  thalia_reader_close(reader);
+  views_in_the_file("raw.thalia", THALIA_ACCESS_MAPPED);
+}
+
 static void copies_whole_and_in_parts(const char* name) {
   // One byte more on either side, to see that they stay; and so `out` is aligned to nothing.
   static unsigned char room[sizeof sample_weights + 2];
@@ -173,6 +191,8 @@ void test_reading(void) {
   finds_tensors_by_name_and_by_place();
   views_in_the_file("raw.thalia", THALIA_ACCESS_MAPPED);
   views_in_the_file("raw.thalia", THALIA_ACCESS_COPIED);
+  views_in_the_file("raw.thalia", THALIA_ACCESS_WRITABLE);
+  writes_to_views();
   copies_whole_and_in_parts("raw.thalia");
   copies_whole_and_in_parts("zstd.thalia");
   has_no_view_of_compressed_tensors();

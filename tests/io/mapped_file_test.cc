@@ -57,6 +57,21 @@ BOOST_AUTO_TEST_CASE(outlives_the_files_name) {
   BOOST_TEST(text_of(read) == "contents");
 }
 
+BOOST_AUTO_TEST_CASE(what_is_written_to_a_writable_mapping_is_seen_in_it_alone) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "f", std::string(2 * kPage, 'x'));
+  const auto file = io::FileBytes::open(folder / "f", Access::writable);
+  BOOST_TEST((file->access() == Access::writable));
+  const auto shared = MappedFile::open(folder / "f");
+  const_cast<std::byte&>(file->bytes()[kPage]) = std::byte{'y'};
+  BOOST_TEST((shared->bytes()[kPage] == std::byte{'x'}));
+  BOOST_TEST(test::read_file(folder / "f") == std::string(2 * kPage, 'x'));
+  // Nothing takes the only copy away.
+  file->advise(0, 2 * kPage, Advice::dont_need);
+  BOOST_TEST((file->bytes()[kPage] == std::byte{'y'}));
+  BOOST_TEST((file->bytes()[0] == std::byte{'x'}));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_regular_file_is_refused) {
   const test::TemporaryFolder folder;
   BOOST_CHECK_THROW(MappedFile::open(folder.path()), UsageError);

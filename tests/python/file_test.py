@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+from thalia_checkpoint.numpy import save_file
 
 
 def test_an_integer_longer_than_python_reads_is_the_files_fault(path):
@@ -18,6 +19,26 @@ def test_an_integer_longer_than_python_reads_is_the_files_fault(path):
             _ = file.metadata
     with pytest.raises(thalia.FormatError, match=r"file.thalia: .*4300 digits"):
         thalia.info(path)
+
+
+@pytest.mark.parametrize("kind", ["thalia", "safetensors", "wrapped"])
+def test_a_writable_file_is_written_to_in_memory_alone(tmp_path, kind):
+    path = tmp_path / ("f.safetensors" if kind == "safetensors" else "f.thalia")
+    save_file({"a": np.ones(5000), "b": np.ones(3)}, path)
+    if kind == "wrapped":
+        thalia.compress(path, path := tmp_path / "f.thalia.zst")
+    before = path.read_bytes()
+    with thalia.open(path, access="writable") as file:
+        array = file["a"].numpy()
+        array[:] = 2
+        assert (file["a"].numpy() == 2).all() and (file["a"][4000:] == 2).all()
+        assert (file["b"].numpy() == 1).all()
+        if kind == "thalia":
+            file[next(iter(file))].release()
+            assert (array == 2).all()
+    assert (array == 2).all() and path.read_bytes() == before
+    with thalia.open(path) as file:
+        assert (file["a"].numpy() == 1).all() and not file["a"].numpy().flags.writeable
 
 
 def test_regions_and_tensors_are_mappings(sample):

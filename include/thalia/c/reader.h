@@ -32,9 +32,11 @@ enum {
 
 /// How a file's bytes are reached.
 enum {
-  THALIA_ACCESS_MAPPED = 0,  ///< in place. If the file shrinks, or its disk fails, touching a view
-                             ///< raises SIGBUS
-  THALIA_ACCESS_COPIED = 1   ///< read into memory first; those are errors then
+  THALIA_ACCESS_MAPPED = 0,   ///< in place. If the file shrinks, or its disk fails, touching a view
+                              ///< raises SIGBUS
+  THALIA_ACCESS_COPIED = 1,   ///< read into memory first; those are errors then
+  THALIA_ACCESS_WRITABLE = 2  ///< as mapped, and views may be written to: this reader alone sees
+                              ///< it, and the file never changes
 };
 
 typedef struct thalia_read_options {

@@ -47,7 +47,7 @@ ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
   // What is verified has to stay where it was checked. Only where nothing is checked may bytes pass
   // through the buffer.
-  if (options_.input.access == Access::mapped || options_.verification != Verification::off)
+  if (options_.input.access != Access::copied || options_.verification != Verification::off)
     return verified(offset, length);
   stop_if_cancelled(options_.work.cancel);
   buffer.resize(length);

@@ -202,7 +202,7 @@ class Worker {
     if (!sound) damaged_.push_back({block, extent});
     // In a mapping, this block need not be verified again. A copied file would read the bytes once
     // more before it hands them out, and nobody has checked those.
-    if (sound && work_.file.mapping().access() == Access::mapped) work_.file.blocks()->note(block);
+    if (sound && work_.file.mapping().access() != Access::copied) work_.file.blocks()->note(block);
   }
 
   // XXH3 leaves catch damage; so do the tensor's digests, and the tensor may be sound. SHA-256

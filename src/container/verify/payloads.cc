@@ -174,7 +174,7 @@ class PayloadCheck {
 
   ByteSpan in_memory(const format::TensorEntry& entry, std::vector<std::uint64_t>& memory) const {
     // Not verified: verify compares digests itself, and damage is to be reported and not thrown.
-    if (entry.chunk_count == 0 && file_.options().input.access == Access::mapped)
+    if (entry.chunk_count == 0 && file_.options().input.access != Access::copied)
       return file_.unverified(entry.stored_offset, entry.stored_length);
     io::check_allocation("payload", entry.logical_length, options_.input.limits,
                          entry.stored_length);
