@@ -64,7 +64,7 @@ SECTIONS = (
     Section("peers.py", PEERS, "cold load"),
     Section("peers.py", PEERS, "warm load"),
     # Python and the library in C++ beside each other: a larger state takes longer and says the same.
-    Section("peers.py", ("--mib", "1024", "--rounds", "5"), "Python"),
+    Section("peers.py", ("--mib", "1024", "--rounds", "13"), "Python"),
     Section("async_benchmark", LARGE, "until training goes on"),
     # Its steps take as long as their state is large: an hour at 4 GiB.
     Section("async_benchmark", ("--mib", "512"), "steps"),
