@@ -121,13 +121,13 @@ class AsyncSaver {
 
   /// Takes over a writer whose payloads are borrowed or have been streamed, and commits it in the
   /// background. Work::progress is called from there; Work::cancel and the handle's
-  /// cancel() both end it.
+  /// cancel() both end it, and Work::cancel a wait for other saves.
   /// Where it throws, nothing was taken over: the writer can be committed or saved again.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
   /// from, and for a connection without weights; (size_mismatch) for a streamed payload that is
   /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError where there
-  /// is no memory, or streamed bytes cannot be written. What else commit() throws comes through the
-  /// handle.
+  /// is no memory, or streamed bytes cannot be written; CancelledError while it waits. What else
+  /// commit() throws comes through the handle.
   /// @param ready called by the background thread before it reads a payload that is borrowed, and
   /// may wait until these are there, as for a device that is still copying them; what it throws is
   /// the save's error. Not called for one that was cancelled before.
@@ -138,11 +138,11 @@ class AsyncSaver {
   /// ones are as fast as all others. Returns at once, unless other saves hold too much of
   /// max_snapshot_bytes: then it waits for them. The background thread touches the pages while it
   /// has nothing to write. A save that comes earlier uses what is there, and does not wait.
-  /// @throws as save_async().
-  void reserve(std::uint64_t bytes, unsigned snapshots = 1);
+  /// @param cancel ends the waiting. @throws as save_async().
+  void reserve(std::uint64_t bytes, unsigned snapshots = 1, const std::stop_token& cancel = {});
   /// The same for snapshots of what a writer has declared. @throws as save_async(); UsageError
   /// (wrong_state) for a writer that was moved from.
-  void reserve(const Writer& declared, unsigned snapshots = 1);
+  void reserve(const Writer& declared, unsigned snapshots = 1, const std::stop_token& cancel = {});
   /// Waits until the pages that were reserved are there, or taken by saves.
   void wait_until_reserved();
 

@@ -132,8 +132,9 @@ class Reader {
                                                 std::string_view target) const;
 
   /// Checks every byte against the checksum now; of a copied file, all of it is in memory then.
-  /// @throws IntegrityError on the first block that differs.
-  void verify_all() const;
+  /// @param cancel ends it, beside that of the options. @throws IntegrityError on the first block
+  /// that differs; CancelledError.
+  void verify_all(const std::stop_token& cancel = {}) const;
   /// Bytes of the file that this process has in memory: of a mapped file the whole pages in its
   /// page tables, of a copied one what was copied so far, in parts of 64 KiB.
   std::uint64_t resident_bytes() const;

@@ -110,10 +110,11 @@ SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot
   const Snapshot kind = snapshot_of(snapshot);
   std::function<void()> wait_until_ready = ready_of(ready);
   std::optional<SaveHandle> handle;
-  {
-    const nb::gil_scoped_release unlocked;
+  // It may wait for other saves.
+  interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
     handle.emplace(self.saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
-  }
+  });
   writer.writer.reset();
   if (kind == Snapshot::borrowed) self.borrowed.push_back({*handle, std::move(writer.held)});
   writer.held.clear();
@@ -144,9 +145,11 @@ void bind_background(nb::module_& module) {
                                .background_threads = background_threads});
            })
       .def("save_async", save_async, nb::arg(), nb::arg(), nb::arg().none())
-      .def(
-          "reserve", [](Saver& self, std::uint64_t bytes) { self.saver->reserve(bytes); },
-          nb::call_guard<nb::gil_scoped_release>())
+      .def("reserve",
+           [](Saver& self, std::uint64_t bytes) {
+             interruptible(
+                 [&](const std::stop_token& stop) { self.saver->reserve(bytes, 1, stop); });
+           })
       .def("wait_all", wait_all)
       .def_prop_ro("snapshot_bytes",
                    [](const Saver& self) { return self.saver->snapshot_bytes(); });

@@ -229,6 +229,29 @@ def test_ctrl_c_ends_the_wait_for_background_saves_and_not_the_saves(path):
     assert handle.done and thalia.verify(path).ok
 
 
+def test_ctrl_c_ends_the_wait_for_a_place(tmp_path):
+    saver = thalia.AsyncSaver(max_snapshot_bytes=8 << 20)  # one save at a time
+    gate = threading.Event()
+
+    def declared(name, progress=None):
+        writer = thalia.Writer(tmp_path / name, durability="none", progress=progress)
+        writer.add("r/w", np.ones(600_000))
+        return writer
+
+    handle = saver.save(declared("first", lambda *_: gate.wait()))
+    for waits in (lambda: saver.save(declared("second")), lambda: saver.reserve(6 << 20)):
+        timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            timer.start()
+            waits()
+        assert not handle.done
+    gate.set()
+    saver.wait_all()
+    assert handle.done and [path.name for path in tmp_path.iterdir()] == ["first"]
+    saver.save(declared("second")).wait()
+    assert thalia.verify(tmp_path / "second").ok
+
+
 def test_the_interpreter_runs_while_a_save_does(path):
     array = np.random.default_rng(0).normal(size=8 << 20).astype(np.float32)
     ticks = []

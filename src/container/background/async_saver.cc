@@ -56,12 +56,13 @@ SaveHandle container::AsyncSaverAccess::save(AsyncSaver& saver,
   return saver.queue_->save(std::move(save));
 }
 
-void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots) {
-  queue_->reserve(bytes, snapshots);
+void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel) {
+  queue_->reserve(bytes, snapshots, cancel);
 }
 
-void AsyncSaver::reserve(const Writer& declared, unsigned snapshots) {
-  queue_->reserve(declared, snapshots);
+void AsyncSaver::reserve(const Writer& declared, unsigned snapshots,
+                         const std::stop_token& cancel) {
+  queue_->reserve(declared, snapshots, cancel);
 }
 
 void AsyncSaver::wait_until_reserved() {

@@ -99,7 +99,7 @@ SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
   const std::uint64_t bytes = save->bytes();
   require_room(bytes);
   if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
-  std::unique_ptr<Job> job = admit(bytes);
+  std::unique_ptr<Job> job = admit(bytes, save->work().cancel);
   const std::shared_ptr<SaveState> state = job->state;
   try {
     Work work = save->work();
@@ -164,13 +164,21 @@ void SaveQueue::cancel(SaveState& state) noexcept {
   run(std::move(job));  // which ends at its first look
 }
 
+// @throws CancelledError
+template <typename Condition>
+void SaveQueue::wait(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel,
+                     Condition condition) {
+  if (!changed_.wait(lock, cancel, condition)) stop_if_cancelled(cancel);
+}
+
 // Waits until there is a place and memory for one more save, and takes both under one lock, so that
 // two callers cannot take the same.
-std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes) {
+std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes,
+                                                 const std::stop_token& cancel) {
   auto job = std::make_unique<Job>();
   job->state = std::make_shared<SaveState>(weak_from_this());
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return unfinished_.size() < most_unfinished_ && arenas_.fits(bytes); });
+  wait(lock, cancel, [&] { return unfinished_.size() < most_unfinished_ && arenas_.fits(bytes); });
   job->arena = arenas_.acquire(bytes);
   unfinished_.push_back(job->state);
   return job;
@@ -291,19 +299,20 @@ void SaveQueue::throw_oldest(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots) {
+void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel) {
   // Alignment adds a sixteenth at most to large tensors (4096 bytes to 65,536), and hardly ever
   // more to small ones. That part is not touched beforehand.
-  reserve(bytes + bytes / 16, bytes, snapshots);
+  reserve(bytes + bytes / 16, bytes, snapshots, cancel);
 }
 
-void SaveQueue::reserve(const Writer& declared, unsigned snapshots) {
+void SaveQueue::reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel) {
   const std::uint64_t bytes =
       container::SnapshotPlan(container::WriterAccess::declared(declared)).bytes();
-  reserve(bytes, bytes, snapshots);
+  reserve(bytes, bytes, snapshots, cancel);
 }
 
-void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots) {
+void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots,
+                        const std::stop_token& cancel) {
   if (touched == 0 || snapshots == 0) return;
   // All snapshots have to fit at once, so each gets at most an equal share of the limit.
   constexpr std::uint64_t kUnit = container::SnapshotArenas::kUnit;
@@ -316,7 +325,7 @@ void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned sna
   const std::uint64_t size = std::min(bytes, most);
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return arenas_.fits(size, snapshots); });
+    wait(lock, cancel, [&] { return arenas_.fits(size, snapshots); });
     arenas_.reserve(size, touched, snapshots);
   }
   changed_.notify_all();

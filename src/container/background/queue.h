@@ -39,8 +39,8 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
 
   // As AsyncSaver has them:
   SaveHandle save(std::unique_ptr<container::BackgroundSave> save);
-  void reserve(std::uint64_t bytes, unsigned snapshots);
-  void reserve(const Writer& declared, unsigned snapshots);
+  void reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel);
+  void reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel);
   void wait_until_reserved();
   void wait_all();
   bool wait_all_for(std::chrono::nanoseconds time);
@@ -68,9 +68,12 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   };
 
   void require_room(std::uint64_t bytes) const;
-  void reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots);
+  void reserve(std::uint64_t bytes, std::uint64_t touched, unsigned snapshots,
+               const std::stop_token& cancel);
   void cancel_unfinished() noexcept;
-  std::unique_ptr<Job> admit(std::uint64_t bytes);
+  std::unique_ptr<Job> admit(std::uint64_t bytes, const std::stop_token& cancel);
+  template <typename Condition>
+  void wait(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel, Condition condition);
   void retract(Job& job) noexcept;
   void work() noexcept;
   void touch_reserved(std::unique_lock<std::mutex>& lock) noexcept;
@@ -81,7 +84,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   const AsyncSaveOptions options_;
   const std::size_t most_unfinished_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;  ///< which a stop ends a wait for
   // Guarded by mutex_:
   container::SnapshotArenas arenas_;
   std::vector<std::shared_ptr<SaveState>> unfinished_;  ///< from their admission to their end

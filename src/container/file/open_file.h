@@ -122,7 +122,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::string_view json(format::Extent extent, std::string_view section,
                         std::string_view field = {}) const;
   /// Checks every byte. @throws IntegrityError.
-  void verify_all() const;
+  void verify_all(const std::stop_token& cancel = {}) const;
   /// Checks what an append carries over without reading it again: leaves against the closing
   /// checksum, and the block in which the old bytes end; without a tree the whole file. @throws
   /// IntegrityError.
@@ -210,7 +210,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   }
   void verify_tensor_once(const format::TensorEntry& entry) const;
   bool is_sound(const format::TensorEntry& entry) const;
-  void verify_whole_checksum() const;
+  void verify_whole_checksum(const std::stop_token& cancel) const;
 
   std::shared_ptr<const io::FileBytes> mapping_;
   ReadOptions options_;

@@ -22,7 +22,8 @@
 namespace thalia::detail {
 namespace {
 
-constexpr std::uint64_t kPart = 4 << 20;  // hashed between two looks at the stop token
+constexpr std::uint64_t kPart = 4 << 20;    // hashed between two looks at the stop token
+constexpr std::uint64_t kStep = 256 << 20;  // the same, by all threads
 
 bool has_digests(const integrity::ContentDigest& digest, const format::TensorEntry& entry) {
   return digest.crc32 == entry.crc32 && digest.hash == entry.content_hash;
@@ -130,19 +131,19 @@ void OpenFile::verify_tensor_once(const format::TensorEntry& entry) const {
   done.store(true, std::memory_order_release);
 }
 
-void OpenFile::verify_all() const {
-  return named([&] {
-    if (blocks_) {
-      blocks_->ensure(0, header_.integrity_offset);
-    } else {
-      verify_whole_checksum();
+void OpenFile::verify_all(const std::stop_token& cancel) const {
+  return named([&]() -> void {
+    if (!blocks_) return verify_whole_checksum(cancel);
+    for (std::uint64_t at = 0; at < header_.integrity_offset; at += kStep) {
+      stop_if_cancelled(cancel);
+      blocks_->ensure(at, std::min<std::uint64_t>(kStep, header_.integrity_offset - at));
     }
   });
 }
 
 void OpenFile::verify_for_append() const {
   return named([&]() -> void {
-    if (!blocks_) return verify_whole_checksum();
+    if (!blocks_) return verify_whole_checksum({});
     blocks_->ensure_leaves();
     // The append continues the last block where that ends within one. The block gets a new leaf,
     // which would vouch for damage in its old bytes; all other leaves stay.
@@ -152,12 +153,13 @@ void OpenFile::verify_for_append() const {
   });
 }
 
-void OpenFile::verify_whole_checksum() const {
+void OpenFile::verify_whole_checksum(const std::stop_token& cancel) const {
   const std::uint64_t covered = header_.file_length - format::kChecksumLength;
   const ByteSpan rest = unverified(sizeof header_, covered - sizeof header_);
   container::check_whole_file(header_, closing_checksum(), [&](const auto& visit) {
     for (std::uint64_t at = 0; at < rest.size(); at += kPart) {
       stop_if_cancelled(options_.work.cancel);
+      stop_if_cancelled(cancel);
       visit(rest.subspan(at, std::min<std::uint64_t>(kPart, rest.size() - at)));
     }
   });

@@ -235,8 +235,8 @@ std::optional<ConnectionView> Reader::find_connection(std::string_view source,
   });
 }
 
-void Reader::verify_all() const {
-  file_->named([&] { file_->verify_all(); });
+void Reader::verify_all(const std::stop_token& cancel) const {
+  file_->named([&] { file_->verify_all(cancel); });
 }
 
 std::uint64_t Reader::resident_bytes() const {

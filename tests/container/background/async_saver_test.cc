@@ -188,6 +188,30 @@ BOOST_AUTO_TEST_CASE(a_save_waits_while_others_have_the_memory) {
   second.wait();
 }
 
+BOOST_AUTO_TEST_CASE(a_stop_ends_the_wait_for_another_save) {
+  Held held({.when_busy = WhenBusy::wait, .max_snapshot_bytes = 8 << 20});
+  const Sample sample = large_sample(2);
+  std::stop_source stop;
+  SaveOptions options = steady_options();
+  options.work.cancel = stop.get_token();
+  Writer writer = declared(held.folder / "f", sample, options);
+  const std::jthread stopper([&] {
+    std::this_thread::sleep_for(30ms);
+    stop.request_stop();
+  });
+  BOOST_CHECK_EXCEPTION(held.saver.save_async(std::move(writer)), CancelledError,
+                        has_code(ErrorCode::cancelled));
+  BOOST_CHECK_EXCEPTION(held.saver.reserve(6 << 20, 1, stop.get_token()), CancelledError,
+                        has_code(ErrorCode::cancelled));
+  BOOST_TEST(!held.handle->done());
+  held.gate.open();
+  held.handle->wait();
+  BOOST_TEST(list_folder(held.folder.path()) == (Names{"held"}), per_element());
+  // The place that was waited for is free.
+  held.saver.save_async(declared(held.folder / "f", sample)).wait();
+  BOOST_TEST(bool(read_file(held.folder / "f") == saved(sample)));
+}
+
 BOOST_AUTO_TEST_CASE(replace_cancels_the_unfinished_ones) {
   Held held({.when_busy = WhenBusy::replace});
   const Sample sample = large_sample(2);
