@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple, cast
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from . import _core
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
-from .errors import NotFoundError, UnsupportedError, UsageError, make_error
+from .errors import IntegrityError, NotFoundError, UnsupportedError, UsageError, make_error
 
 Path = str | os.PathLike[str]
 Access = Literal["mapped", "copied", "writable"]
@@ -258,8 +259,15 @@ class File(Mapping[str, Region]):
         return _core.Stream.open(self._raw, sources, order, threads, memory_bytes, destinations)
 
     def verify_all(self) -> None:
-        """Checks every byte against the checksum now. Raises IntegrityError at the first damage."""
+        """Checks every byte against the checksum now. Raises IntegrityError at the first damage. Ctrl-C ends it."""
         self._raw.verify_all()
+
+    def verify_ahead(self) -> None:
+        """Checks what lies in the file as it is all at once, which a tensor after the other takes longer for.
+        Damage is told where a tensor is read that has it."""
+        if self._raw.has_block_tree and all(tensor.is_mapped for tensor in self.tensors.values()):
+            with suppress(IntegrityError):
+                self._raw.verify_all()
 
     def __getitem__(self, name: str) -> Any:
         found = self._raw.find_region(name)

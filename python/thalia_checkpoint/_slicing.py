@@ -84,5 +84,10 @@ def rows(planned: Plan, shape: tuple[int, ...]) -> tuple[int, int] | None:
     return planned.ranges[0]
 
 
+def slices(ranges: list[tuple[int, int]]) -> tuple[slice, ...]:
+    """The index that takes these ranges of an array."""
+    return tuple(slice(begin, end) for begin, end in ranges)
+
+
 def elements(planned: Plan) -> int:
     return math.prod(planned.shape)

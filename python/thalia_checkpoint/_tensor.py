@@ -354,15 +354,19 @@ class Tensor:
         packed = is_packed(source.dtype)
         if source.is_mapped and rows is not None and not packed:
             return bytes_of(source.rows(*rows)).view(dtype).reshape(planned.shape)
-        if source.is_quantized or (source.of_delta and (rows is None or packed)):
+        if source.is_quantized or (source.of_delta and packed):
             whole = unpack(source.dtype, self._all_bytes(), self.size) if packed else self._all_bytes()
-            array = whole.view(dtype).reshape(source.shape)
-            return array[tuple(slice(begin, end) for begin, end in planned.ranges)]
+            return whole.view(dtype).reshape(source.shape)[_slicing.slices(planned.ranges)]
+        if source.of_delta:
+            # Whole rows, from the first to the last that something is taken of.
+            (begin, end), *within = planned.ranges or [(0, 1)]
+            row = source.nbytes // (source.shape[0] if source.shape else 1)
+            out = np.empty((end - begin) * row, np.uint8)
+            source.read_part(begin * row, out)
+            array = out.view(dtype).reshape(end - begin, *source.shape[1:])
+            return array[:, *_slicing.slices(within)].reshape(planned.shape)
         out = np.empty(packed_bytes(source.dtype, count), np.uint8)
-        if source.of_delta and rows is not None:
-            source.read_part(rows[0] * (out.size // (rows[1] - rows[0])), out)
-        else:
-            source.read_slice(planned.ranges, out)
+        source.read_slice(planned.ranges, out)
         if packed:
             return unpack(source.dtype, out, count).reshape(planned.shape)
         return out.view(dtype).reshape(planned.shape)

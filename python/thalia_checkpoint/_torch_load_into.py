@@ -12,7 +12,7 @@ from . import _torch_tree
 from ._file import File, Path, SafetensorsFile
 from ._leaves import MEMBER, checked
 from ._shards import open as open_file
-from ._shards import parts
+from ._shards import parts, verify_ahead
 from ._tensor import Tensor
 from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensor, overlapping, streamed, tensor_of
 from .errors import UsageError, make_error
@@ -108,6 +108,8 @@ def _read(
 ) -> dict[str, torch.Tensor]:
     """Tensors in memory of their own, or in a mapping."""
     if mmap:
+        if len(names) >= len(file.tensors):
+            verify_ahead(file)
         return {name: mapped_tensor(found[name]) for name in names}
     if not isinstance(file, File):
         return {name: tensor_of(found[name]) for name in names}

@@ -17,6 +17,7 @@ from ._elements import elements
 from ._file import Path
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._shards import open as open_file
+from ._shards import verify_ahead
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -51,6 +52,8 @@ def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[An
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes.
     """
     with open_file(filename) as file:
+        if mmap:
+            verify_ahead(file)
         return {name: tensor.dense(writable=not mmap) for name, tensor in file.tensors.items()}
 
 

@@ -25,7 +25,7 @@ from ._file import File, Path
 from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._shards import open as open_file
-from ._shards import parts
+from ._shards import parts, verify_ahead
 from ._staging import Staging
 from ._torch_load_into import LoadReport, load_into
 from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
@@ -167,6 +167,8 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
             return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
     read = mapped_tensor if mmap else tensor_of
     with open_file(source, access="writable" if mmap else "mapped") as file:
+        if mmap:
+            verify_ahead(file)
         tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
         if not isinstance(file, File) or tree is None:
             state: dict[str, torch.Tensor] = {}

@@ -244,9 +244,12 @@ void bind_reader(nb::module_& module) {
            [](const File& f, std::uint32_t i) {
              return connection_tuple(f, f.reader.connection(i));
            })
-      .def(
-          "verify_all", [](const File& f) { f.reader.verify_all(); },
-          nb::call_guard<nb::gil_scoped_release>());
+      .def_prop_ro(
+          "has_block_tree",
+          [](const File& f) { return f.reader.header().checksum == ChecksumType::block_tree; })
+      .def("verify_all", [](const File& f) {
+        interruptible([&](const std::stop_token& stop) { f.reader.verify_all(stop); });
+      });
 }
 
 }  // namespace thalia::python

@@ -2,11 +2,13 @@
 
 import gc
 import os
+import signal
+import threading
 
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
-from thalia_checkpoint.numpy import save_file
+from thalia_checkpoint.numpy import load_file, save_file
 
 
 def test_an_integer_longer_than_python_reads_is_the_files_fault(path):
@@ -39,6 +41,33 @@ def test_a_writable_file_is_written_to_in_memory_alone(tmp_path, kind):
     assert (array == 2).all() and path.read_bytes() == before
     with thalia.open(path) as file:
         assert (file["a"].numpy() == 1).all() and not file["a"].numpy().flags.writeable
+
+
+@pytest.mark.parametrize("checksum", ["block_tree", "sha256", "crc32"])
+def test_damage_of_a_mapped_file_is_told_by_its_tensor(path, checksum):
+    arrays = {name: np.full(3_000_000, i, np.uint8) for i, name in enumerate("abc")}
+    save_file(arrays, path, checksum=checksum)
+    assert all((array == arrays[name]).all() for name, array in load_file(path, mmap=True).items())
+    with thalia.open(path) as file:
+        offset = file["b"]._source.offset + 1_500_000
+    with open(path, "r+b") as raw:
+        raw.seek(offset)
+        raw.write(b"x")
+    with pytest.raises(thalia.IntegrityError) as error:
+        load_file(path, mmap=True)
+    assert error.value.tensor == "b"
+
+
+def test_ctrl_c_ends_verifying_and_the_file_is_of_use(path):
+    save_file({"w": np.ones(60 << 20)}, path, durability="none")
+    with thalia.open(path) as file:
+        timer = threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            timer.start()
+            while True:
+                file.verify_all()
+        file.verify_all()
+        assert file["w"][5] == 1
 
 
 def test_regions_and_tensors_are_mappings(sample):

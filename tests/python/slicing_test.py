@@ -62,6 +62,27 @@ def test_any_names_come_back(arrays, metadata):
                 assert read.dtype == array.dtype and read.tobytes() == array.tobytes()
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_basic_index_of_a_delta(data):
+    dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
+    base, array = np.random.default_rng(3).integers(0, 2, (2, *shape)).astype(dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("base.thalia", "new.thalia", "delta.thalia")]
+        for path, values in zip(paths, (base, array), strict=False):
+            with thalia.Writer(path, durability="none") as writer:
+                writer.add("r/w", values)
+        thalia.delta(*paths, durability="none")
+        tensor = thalia.open(paths[2])["w"]
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        for _ in range(5):
+            index = data.draw(indices(shape))
+            found, expected = tensor[index], array[index]
+            assert np.shape(found) == np.shape(expected)
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_what_is_out_of_bounds_is_an_index_error(sample):
     path, _ = sample
     tensor = thalia.open(path)["encoder/weight"]
