@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import stat
@@ -52,13 +53,27 @@ def texts(values: Iterable[str]) -> list[str]:
     return [values] if isinstance(values, str) else list(values)
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """For a short time in which many objects are made and none becomes garbage: for every few thousand
+    of them the collector would look at all that there are, and torch has hundreds of thousands."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def from_json(text: str, where: str) -> Any:
     """What a text of JSON says that the library has accepted.
 
     where: what has it, for messages. Raises FormatError for an integer longer than Python reads.
     """
     try:
-        return json.loads(text)
+        with collector_paused():
+            return json.loads(text)
     except ValueError as error:
         raise make_error(FormatError, f"{where}: {error}", "bad_value", section="metadata") from None
 

@@ -135,7 +135,7 @@ def bytes_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
 
 
 def on_host(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.cpu()
+    return tensor if tensor.is_cpu else tensor.cpu()
 
 
 def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.Tensor] = on_host) -> Named:
@@ -159,8 +159,10 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=str(tensor.dtype),
         )
-    dense = host(tensor.detach()).resolve_conj().resolve_neg().contiguous()
-    return Named(name, NAMES[tensor.dtype], tensor.shape, bytes_of(dense))
+    dense = host(tensor.detach())
+    if dense.is_conj() or dense.is_neg():
+        dense = dense.resolve_conj().resolve_neg()
+    return Named(name, NAMES[tensor.dtype], tensor.shape, bytes_of(dense.contiguous()))
 
 
 def span_of(tensor: torch.Tensor) -> tuple[int, int]:
