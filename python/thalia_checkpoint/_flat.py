@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from . import _core
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
+from ._operations import collector_paused
 from ._shards import ShardedFile
 from ._writer import Writer
 
@@ -52,10 +53,11 @@ def save_named(
 
 def add_named(writer: Writer, tensors: Iterable[Named], roles: Mapping[str, str] | None = None) -> None:
     """Declares them, each in the region that its name tells of. roles: of those whose names do not tell."""
-    for tensor in tensors:
-        region = _core.region_for_name(tensor.name)
-        role = (roles or {}).get(tensor.name)
-        writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
+    with collector_paused():
+        for tensor in tensors:
+            region = _core.region_for_name(tensor.name)
+            role = (roles or {}).get(tensor.name)
+            writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
 
 
 def flat_metadata(file: File | SafetensorsFile | ShardedFile) -> dict[str, str] | None:

@@ -159,7 +159,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=str(tensor.dtype),
         )
-    dense = host(tensor.detach())
+    dense = host(tensor.detach() if tensor.requires_grad else tensor)
     if dense.is_conj() or dense.is_neg():
         dense = dense.resolve_conj().resolve_neg()
     return Named(name, NAMES[tensor.dtype], tensor.shape, bytes_of(dense.contiguous()))

@@ -17,6 +17,7 @@ import torch
 from ._elements import elements
 from ._flat import Named
 from ._leaves import CONTAINERS, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
+from ._operations import collector_paused
 from ._torch_tensors import named, on_host, overlapping, span_of
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
         once all tensors were gone through and staging.wait() is back.
     """
     encoder = _Encoder(instead)
-    tree = encoder.node(value, (), None)
+    with collector_paused():
+        tree = encoder.node(value, (), None)
     stored: dict[int, torch.Tensor | None] = {}
     for group in overlapping(encoder.tensors):
         first, *others = group

@@ -24,6 +24,7 @@ from . import _torch_tree
 from ._file import File, Path
 from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
+from ._operations import collector_paused
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
 from ._staging import Staging
@@ -66,7 +67,8 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
                 f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. "
                 "Call `.contiguous()` first to pack it."
             )
-    return [named(name, tensor) for name, tensor in tensors.items()]
+    with collector_paused():
+        return [named(name, tensor) for name, tensor in tensors.items()]
 
 
 def save_file(
