@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ _Path = str | os.PathLike[str]
 class Payload:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def bytes_at(address: int, size: int, owner: Any, /) -> Payload: ...
 
 class FileTensor:
     @property
@@ -145,6 +147,13 @@ class Writer:
         /,
     ) -> int: ...
     def add_tensor(self, region: int, name: str, dtype: str, shape: Sequence[int], role: str, data: Any, /) -> None: ...
+    def add_tensors(
+        self,
+        tensors: Iterable[tuple[str, str, tuple[int, ...], Any]],
+        regions: dict[str, int],
+        roles: dict[str, str],
+        /,
+    ) -> None: ...
     def add_sparse(
         self,
         region: int,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import _core
 from ._file import File, Path, SafetensorsFile
 from ._file import open as open_file
-from ._operations import collector_paused
 from ._shards import ShardedFile
 from ._writer import Writer
 
@@ -44,20 +43,11 @@ def save_named(
         _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
         return
     writer = Writer(path, **options)
-    add_named(writer, tensors)
+    writer.add_tensors(tensors)
     # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
     writer.metadata = {"format": "safetensors", "safetensors": origin}
     writer.commit()
-
-
-def add_named(writer: Writer, tensors: Iterable[Named], roles: Mapping[str, str] | None = None) -> None:
-    """Declares them, each in the region that its name tells of. roles: of those whose names do not tell."""
-    with collector_paused():
-        for tensor in tensors:
-            region = _core.region_for_name(tensor.name)
-            role = (roles or {}).get(tensor.name)
-            writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
 
 
 def flat_metadata(file: File | SafetensorsFile | ShardedFile) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from . import _core
 from ._dtypes import carrier_dtype, is_packed, unpack
 from ._file import File
 from ._flat import Named
@@ -27,6 +28,7 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_STRIDED = torch.strided
 _NUMPY = {dtype for name, dtype in DTYPES.items() if name != "bf16" and not name.startswith("f8_")}
 #: Packed integers come out a byte each.
 _UNPACKED = {
@@ -159,10 +161,13 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=str(tensor.dtype),
         )
-    dense = host(tensor.detach() if tensor.requires_grad else tensor)
+    # Detached: of whoever has the tensor, nobody can give this one other memory.
+    dense = host(tensor.detach())
     if dense.is_conj() or dense.is_neg():
         dense = dense.resolve_conj().resolve_neg()
-    return Named(name, NAMES[tensor.dtype], tensor.shape, bytes_of(dense.contiguous()))
+    dense = dense.contiguous()
+    # numpy() takes several times as long.
+    return Named(name, NAMES[tensor.dtype], tensor.shape, _core.bytes_at(dense.data_ptr(), dense.nbytes, dense))
 
 
 def span_of(tensor: torch.Tensor) -> tuple[int, int]:
@@ -200,13 +205,15 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
 
 
 def _not_dense(tensor: torch.Tensor) -> str | None:
+    if tensor.layout is _STRIDED and not (tensor.is_meta or tensor.is_nested or tensor.is_quantized):
+        return None
     if tensor.is_meta:
         return "on the device meta"
     if tensor.is_nested:
         return "of nested tensors"
     if tensor.is_quantized:
         return f"quantized as {tensor.dtype}"
-    return None if tensor.layout == torch.strided else f"with the layout {tensor.layout}"
+    return f"with the layout {tensor.layout}"
 
 
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:

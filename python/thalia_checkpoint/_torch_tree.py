@@ -68,10 +68,7 @@ class _Encoder(Walk):
             if set(value) == {"state", "param_groups"}:
                 role = "optimizer"
             kind = "ordered" if type(value) is OrderedDict else "dict"
-            items = [
-                [self.node(key, (*path, "key"), None), self.node(v, (*path, str(key)), role)]
-                for key, v in value.items()
-            ]
+            items = [[self._key(key, path), self.node(v, (*path, str(key)), role)] for key, v in value.items()]
             return {kind: items}
         for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
             if type(value) is cls:
@@ -92,6 +89,10 @@ class _Encoder(Walk):
         if (instead := self._instead(value)) is not None:
             return self.node(instead, path, role)
         raise self.cannot(path, described(value))
+
+    def _key(self, key: Any, path: tuple[str, ...]) -> Any:
+        # Most are such texts, and stand as they are.
+        return key if type(key) is str and key.isascii() else self.node(key, (*path, "key"), None)
 
     def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         name = self.name(path)

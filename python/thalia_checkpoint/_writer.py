@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -14,6 +14,7 @@ from . import _core
 from ._dtypes import array_bytes
 from ._elements import elements
 from ._file import Path
+from ._operations import collector_paused
 from ._progress import Progress, callback
 from ._tensor import CooArrays, CsrArrays
 from .errors import NotFoundError, make_error
@@ -241,6 +242,16 @@ class Writer:
         """
         region, name = _placed(region, name)
         self._add_bytes(region, name, dtype, shape, data, role)
+
+    def add_tensors(
+        self, tensors: Iterable[tuple[str, str, tuple[int, ...], Any]], roles: Mapping[str, str] | None = None
+    ) -> None:
+        """Declares many as add_bytes() does one: name, dtype, shape and data of each, where its name's dots say.
+
+        roles: by name, of those whose names do not tell.
+        """
+        with collector_paused():
+            self._raw.add_tensors(tensors, self._regions, dict(roles or {}))
 
     def connect(self, source: str, target: str, weights: Any, delays: Any = None) -> None:
         """Declares a connection between two declared regions.

@@ -24,7 +24,6 @@ from orbax.checkpoint import future
 from . import _jax_tree
 from ._file import Path
 from ._file import open as open_file
-from ._flat import add_named
 from ._jax_arrays import Stored, Wanted, mismatch, restored, shape_of
 from ._jax_tree import Encoded, described
 from ._leaves import MEMBER
@@ -109,7 +108,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
     def _write(self, folder: str, encoded: Encoded) -> None:
         with Writer(os.path.join(folder, NAME), **self._options) as writer:
             writer.metadata = {MEMBER: encoded.member}
-            add_named(writer, encoded.tensors)
+            writer.add_tensors(encoded.tensors)
 
 
 @ocp.args.register_with_handler(ThaliaCheckpointHandler, for_save=True)

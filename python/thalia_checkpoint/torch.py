@@ -22,7 +22,7 @@ import torch
 
 from . import _torch_tree
 from ._file import File, Path
-from ._flat import Format, Named, OpenBytes, add_named, save_named, saved_bytes
+from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import collector_paused
 from ._shards import open as open_file
@@ -150,7 +150,7 @@ def declare_staged(obj: Any, path: Path, options: Mapping[str, Any], staging: St
 def _writer_of(encoded: _torch_tree.Encoded, path: Path, options: Mapping[str, Any]) -> Writer:
     writer = Writer(path, **options)
     writer.metadata = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
-    add_named(writer, encoded.tensors, encoded.roles)
+    writer.add_tensors(encoded.tensors, encoded.roles)
     return writer
 
 

@@ -1,5 +1,8 @@
 #include "python/buffers.h"
 
+#include <cstdint>
+#include <utility>
+
 #include "python/bindings.h"
 #include "thalia/tensor_value.h"
 
@@ -56,6 +59,12 @@ void bind_buffers(nb::module_& module) {
                          "Bytes in memory of their own, with the buffer protocol.")
       .def("__len__", [](const OwnedBytes& owned) { return owned.bytes.size(); });
   module.def("memory", memory, "Bytes that hold anything until they are written to.");
+  module.def(
+      "bytes_at",
+      [](std::uintptr_t address, std::size_t size, nb::object owner) {
+        return Payload({reinterpret_cast<const std::byte*>(address), size}, std::move(owner));
+      },
+      "The bytes at an address, which the owner keeps there.");
 }
 
 }  // namespace thalia::python

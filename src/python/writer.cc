@@ -1,7 +1,9 @@
 #include "python/writer.h"
 #include "python/text.h"
 
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <nanobind/stl/filesystem.h>
@@ -12,7 +14,9 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/options.h"
+#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/tensor_role.h"
 #include "thalia/text.h"
 
 namespace thalia::python {
@@ -57,6 +61,38 @@ void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const st
   self.get().add_tensor(RegionId{region}, spec_of(std::move(name), dtype, shape, role),
                         held.bytes());
   self.held.push_back(std::move(held));
+}
+
+// Each (name, dtype, shape, buffer), in the region that its name tells of. `regions`: numbers by
+// names, to which new ones are added. `roles`: by name, where that does not tell.
+void add_tensors(PyWriter& self, const nb::iterable& tensors, nb::dict regions,
+              const nb::dict& roles) {
+  std::string region;
+  std::optional<RegionId> last;
+  for (const nb::handle item : tensors) {
+    const auto tensor = nb::cast<nb::tuple>(item);
+    auto name = nb::cast<std::string>(tensor[0]);
+    const auto shape = nb::cast<Extents>(tensor[2]);
+    // Those of a region mostly follow each other.
+    if (std::string own = region_for_name(name, RegionGrouping{}); !last || own != region) {
+      region = std::move(own);
+      const nb::str key(region.data(), region.size());
+      if (!regions.contains(key))
+        regions[key] = self.get().add_region({.name = region, .config_json = "{}"}).value;
+      last = RegionId{nb::cast<std::uint32_t>(regions[key])};
+    }
+    const Role role = roles.contains(tensor[0])
+                          ? role_of(nb::cast<std::string>(roles[tensor[0]]))
+                          : role_of_name(name, static_cast<unsigned>(shape.size()));
+    HeldBuffer held(tensor[3], HeldBuffer::Use::read);
+    self.get().add_tensor(*last,
+                          {.name = std::move(name),
+                           .dtype = dtype_of(nb::cast<std::string>(tensor[1])),
+                           .shape = Shape(std::span<const std::uint64_t>(shape)),
+                           .role = role},
+                          held.bytes());
+    self.held.push_back(std::move(held));
+  }
 }
 
 template <typename Index>
@@ -160,6 +196,7 @@ void bind_writer(nb::module_& module) {
            [](PyWriter& self, std::uint64_t steps) { self.get().set_training_steps(steps); })
       .def("add_region", add_region)
       .def("add_tensor", add_tensor)
+      .def("add_tensors", add_tensors)
       .def("add_sparse", add_sparse, nb::arg("region"), nb::arg("name"), nb::arg("dtype"),
            nb::arg("shape"), nb::arg("role"), nb::arg("wide"), nb::arg("pointers").none(),
            nb::arg("indices"), nb::arg("values"))
