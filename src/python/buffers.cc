@@ -1,5 +1,7 @@
 #include "python/buffers.h"
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -62,7 +64,7 @@ void bind_buffers(nb::module_& module) {
   module.def(
       "bytes_at",
       [](std::uintptr_t address, std::size_t size, nb::object owner) {
-        return Payload({reinterpret_cast<const std::byte*>(address), size}, std::move(owner));
+        return Payload({std::bit_cast<const std::byte*>(address), size}, std::move(owner));
       },
       "The bytes at an address, which the owner keeps there.");
 }

@@ -65,8 +65,8 @@ void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const st
 
 // Each (name, dtype, shape, buffer), in the region that its name tells of. `regions`: numbers by
 // names, to which new ones are added. `roles`: by name, where that does not tell.
-void add_tensors(PyWriter& self, const nb::iterable& tensors, nb::dict regions,
-              const nb::dict& roles) {
+void add_tensors(PyWriter& self, const nb::iterable& tensors, const nb::dict& regions,
+                 const nb::dict& roles) {
   std::string region;
   std::optional<RegionId> last;
   for (const nb::handle item : tensors) {
