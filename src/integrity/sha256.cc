@@ -2,6 +2,7 @@
 // includes its headers. A library in a restricted mode may refuse: hence the check of every call.
 #include "integrity/sha256.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 
 #include <new>
@@ -15,10 +16,17 @@ EVP_MD_CTX* as_context(void* context) {
   return static_cast<EVP_MD_CTX*>(context);
 }
 
+// Where libcrypto lacks an algorithm it says so, and where it lacks memory only that something
+// could not be made ready.
 void require(int result) {
-  if (result != 1)
-    throw UnsupportedError(ErrorCode::unsupported_feature,
-                           "the cryptographic library offers no SHA-256");
+  if (result == 1) return;
+  bool is_unsupported = false;
+  while (const unsigned long error = ERR_get_error())
+    is_unsupported = is_unsupported || ERR_GET_REASON(error) == ERR_R_UNSUPPORTED ||
+                     ERR_GET_REASON(error) == EVP_R_UNSUPPORTED_ALGORITHM;
+  if (!is_unsupported) throw std::bad_alloc();
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         "the cryptographic library offers no SHA-256");
 }
 
 }  // namespace

@@ -50,7 +50,10 @@ class Walk {
       : text_(text),
         bracket_(bracket),
         max_depth_(std::min(max_depth, kDepthCeiling)),
-        dialect_(dialect) {}
+        dialect_(dialect) {
+    // Where it gets no memory, simdjson goes on with an empty text.
+    if (text_.size() != text.size()) throw std::bad_alloc();
+  }
 
   bool is_python() const noexcept { return dialect_ == Dialect::python; }
 
