@@ -129,7 +129,7 @@ EXAMPLE_FOLDERS = ("spiking", "demo")
 
 # Where a library's headers may appear: the beginnings of paths. No other library is known.
 THIRD_PARTY = {
-    r"fmt/": ("src/",),
+    r"fmt/": ("src/", "tests/crash/"),
     r"CLI/": ("src/cli/",),
     r"nanobind/": ("src/python/",),
     r"simdjson\.h$": ("src/json/",),
@@ -138,7 +138,7 @@ THIRD_PARTY = {
     r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.", "src/integrity/xxh64."),
     r"openssl/": ("src/integrity/sha256.",),
     r"isa-l/": ("src/integrity/crc32.",),
-    r"liburing": ("src/io/uring", "tests/support/ring_fault."),
+    r"liburing": ("src/io/uring", "tests/support/ring_fault.", "tests/crash/"),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
     r"immintrin\.h$": ("src/codec/float/", "src/codec/cpu/intrinsics."),
     r"cpuid\.h$": ("src/codec/cpu/processor.",),

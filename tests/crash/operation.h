@@ -1,0 +1,54 @@
+// The operations whose crashes are tried. To add one: write four small functions beside the others
+// of its kind (operations_save.cc, operations_in_place.cc, ...) and a row of their table; a new
+// table goes into operations() in crash_test.cc. Nothing else has to know of it.
+//
+//   {"raw save", prepare_old_file, run_raw_save, observe_file, save_again}
+//
+// An operation tells what it is about to do and what it has promised. From attempt("b") on a crash
+// may leave b; from promise("b") on it must leave b, or what was attempted later. What was there
+// when it began counts as promised. What a name stands for is what observe() finds in the folder at
+// promise("b") in a run without a crash: so observe() tells whole states apart, as by a hash of
+// all content, and run() does the same each time.
+//
+// broken savers, which have to be found out, are operations too (operations_broken.cc).
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace thalia::crash {
+
+class Teller {
+ public:
+  virtual ~Teller() = default;
+  virtual void attempt(std::string_view name) = 0;
+  virtual void promise(std::string_view name) = 0;
+  /// Done, with a crash still allowed to undo it: Durability::data, none.
+  virtual void settle(std::string_view name) = 0;
+};
+
+struct Operation {
+  const char* name;
+  /// Fills the empty folder. All of it is on the disk when the operation begins.
+  void (*prepare)(const std::filesystem::path& folder);
+  /// In a process of its own, which is recorded.
+  void (*run)(const std::filesystem::path& folder, Teller& teller);
+  /// What a user finds after a crash, and how: recover() may be called. Everything is read.
+  /// @throws thalia::Error where there is nothing valid.
+  std::string (*observe)(const std::filesystem::path& folder);
+  /// The next piece of work, in the state that was observed. @throws where it fails.
+  void (*go_on)(const std::filesystem::path& folder);
+  /// A crash may leave nothing valid, but nothing invalid may pass as valid: Durability::none.
+  bool may_be_lost = false;
+};
+
+/// What observe() returns where there is no file.
+inline constexpr const char* kAbsent = "absent";
+
+std::span<const Operation> save_operations();
+std::span<const Operation> in_place_operations();
+std::span<const Operation> broken_operations();
+
+}  // namespace thalia::crash
