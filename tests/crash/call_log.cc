@@ -60,7 +60,7 @@ class Reading {
   void add(const Record& record, Call call) {
     if (call.kind == Kind::complete) return complete(record);
     if (call.kind == Kind::struck) {
-      log_.struck = true;
+      log_.struck = call.name;
       return;
     }
     if (call.kind == Kind::unknown)

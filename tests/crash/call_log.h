@@ -39,7 +39,7 @@ struct CallLog {
   Tree before;              ///< with a node for each file that was made later, too
   std::vector<Call> calls;  ///< of attempts and promises, too; by `begin`
   std::size_t places = 0;   ///< records
-  bool struck = false;      ///< a fault was injected
+  std::string struck;       ///< the call that a fault befell, if one did
 };
 
 /// @throws std::runtime_error where something happened that the recorder could not follow.

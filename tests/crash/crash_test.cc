@@ -7,7 +7,6 @@
 // what was found; the exit status is 0 only where nothing was violated. docs/durability.md tells
 // what the states are.
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "crash/child.h"
 #include "crash/content.h"
 #include "crash/trial.h"
 #include "support/sanitizers.h"
@@ -42,27 +42,6 @@ struct Options {
   bool broken = false;
   bool calls = false;
 };
-
-std::vector<const Operation*> operations(bool broken) {
-  std::vector<const Operation*> all;
-  const auto add = [&](std::span<const Operation> some) {
-    for (const Operation& operation : some) all.push_back(&operation);
-  };
-  if (broken) {
-    add(broken_operations());
-  } else {
-    add(save_operations());
-    add(in_place_operations());
-  }
-  return all;
-}
-
-const Operation& operation_named(std::string_view name) {
-  for (const bool broken : {false, true})
-    for (const Operation* operation : operations(broken))
-      if (operation->name == name) return *operation;
-  throw std::runtime_error("no such operation: " + std::string(name));
-}
 
 struct Row {
   const Operation* operation;
@@ -123,13 +102,6 @@ Sum print(const std::vector<Row>& rows) {
   return {states, violations};
 }
 
-// Scratch folders in memory, where there is room for that: nothing there has to survive.
-void use_memory() {
-  struct stat status;
-  if (::stat("/dev/shm", &status) == 0 && ::access("/dev/shm", W_OK | X_OK) == 0)
-    ::setenv("TMPDIR", "/dev/shm", 1);
-}
-
 int run(const Options& options) {
   std::vector<Row> rows;
   for (const Operation* operation : operations(options.broken)) {
@@ -137,7 +109,7 @@ int run(const Options& options) {
     rows.push_back({operation, std::make_unique<Trial>(*operation, options.recorder), {}});
     if (options.calls) fmt::print("{}:\n{}", operation->name, rows.back().trial->description());
   }
-  use_memory();
+  use_memory(true);
   try_all(rows, options);
   const Sum sum = print(rows);
   if (!options.broken) return sum.violations == 0 && sum.states >= options.least ? 0 : 1;

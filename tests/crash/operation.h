@@ -1,6 +1,6 @@
 // The operations whose crashes are tried. To add one: write four small functions beside the others
 // of its kind (operations_save.cc, operations_in_place.cc, ...) and a row of their table; a new
-// table goes into operations() in crash_test.cc. Nothing else has to know of it.
+// table goes into operations.cc. Nothing else has to know of it.
 //
 //   {"raw save", prepare_old_file, run_raw_save, observe_file, save_again}
 //
@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace thalia::crash {
 
@@ -46,6 +47,11 @@ struct Operation {
 
 /// What observe() returns where there is no file.
 inline constexpr const char* kAbsent = "absent";
+
+/// All that are right, or all that are broken.
+std::vector<const Operation*> operations(bool broken);
+/// @throws std::runtime_error where there is none of that name.
+const Operation& operation_named(std::string_view name);
 
 std::span<const Operation> save_operations();
 std::span<const Operation> in_place_operations();

@@ -24,7 +24,7 @@ enum class Kind : std::uint32_t {
   complete,  ///< `operation` of a ring ended with `result`
   attempt,   ///< from here on `name` may be found
   promise,   ///< from here on `name`, or what is attempted later, must be found
-  struck,    ///< a fault was injected here
+  struck,    ///< a fault was injected here, into the call `name`
   unknown,   ///< something that the recorder cannot follow: `name` says what
 };
 
@@ -47,7 +47,8 @@ struct Record {
 // The recorder's environment.
 inline constexpr const char* kFolderVariable = "THALIA_CRASH_FOLDER";  ///< what is watched
 inline constexpr const char* kLogVariable = "THALIA_CRASH_LOG";
-/// "K:ERRNO" or "K:short": what befalls the K-th call, from 1 on. Unset: nothing.
+/// "K:ERRNO" or "K:short": what befalls the K-th call that can meet it, from 1 on; with "K+" all
+/// that follow, too. Unset: nothing.
 inline constexpr const char* kFaultVariable = "THALIA_CRASH_FAULT";
 
 }  // namespace thalia::crash

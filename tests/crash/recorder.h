@@ -30,6 +30,7 @@ class Turn {
 };
 
 bool is_watched(int fd);
+bool is_folder(int fd);
 std::uint64_t inode_of(int fd);
 /// The file that a path names, without following a last symbolic link; 0: none.
 std::uint64_t inode_at(int folder_fd, const char* path);
@@ -49,12 +50,20 @@ void put(Record record, std::string_view name = {}, std::string_view other_name 
 /// What cannot be followed is said at once, and makes the log worthless.
 void put_unknown(std::string_view what);
 
+/// Which faults a call can meet.
+enum class CallType {
+  name,       ///< no EINTR: the kernel's file systems do not end such a call half done
+  bytes,      ///< EINTR, and an end after half of them
+  sync,       ///< EINTR
+  ring,       ///< all of these, and ECANCELED
+  ring_sync,  ///< EINTR, ECANCELED
+};
 /// What befalls a call that changes the watched folder.
 struct Strike {
   int error = 0;     ///< it fails with this errno and does nothing
   bool cut = false;  ///< it ends after half of its bytes
 };
-/// Counts the call.
-Strike next_strike();
+/// Counts the call, if it can meet the fault that is asked for.
+Strike next_strike(CallType type, std::string_view name);
 
 }  // namespace thalia::crash

@@ -43,7 +43,7 @@ ssize_t write_file(int fd, const iovec* pieces, int count, bool at_position, off
   };
   if (!is_watched(fd)) return call(pieces, count);
   const Turn turn;
-  const Strike strike = next_strike();
+  const Strike strike = next_strike(CallType::bytes, "write");
   if (strike.error != 0) {
     errno = strike.error;
     return -1;
@@ -79,7 +79,9 @@ template <typename Call>
 int change_size(int fd, Kind kind, std::uint64_t length, const Call& call) {
   if (!is_watched(fd)) return call();
   const Turn turn;
-  if (const Strike strike = next_strike(); strike.error != 0) {
+  if (const Strike strike =
+          next_strike(CallType::sync, kind == Kind::truncate ? "truncate" : "allocate");
+      strike.error != 0) {
     errno = strike.error;
     return -1;
   }
@@ -103,7 +105,9 @@ int sync_file(int fd, bool data_only) {
   };
   if (!is_watched(fd)) return call();
   const Turn turn;
-  if (const Strike strike = next_strike(); strike.error != 0) {
+  if (const Strike strike =
+          next_strike(CallType::sync, is_folder(fd) ? "sync of a folder" : "sync");
+      strike.error != 0) {
     errno = strike.error;
     return -1;
   }
@@ -162,7 +166,7 @@ ssize_t copy_file_range(int in, off_t* in_offset, int out, off_t* out_offset, st
   };
   if (!is_watched(out)) return call();
   const Turn turn;
-  if (const Strike strike = next_strike(); strike.error != 0) {
+  if (const Strike strike = next_strike(CallType::bytes, "copy_file_range"); strike.error != 0) {
     errno = strike.error;
     return -1;
   }

@@ -31,7 +31,8 @@ int open_file(int folder_fd, const char* path, int flags, mode_t mode) {
   const Turn turn;
   const Place named = place_of(folder_fd, path);
   if (named.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "open"); strike.error != 0)
+      return fail(strike.error);
   // A link is followed here, as by the call.
   const bool existed = ::syscall(SYS_faccessat, folder_fd, path, F_OK) == 0;
   const int fd = call();
@@ -52,7 +53,8 @@ int link_file(int from_fd, const char* from, int to_fd, const char* to, int flag
   const Turn turn;
   const Place place = place_of(to_fd, to);
   if (place.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "link"); strike.error != 0)
+      return fail(strike.error);
   const int result = static_cast<int>(::syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
   if (result == 0 && place.watched)
     put({.kind = Kind::link, .inode = inode_at(to_fd, to), .folder = place.folder}, place.name);
@@ -64,7 +66,8 @@ int rename_file(int from_fd, const char* from, int to_fd, const char* to, unsign
   const Place source = place_of(from_fd, from);
   const Place target = place_of(to_fd, to);
   if (target.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "rename"); strike.error != 0)
+      return fail(strike.error);
   const std::uint64_t inode = inode_at(from_fd, from);
   const bool same = inode_at(to_fd, to) == inode;  // of two names of one file both stay
   const int result = static_cast<int>(::syscall(SYS_renameat2, from_fd, from, to_fd, to, flags));
@@ -83,7 +86,8 @@ int unlink_file(int folder_fd, const char* path, int flags) {
   const Turn turn;
   const Place place = place_of(folder_fd, path);
   if (place.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "unlink"); strike.error != 0)
+      return fail(strike.error);
   const int result = static_cast<int>(::syscall(SYS_unlinkat, folder_fd, path, flags));
   if (result == 0 && place.watched) put({.kind = Kind::unlink, .folder = place.folder}, place.name);
   return result;
@@ -93,7 +97,8 @@ int make_folder(int folder_fd, const char* path, mode_t mode) {
   const Turn turn;
   const Place place = place_of(folder_fd, path);
   if (place.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "mkdir"); strike.error != 0)
+      return fail(strike.error);
   const int result = static_cast<int>(::syscall(SYS_mkdirat, folder_fd, path, mode));
   if (result == 0 && place.watched)
     put({.kind = Kind::make_folder, .inode = inode_at(folder_fd, path), .folder = place.folder},
@@ -105,7 +110,8 @@ int make_symlink(const char* target, int folder_fd, const char* path) {
   const Turn turn;
   const Place place = place_of(folder_fd, path);
   if (place.watched)
-    if (const Strike strike = next_strike(); strike.error != 0) return fail(strike.error);
+    if (const Strike strike = next_strike(CallType::name, "symlink"); strike.error != 0)
+      return fail(strike.error);
   const int result = static_cast<int>(::syscall(SYS_symlinkat, target, folder_fd, path));
   if (result == 0 && place.watched) {
     const std::string_view text(target);

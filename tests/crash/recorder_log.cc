@@ -21,6 +21,7 @@ struct State {
   char folder[4096] = {};
   std::size_t folder_bytes = 0;
   long strike_at = 0;
+  bool strike_on = false;
   Strike strike;
   long calls = 0;
 };
@@ -45,6 +46,8 @@ const State& opened() {
   if (const char* fault = std::getenv(kFaultVariable); fault != nullptr) {
     char* rest = nullptr;
     all.strike_at = std::strtol(fault, &rest, 10);
+    all.strike_on = *rest == '+';
+    if (all.strike_on) ++rest;
     if (std::strcmp(rest, ":short") == 0) {
       all.strike.cut = true;
     } else {
@@ -91,6 +94,10 @@ bool is_watched(int fd) {
   const mode_t mode = watched ? status_of(fd).st_mode : 0;
   errno = error;
   return S_ISREG(mode) || S_ISDIR(mode);
+}
+
+bool is_folder(int fd) {
+  return S_ISDIR(status_of(fd).st_mode);
 }
 
 std::uint64_t inode_of(int fd) {
@@ -166,11 +173,17 @@ void put_unknown(std::string_view what) {
   put({.kind = Kind::unknown}, what);
 }
 
-Strike next_strike() {
+Strike next_strike(CallType type, std::string_view name) {
   opened();
   State& all = state();
-  if (all.strike_at == 0 || ++all.calls != all.strike_at) return {};
-  put({.kind = Kind::struck});
+  if (all.strike_at == 0) return {};
+  if (all.strike.error == EINTR && type == CallType::name) return {};
+  if (all.strike.error == ECANCELED && type != CallType::ring && type != CallType::ring_sync)
+    return {};
+  if (all.strike.cut && type != CallType::bytes && type != CallType::ring) return {};
+  ++all.calls;
+  if (all.calls != all.strike_at && !(all.strike_on && all.calls > all.strike_at)) return {};
+  put({.kind = Kind::struck}, name);
   return all.strike;
 }
 

@@ -47,7 +47,8 @@ std::uint64_t submit_one(const io_uring* ring, io_uring_sqe& entry, std::uint64_
     return 0;
   }
   Operation operation{++rings().last};
-  const Strike strike = next_strike();
+  const Strike strike = next_strike(is_sync ? CallType::ring_sync : CallType::ring,
+                                    is_sync ? "sync on a ring" : "write on a ring");
   const unsigned half = entry.len / 2 & ~511u;
   if (broken_link || strike.error != 0) {
     operation.forced = broken_link ? ECANCELED : strike.error;

@@ -10,6 +10,7 @@
 
 #include "crash/call_log.h"
 #include "crash/disk.h"
+#include "crash/learned.h"
 #include "crash/operation.h"
 
 namespace thalia::crash {
@@ -35,18 +36,11 @@ class Trial {
   std::string description() const;  ///< of the calls, a line each
 
  private:
-  struct Allowed {
-    std::vector<std::string> names;  ///< what may be found
-  };
-  Allowed allowed_at(std::size_t place) const;
   std::string check(const Tree& tree, std::size_t place, std::string& found) const;
 
   const Operation& operation_;
-  std::map<std::string, std::string> names_;  ///< by what observe() says
+  Learned learned_;
   CallLog log_;
 };
-
-/// What the recorded process does.
-void perform(const Operation& operation, const std::filesystem::path& folder);
 
 }  // namespace thalia::crash
