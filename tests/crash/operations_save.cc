@@ -210,7 +210,7 @@ void run_put(const fs::path& folder, Teller& teller) {
   put("c", "runs/b", "c");
   teller.attempt("d");
   storage.erase("runs/b");
-  teller.settle("d");
+  teller.promise("d");
 }
 
 std::string observe_storage(const fs::path& folder) {

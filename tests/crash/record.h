@@ -51,4 +51,7 @@ inline constexpr const char* kLogVariable = "THALIA_CRASH_LOG";
 /// that follow, too. Unset: nothing.
 inline constexpr const char* kFaultVariable = "THALIA_CRASH_FAULT";
 
+/// Set: system calls that do not come from the C library's functions are recorded too.
+inline constexpr const char* kTrapVariable = "THALIA_CRASH_TRAP";
+
 }  // namespace thalia::crash

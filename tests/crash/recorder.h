@@ -3,13 +3,15 @@
 // watched by the name that the kernel gives for a descriptor: so it follows duplicates, renames and
 // files without a name and keeps no table of its own.
 //
-// What the C library writes by itself, as from stdio's buffers, passes it by. So whoever reads the
-// log plays it back over the folder as it was, and compares (call_log.h).
+// What the C library writes by itself, as from stdio's buffers, and what a program asks of the
+// kernel past the C library, passes it by, unless it is to be trapped (recorder_trap.cc). So
+// whoever reads the log plays it back over the folder as it was, and compares (call_log.h).
 #pragma once
 
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +21,16 @@
 #include "crash/record.h"
 
 namespace thalia::crash {
+
+/// A system call that is not trapped: by what it has in place of a sixth argument.
+inline constexpr long kUntrapped = 0x7468616c69614331;
+template <typename... Arguments>
+long ask_kernel(long number, Arguments... arguments) {
+  static_assert(sizeof...(Arguments) <= 5);
+  long all[6] = {(long)(arguments)...};  // pointers and numbers alike
+  return ::syscall(number, all[0], all[1], all[2], all[3], all[4], kUntrapped);
+}
+bool traps();
 
 /// One call at a time: a call and its record are one step.
 class Turn {

@@ -38,8 +38,8 @@ std::size_t bytes_in(const iovec* pieces, int count) {
 // A write where the file's position is, or at an offset.
 ssize_t write_file(int fd, const iovec* pieces, int count, bool at_position, off_t offset) {
   const auto call = [&](const iovec* some, int how_many) -> ssize_t {
-    return at_position ? ::syscall(SYS_writev, fd, some, how_many)
-                       : ::syscall(SYS_pwritev, fd, some, how_many, offset, 0L);
+    return at_position ? ask_kernel(SYS_writev, fd, some, how_many)
+                       : ask_kernel(SYS_pwritev, fd, some, how_many, offset, 0L);
   };
   if (!is_watched(fd)) return call(pieces, count);
   const Turn turn;
@@ -53,7 +53,7 @@ ssize_t write_file(int fd, const iovec* pieces, int count, bool at_position, off
       first_bytes(pieces, count, strike.cut && all > 1 ? all / 2 : all);
   const ssize_t written = call(wanted.data(), static_cast<int>(wanted.size()));
   if (written <= 0) return written;
-  if (at_position) offset = ::syscall(SYS_lseek, fd, 0, SEEK_CUR) - written;
+  if (at_position) offset = ask_kernel(SYS_lseek, fd, 0, SEEK_CUR) - written;
   put({.kind = Kind::write, .inode = inode_of(fd), .offset = static_cast<std::uint64_t>(offset)},
       {}, {},
       first_bytes(wanted.data(), static_cast<int>(wanted.size()),
@@ -66,9 +66,9 @@ void put_copied(int fd, off_t offset, std::size_t bytes) {
   std::vector<char> copy(bytes);
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const int reader = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC));
-  const long got = ::syscall(SYS_pread64, reader, copy.data(), bytes, offset);
-  ::syscall(SYS_close, reader);
+  const int reader = static_cast<int>(ask_kernel(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC));
+  const long got = ask_kernel(SYS_pread64, reader, copy.data(), bytes, offset);
+  ask_kernel(SYS_close, reader);
   if (got != static_cast<long>(bytes)) put_unknown("bytes that the kernel copied");
   const iovec piece{copy.data(), bytes};
   put({.kind = Kind::write, .inode = inode_of(fd), .offset = static_cast<std::uint64_t>(offset)},
@@ -92,7 +92,7 @@ int change_size(int fd, Kind kind, std::uint64_t length, const Call& call) {
 
 int allocate(int fd, int mode, off_t offset, off_t bytes) {
   const auto call = [&] {
-    return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, bytes));
+    return static_cast<int>(ask_kernel(SYS_fallocate, fd, mode, offset, bytes));
   };
   if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0 && is_watched(fd)) put_unknown("a mode of fallocate");
   if ((mode & FALLOC_FL_KEEP_SIZE) != 0) return call();
@@ -101,7 +101,7 @@ int allocate(int fd, int mode, off_t offset, off_t bytes) {
 
 int sync_file(int fd, bool data_only) {
   const auto call = [&] {
-    return static_cast<int>(::syscall(data_only ? SYS_fdatasync : SYS_fsync, fd));
+    return static_cast<int>(ask_kernel(data_only ? SYS_fdatasync : SYS_fsync, fd));
   };
   if (!is_watched(fd)) return call();
   const Turn turn;
@@ -133,7 +133,7 @@ void* map_file(void* address, std::size_t bytes, int protection, int flags, int 
 extern "C" {
 ssize_t write(int fd, const void* data, std::size_t bytes) {
   // Most writes are to a terminal or a pipe.
-  if (!is_watched(fd)) return ::syscall(SYS_write, fd, data, bytes);
+  if (!is_watched(fd)) return ask_kernel(SYS_write, fd, data, bytes);
   const iovec piece{const_cast<void*>(data), bytes};
   return write_file(fd, &piece, 1, true, 0);
 }
@@ -174,17 +174,17 @@ ssize_t copy_file_range(int in, off_t* in_offset, int out, off_t* out_offset, st
   if (copied > 0)
     put_copied(
         out,
-        (out_offset != nullptr ? *out_offset : ::syscall(SYS_lseek, out, 0, SEEK_CUR)) - copied,
+        (out_offset != nullptr ? *out_offset : ask_kernel(SYS_lseek, out, 0, SEEK_CUR)) - copied,
         static_cast<std::size_t>(copied));
   return copied;
 }
 ssize_t sendfile(int out, int in, off_t* offset, std::size_t bytes) {
-  const auto call = [&] { return ::syscall(SYS_sendfile, out, in, offset, bytes); };
+  const auto call = [&] { return ask_kernel(SYS_sendfile, out, in, offset, bytes); };
   if (!is_watched(out)) return call();
   const Turn turn;
   const long copied = call();
   if (copied > 0)
-    put_copied(out, ::syscall(SYS_lseek, out, 0, SEEK_CUR) - copied,
+    put_copied(out, ask_kernel(SYS_lseek, out, 0, SEEK_CUR) - copied,
                static_cast<std::size_t>(copied));
   return copied;
 }
@@ -196,7 +196,7 @@ int ioctl(int fd, unsigned long request, ...) {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  const auto call = [&] { return static_cast<int>(::syscall(SYS_ioctl, fd, request, argument)); };
+  const auto call = [&] { return static_cast<int>(ask_kernel(SYS_ioctl, fd, request, argument)); };
   if ((request != FICLONE && request != FICLONERANGE) || !is_watched(fd)) return call();
   const Turn turn;
   const int result = call();
@@ -206,16 +206,16 @@ int ioctl(int fd, unsigned long request, ...) {
 
 int ftruncate(int fd, off_t bytes) noexcept {
   return change_size(fd, Kind::truncate, static_cast<std::uint64_t>(bytes),
-                     [&] { return static_cast<int>(::syscall(SYS_ftruncate, fd, bytes)); });
+                     [&] { return static_cast<int>(ask_kernel(SYS_ftruncate, fd, bytes)); });
 }
 int ftruncate64(int fd, off_t bytes) noexcept {
   return ftruncate(fd, bytes);
 }
 int truncate(const char* path, off_t bytes) noexcept {
-  const int fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC));
+  const int fd = static_cast<int>(ask_kernel(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC));
   if (fd < 0) return -1;
   const int result = ftruncate(fd, bytes);
-  ::syscall(SYS_close, fd);
+  ask_kernel(SYS_close, fd);
   return result;
 }
 int truncate64(const char* path, off_t bytes) noexcept {
@@ -242,13 +242,13 @@ int fdatasync(int fd) {
 }
 int syncfs(int fd) noexcept {
   const Turn turn;
-  const int result = static_cast<int>(::syscall(SYS_syncfs, fd));
+  const int result = static_cast<int>(ask_kernel(SYS_syncfs, fd));
   if (result == 0 && is_watched(fd)) put({.kind = Kind::sync_all});
   return result;
 }
 void sync() noexcept {
   const Turn turn;
-  ::syscall(SYS_sync);
+  ask_kernel(SYS_sync);
   put({.kind = Kind::sync_all});
 }
 void* mmap(void* address, std::size_t bytes, int protection, int flags, int fd,

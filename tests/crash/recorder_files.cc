@@ -1,4 +1,5 @@
 // The calls that change names: files and folders made, linked, renamed and removed.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/syscall.h>
@@ -21,10 +22,9 @@ int fail(int error) {
   return -1;
 }
 
-int open_file(int folder_fd, const char* path, int flags, mode_t mode) {
-  const auto call = [&] {
-    return static_cast<int>(::syscall(SYS_openat, folder_fd, path, flags, mode));
-  };
+// Opens by `call`, which returns a descriptor, and records what it made.
+template <typename Call>
+int open_by(int folder_fd, const char* path, int flags, const Call& call) {
   const bool unnamed = (static_cast<unsigned>(flags) & kMakesUnnamed) != 0;
   const bool makes = (flags & O_CREAT) != 0 || unnamed;
   if (!makes && (flags & O_TRUNC) == 0) return call();
@@ -34,7 +34,7 @@ int open_file(int folder_fd, const char* path, int flags, mode_t mode) {
     if (const Strike strike = next_strike(CallType::name, "open"); strike.error != 0)
       return fail(strike.error);
   // A link is followed here, as by the call.
-  const bool existed = ::syscall(SYS_faccessat, folder_fd, path, F_OK) == 0;
+  const bool existed = ask_kernel(SYS_faccessat, folder_fd, path, F_OK) == 0;
   const int fd = call();
   if (fd < 0 || !is_watched(fd)) return fd;
   const std::uint64_t inode = inode_of(fd);
@@ -49,13 +49,34 @@ int open_file(int folder_fd, const char* path, int flags, mode_t mode) {
   return fd;
 }
 
+int open_file(int folder_fd, const char* path, int flags, mode_t mode) {
+  return open_by(folder_fd, path, flags, [&] {
+    return static_cast<int>(ask_kernel(SYS_openat, folder_fd, path, flags, mode));
+  });
+}
+
+// stdio and iostreams open their files inside the C library. What stdio writes is not seen, what
+// iostreams write is.
+FILE* open_stream(const char* path, const char* mode, const char* function) {
+  const auto real =
+      reinterpret_cast<FILE* (*)(const char*, const char*)>(::dlsym(RTLD_NEXT, function));
+  if (traps()) return real(path, mode);
+  const int flags = mode[0] == 'w' ? O_CREAT | O_TRUNC : mode[0] == 'a' ? O_CREAT : 0;
+  FILE* file = nullptr;
+  open_by(AT_FDCWD, path, flags, [&] {
+    file = real(path, mode);
+    return file == nullptr ? -1 : ::fileno(file);
+  });
+  return file;
+}
+
 int link_file(int from_fd, const char* from, int to_fd, const char* to, int flags) {
   const Turn turn;
   const Place place = place_of(to_fd, to);
   if (place.watched)
     if (const Strike strike = next_strike(CallType::name, "link"); strike.error != 0)
       return fail(strike.error);
-  const int result = static_cast<int>(::syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
+  const int result = static_cast<int>(ask_kernel(SYS_linkat, from_fd, from, to_fd, to, flags));
   if (result == 0 && place.watched)
     put({.kind = Kind::link, .inode = inode_at(to_fd, to), .folder = place.folder}, place.name);
   return result;
@@ -70,7 +91,7 @@ int rename_file(int from_fd, const char* from, int to_fd, const char* to, unsign
       return fail(strike.error);
   const std::uint64_t inode = inode_at(from_fd, from);
   const bool same = inode_at(to_fd, to) == inode;  // of two names of one file both stay
-  const int result = static_cast<int>(::syscall(SYS_renameat2, from_fd, from, to_fd, to, flags));
+  const int result = static_cast<int>(ask_kernel(SYS_renameat2, from_fd, from, to_fd, to, flags));
   if (result != 0 || same || (!source.watched && !target.watched)) return result;
   if (source.watched != target.watched || (flags & RENAME_EXCHANGE) != 0)
     put_unknown("a rename into or out of the folder, or an exchange");
@@ -88,7 +109,7 @@ int unlink_file(int folder_fd, const char* path, int flags) {
   if (place.watched)
     if (const Strike strike = next_strike(CallType::name, "unlink"); strike.error != 0)
       return fail(strike.error);
-  const int result = static_cast<int>(::syscall(SYS_unlinkat, folder_fd, path, flags));
+  const int result = static_cast<int>(ask_kernel(SYS_unlinkat, folder_fd, path, flags));
   if (result == 0 && place.watched) put({.kind = Kind::unlink, .folder = place.folder}, place.name);
   return result;
 }
@@ -99,7 +120,7 @@ int make_folder(int folder_fd, const char* path, mode_t mode) {
   if (place.watched)
     if (const Strike strike = next_strike(CallType::name, "mkdir"); strike.error != 0)
       return fail(strike.error);
-  const int result = static_cast<int>(::syscall(SYS_mkdirat, folder_fd, path, mode));
+  const int result = static_cast<int>(ask_kernel(SYS_mkdirat, folder_fd, path, mode));
   if (result == 0 && place.watched)
     put({.kind = Kind::make_folder, .inode = inode_at(folder_fd, path), .folder = place.folder},
         place.name);
@@ -112,7 +133,7 @@ int make_symlink(const char* target, int folder_fd, const char* path) {
   if (place.watched)
     if (const Strike strike = next_strike(CallType::name, "symlink"); strike.error != 0)
       return fail(strike.error);
-  const int result = static_cast<int>(::syscall(SYS_symlinkat, target, folder_fd, path));
+  const int result = static_cast<int>(ask_kernel(SYS_symlinkat, target, folder_fd, path));
   if (result == 0 && place.watched) {
     const std::string_view text(target);
     const iovec bytes{const_cast<char*>(text.data()), text.size()};
@@ -168,6 +189,12 @@ int __openat64_2(int folder_fd, const char* path, int flags) {
 }
 int creat(const char* path, mode_t mode) {
   return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+FILE* fopen(const char* path, const char* mode) {
+  return open_stream(path, mode, "fopen");
+}
+FILE* fopen64(const char* path, const char* mode) {
+  return open_stream(path, mode, "fopen64");
 }
 int creat64(const char* path, mode_t mode) {
   return creat(path, mode);

@@ -42,7 +42,7 @@ const State& opened() {
   std::snprintf(all.folder, sizeof all.folder, "%s", folder);
   all.folder_bytes = std::strlen(all.folder);
   all.log = static_cast<int>(
-      ::syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+      ask_kernel(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (const char* fault = std::getenv(kFaultVariable); fault != nullptr) {
     char* rest = nullptr;
     all.strike_at = std::strtol(fault, &rest, 10);
@@ -61,7 +61,7 @@ const State& opened() {
 std::string_view path_of(int fd, std::span<char> room) {
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const long bytes = ::syscall(SYS_readlinkat, AT_FDCWD, link, room.data(), room.size());
+  const long bytes = ask_kernel(SYS_readlinkat, AT_FDCWD, link, room.data(), room.size());
   return {room.data(), static_cast<std::size_t>(bytes < 0 ? 0 : bytes)};
 }
 
@@ -74,7 +74,7 @@ bool is_below(std::string_view path) {
 
 struct stat status_of(int fd) {
   struct stat status = {};
-  ::syscall(SYS_fstat, fd, &status);
+  ask_kernel(SYS_fstat, fd, &status);
   return status;
 }
 
@@ -107,7 +107,7 @@ std::uint64_t inode_of(int fd) {
 std::uint64_t inode_at(int folder_fd, const char* path) {
   const int error = errno;
   struct stat status = {};
-  const long failed = ::syscall(SYS_newfstatat, folder_fd, path, &status, AT_SYMLINK_NOFOLLOW);
+  const long failed = ask_kernel(SYS_newfstatat, folder_fd, path, &status, AT_SYMLINK_NOFOLLOW);
   errno = error;
   return failed != 0 ? 0 : status.st_ino;
 }
@@ -123,14 +123,14 @@ Place place_of(int folder_fd, const char* path) {
   if (slash != text.npos)
     std::snprintf(folder, sizeof folder, "%.*s", static_cast<int>(slash == 0 ? 1 : slash), path);
   const int fd =
-      static_cast<int>(::syscall(SYS_openat, folder_fd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+      static_cast<int>(ask_kernel(SYS_openat, folder_fd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (fd >= 0) {
     char room[4096];
     place.watched = is_below(path_of(fd, room));
     place.folder = inode_of(fd);
     std::snprintf(place.name, sizeof place.name, "%.*s", static_cast<int>(name.size()),
                   name.data());
-    ::syscall(SYS_close, fd);
+    ask_kernel(SYS_close, fd);
   }
   errno = error;
   return place;
@@ -154,7 +154,7 @@ void put(Record record, std::string_view name, std::string_view other_name,
   const auto write_all = [&](const void* data, std::size_t left) {
     auto* at = static_cast<const char*>(data);
     while (left > 0) {
-      const long written = ::syscall(SYS_write, all.log, at, left);
+      const long written = ask_kernel(SYS_write, all.log, at, left);
       if (written <= 0) std::abort();
       at += written;
       left -= static_cast<std::size_t>(written);
