@@ -76,7 +76,7 @@ struct Sum {
   std::size_t states = 0;
   std::size_t violations = 0;
 };
-Sum print(const std::vector<Row>& rows) {
+Sum print(const std::vector<Row>& rows, std::uint64_t seed) {
   auto [states, violations] = Sum{};
   fmt::print("| operation | calls |");
   for (const Mode mode : kModes) fmt::print(" {} |", mode_name(mode));
@@ -97,8 +97,8 @@ Sum print(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     for (const ModeResult& result : row.results)
       for (const std::string& violation : result.violations) fmt::print("{}\n", violation);
-  fmt::print("{} states, {} files that recover() mended, {} violations\n", states, recoveries(),
-             violations);
+  fmt::print("{} states from seed {}, {} files that recover() mended, {} violations\n", states,
+             seed, recoveries(), violations);
   return {states, violations};
 }
 
@@ -111,7 +111,7 @@ int run(const Options& options) {
   }
   use_memory(true);
   try_all(rows, options);
-  const Sum sum = print(rows);
+  const Sum sum = print(rows, options.seed);
   if (!options.broken) return sum.violations == 0 && sum.states >= options.least ? 0 : 1;
   int missed = 0;
   for (const Row& row : rows) {
