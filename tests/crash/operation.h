@@ -8,9 +8,11 @@
 // may leave b; from promise("b") on it must leave b, or what was attempted later. What was there
 // when it began counts as promised. What a name stands for is what observe() finds in the folder at
 // promise("b") in a run without a crash: so observe() tells whole states apart, as by a hash of
-// all content, and run() does the same each time.
+// all content, and run() does the same each time. A name stands for the state of the whole folder,
+// as in a history without branches: where several things are kept, as in a store, each change of
+// any of them is a name of its own. It names a file in the harness, so it has no '/'.
 //
-// broken savers, which have to be found out, are operations too (operations_broken.cc).
+// Broken savers, which have to be found out, are operations too (operations_broken.cc).
 #pragma once
 
 #include <filesystem>
