@@ -58,7 +58,7 @@ std::set<std::string> seen(const CallLog& log, Mode mode,
                            const std::function<std::string(const Tree&)>& look) {
   std::set<std::string> all;
   std::set<std::uint64_t> known;
-  visit_states(log, mode, 3000, 1, [&](const Tree& tree, std::size_t place) {
+  visit_states(log, mode, 800, 1, [&](const Tree& tree, std::size_t place) {
     if (place < log.places || !known.insert(hash(tree)).second) return false;
     all.insert(look(tree));
     return true;
