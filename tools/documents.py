@@ -101,6 +101,16 @@ def places(command):
     return [("+" if one["several"] else str(at), one) for at, one in enumerate(command["arguments"], 1)]
 
 
+def single_words(tree):
+    """The names of the commands that are in no group."""
+    return [command["name"] for command in tree if " " not in command["name"]]
+
+
+def shell_word(name):
+    """A name as one word of a shell; most are one as they stand."""
+    return quoted(name) if " " in name else name
+
+
 def bash(tree):
     """Options of each command; what can follow each option that takes a value, and each argument."""
     shared = [option for group in shared_options(tree).values() for option, _ in group.values()]
@@ -109,11 +119,11 @@ def bash(tree):
         name = command["name"]
         taken += [(f"{name} {word}", option) for option in own_options(command) for word in option["names"]]
         taken += [(f"{name} {place}", argument) for place, argument in places(command)]
-    yield f"_thalia_commands='{' '.join(command['name'] for command in tree)}'"
+    yield f"_thalia_commands='{' '.join(single_words(tree))}'"
     yield "declare -gA _thalia_options=("
     for command in tree:
         names = [name for option in command["options"] for name in option["names"] if name.startswith("--")]
-        yield f"  [{command['name']}]='{' '.join(names)}'"
+        yield f"  [{shell_word(command['name'])}]='{' '.join(names)}'"
     yield ")"
     yield "declare -gA _thalia_offers=("
     yield from (f"  ['{key}']='{' '.join(one['offers'])}'" for key, one in taken if one["takes_value"])
@@ -139,12 +149,12 @@ def zsh_spec(option):
 def zsh(tree):
     """A description of each command; for each command what _arguments takes."""
     yield "_thalia_commands=("
-    yield from (f"  {quoted(command['name'] + ':' + command['brief'])}" for command in tree)
+    yield from (f"  {quoted(one['name'] + ':' + one['brief'])}" for one in tree if " " not in one["name"])
     yield ")"
     yield "_thalia_specs() {"
     yield "  case $1 in"
     for command in tree:
-        yield f"    {command['name']})"
+        yield f"    {shell_word(command['name'])})"
         yield "      specs=("
         for option in command["options"]:
             value = zsh_spec(option) if option["takes_value"] else ""
@@ -180,18 +190,25 @@ def fish(tree):
         if not option["takes_value"] and with_value.intersection(option["names"]):
             raise SystemExit(f"{commands}: {option['names']} takes a value elsewhere")
     yield f"set -g __thalia_with_value {' '.join(sorted(with_value))}"
+    yield f"set -g __thalia_pairs {' '.join(quoted(one['name']) for one in tree if ' ' in one['name'])}"
     for command in tree:
-        yield f"complete -c thalia -n '__thalia_at 0' -a {command['name']} -d {quoted(command['brief'])}"
+        group, _, word = command["name"].rpartition(" ")
+        at = f"1 {group}" if group else "0"
+        yield f"complete -c thalia -n '__thalia_at {at}' -a {word} -d {quoted(command['brief'])}"
     for commands, option in options:
         names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option["names"]]
         value = (" -r" if "@file" in option["offers"] else " -x") * option["takes_value"] + fish_values(option)
         about = f"{' '.join(names)} -d {quoted(brief(option))}{value}"
-        yield f"complete -c thalia -n '__thalia_of {' '.join(commands)}' {about}"
+        of = " ".join(f'"{name}"' if " " in name else name for name in commands)
+        yield f"complete -c thalia -n '__thalia_of {of}' {about}"
+    groups = {command["name"].partition(" ")[0] for command in tree if " " in command["name"]}
     for command in tree:
-        for place, argument in places(command):
+        # Those of a group stand above, each with what it does.
+        for place, argument in [] if command["name"] in groups else places(command):
             if argument["offers"]:
                 at = f"{len(command['arguments'])}+" if place == "+" else place
-                yield f"complete -c thalia -n '__thalia_at {at} {command['name']}'{fish_values(argument)}"
+                name = f'"{command["name"]}"' if " " in command["name"] else command["name"]
+                yield f"complete -c thalia -n '__thalia_at {at} {name}'{fish_values(argument)}"
 
 
 PAGES = {

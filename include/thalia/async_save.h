@@ -41,6 +41,7 @@ enum class WhenBusy {
   queue,    ///< takes its snapshot now and is written after the other
   replace,  ///< cancels the other and every one that waits. Where saves follow each other faster
             ///< than one takes, none is ever finished
+  skip,     ///< is not begun, for loops that would rather miss one: SaveHandle::skipped()
 };
 
 class SaveHandle;
@@ -78,6 +79,8 @@ class SaveHandle {
   SaveProgress progress() const noexcept;
   /// Ended: well, with an error, or cancelled.
   bool done() const noexcept;
+  /// Not begun, as another one was unfinished: WhenBusy::skip. wait() throws CancelledError then.
+  bool skipped() const noexcept;
   /// Until done. @return what Writer::commit() would have. @throws what it would have, each time:
   /// IoError, UsageError; CancelledError after cancel(), a replacement, or a stop through
   /// Work::cancel.
@@ -122,7 +125,8 @@ class AsyncSaver {
   /// Takes over a writer whose payloads are borrowed or have been streamed, and commits it in the
   /// background. Work::progress is called from there; Work::cancel and the handle's
   /// cancel() both end it, and Work::cancel a wait for other saves.
-  /// Where it throws, nothing was taken over: the writer can be committed or saved again.
+  /// Where it throws, or the save is skipped, nothing was taken over: the writer can be committed
+  /// or saved again.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
   /// from, and for a connection without weights; (size_mismatch) for a streamed payload that is
   /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError where there

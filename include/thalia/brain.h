@@ -1,7 +1,6 @@
 // The state of a network in memory: saved, loaded, grown, pruned, compared, quantized.
 #pragma once
 
-#include "thalia/base_policy.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/brain_region.h"
 #include "thalia/brain_state.h"

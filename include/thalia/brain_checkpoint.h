@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "thalia/async_save.h"
-#include "thalia/base_policy.h"
 #include "thalia/brain_state.h"
 #include "thalia/detail/held.h"
 #include "thalia/file_identity.h"

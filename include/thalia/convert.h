@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/base_policy.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

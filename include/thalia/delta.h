@@ -22,7 +22,6 @@
 #include <string>
 #include <vector>
 
-#include "thalia/base_policy.h"
 #include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/file_identity.h"

@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/base_policy.h"
 #include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/dtype.h"

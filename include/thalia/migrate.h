@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/base_policy.h"
 #include "thalia/options.h"
 #include "thalia/version.h"
 

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 namespace thalia {
 
@@ -106,6 +108,22 @@ struct InputOptions {
   Access access = Access::mapped;
   ReadLimits limits{};
 };
+
+/// Which files a checkpoint may name as the one that it was taken against. What a file names is
+/// opened where it is a regular file, and used where its identity is the one that the file asks
+/// for. As it is made, it has to be named by a path from the file's folder, which may lead out of
+/// it; of an absolute path only the file name counts. docs/security.md, "Files that a file names".
+struct BasePolicy {
+  bool absolute = false;  ///< absolute paths are opened as they stand
+  /// Not empty: only what lies in this folder or below it, links followed, is opened. This counts
+  /// for folders that are searched too.
+  std::filesystem::path folder{};
+};
+
+/// For those who read files of strangers.
+inline BasePolicy within(std::filesystem::path folder) {
+  return {.absolute = true, .folder = std::move(folder)};
+}
 
 /// How a file is written.
 struct OutputOptions {

@@ -61,7 +61,7 @@ class AsyncCheckpointer:
         every: int,
         keep: int | None = None,
         scheduler: Any = None,
-        when_busy: Literal["wait", "queue", "replace"] = "wait",
+        when_busy: Literal["wait", "queue", "replace", "skip"] = "wait",
         **options: Any,
     ) -> None:
         for name, value in (("every", every), ("keep", 1 if keep is None else keep)):
@@ -107,7 +107,10 @@ class AsyncCheckpointer:
             handle = self._saver.save(writer, snapshot="borrowed", ready=staging.wait)
         else:
             handle = self._saver.save(writer)
-        self._running.append((path, handle))
+        if handle.skipped:
+            writer.abandon()
+        else:
+            self._running.append((path, handle))
         return handle
 
     def checkpoints(self) -> list[FilePath]:

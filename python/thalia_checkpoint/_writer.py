@@ -96,6 +96,11 @@ class SaveHandle:
         return self._raw.done
 
     @property
+    def skipped(self) -> bool:
+        """Not begun, as another one was unfinished: when_busy="skip". wait() raises then."""
+        return self._raw.skipped
+
+    @property
     def progress(self) -> tuple[int, int]:
         """Bytes done, and in all."""
         return self._raw.progress
@@ -361,8 +366,8 @@ class AsyncSaver:
         ...
         handle.wait()
 
-    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" behind it, or
-        "replace" it.
+    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" behind it,
+        "replace" it, or "skip", which begins nothing: SaveHandle.skipped.
     max_unfinished: saves at a time, each with a copy of its own.
     max_snapshot_bytes: memory of all copies; 0 is half of the machine's.
     background_threads: 0 is a quarter of the cores, 1 to 4.
@@ -373,7 +378,7 @@ class AsyncSaver:
     def __init__(
         self,
         *,
-        when_busy: Literal["wait", "queue", "replace"] = "wait",
+        when_busy: Literal["wait", "queue", "replace", "skip"] = "wait",
         max_unfinished: int = 2,
         max_snapshot_bytes: int = 0,
         background_threads: int = 0,

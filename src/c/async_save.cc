@@ -29,7 +29,7 @@ struct thalia_save {
 
 namespace {
 
-constexpr std::array kWhenBusy{WhenBusy::wait, WhenBusy::queue, WhenBusy::replace};
+constexpr std::array kWhenBusy{WhenBusy::wait, WhenBusy::queue, WhenBusy::replace, WhenBusy::skip};
 constexpr std::array kSnapshots{Snapshot::copy, Snapshot::borrowed};
 
 AsyncSaveOptions saver_options(const thalia_saver_options* given) {
@@ -87,6 +87,7 @@ thalia_status thalia_save_poll(const thalia_save* save, thalia_save_progress* pr
     const SaveHandle& handle = begun(save);
     thalia_save_progress info{};
     info.ended = handle.done() ? 1 : 0;  // first: the progress of an ended save is its last
+    info.skipped = handle.skipped() ? 1 : 0;
     const SaveProgress reached = handle.progress();
     info.done = reached.done;
     info.total = reached.total;

@@ -107,8 +107,7 @@ int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_to
     err.flush();
     return kWrongUsage;
   }
-  std::string name = arguments.front();
-  arguments.erase(arguments.begin());
+  std::string name = take_command_name(arguments);
   if (name == "__complete") return complete_names(arguments, {.out = out, .stop = stop});
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version" || name == "-V") name = "version";

@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034
 
 # made by tools/documents.py {
-_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
+_thalia_commands='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store bench version help'
 declare -gA _thalia_options=(
   [info]='--help --metadata --json --color --no-pager --safe --max-memory'
   [ls]='--help --recursive --sort --json --color --no-pager --safe --max-memory'
@@ -31,6 +31,19 @@ declare -gA _thalia_options=(
   [prune]='--help --region --neurons --threshold --min-age --importance-window --importance --protect --min-silent --strong --axes --codec --level --checksum --leaves --sha256 --max-header --threads --force --reproducible --json --color --no-pager --safe --max-memory --search --absolute-bases'
   [plot]='--help --most --output --threads --force --color --no-pager --safe --max-memory --search --absolute-bases'
   [report]='--help --output --threads --force --color --no-pager --safe --max-memory --search --absolute-bases'
+  [store]='--help --json --color --no-pager'
+  ['store init']='--help --new --preset --phases --metric --extension --seed --format --keep --every-steps --every --keep-best --max-age --max-bytes --squash --json --color --no-pager'
+  ['store save']='--help --phase --step --metric --wait --force --json --color --no-pager'
+  ['store list']='--help --phase --json --color --no-pager'
+  ['store watch']='--help --phase --interval --json --color --no-pager'
+  ['store latest']='--help --phase --best --json --color --no-pager'
+  ['store restore']='--help --phase --step --gate --force --json --color --no-pager'
+  ['store verify']='--help --phase --quick --threads --json --color --no-pager'
+  ['store doctor']='--help --phase --quick --fix --threads --wait --json --color --no-pager'
+  ['store prune']='--help --phase --dry-run --keep --every-steps --every --keep-best --max-age --max-bytes --squash --wait --json --color --no-pager'
+  ['store promote']='--help --phase --step --gate --wait --force --json --color --no-pager'
+  ['store pool']='--help --phase --step --mu --sigma --games --win-rate --seed --index --wait --json --color --no-pager'
+  ['store transition']='--help --seed --wait --force --json --color --no-pager'
   [bench]='--help --dir --size --rounds --threads --json --color --no-pager'
   [version]='--help --json --color --no-pager'
   [help]='--help --json --color --no-pager'
@@ -45,6 +58,12 @@ declare -gA _thalia_offers=(
   ['* --checksum']='none sha256 crc32 block_tree'
   ['* --leaves']='xxh3_128 sha256'
   ['* --max-header']=''
+  ['* --keep']=''
+  ['* --every-steps']=''
+  ['* --every']=''
+  ['* --keep-best']=''
+  ['* --max-age']=''
+  ['* --max-bytes']=''
   ['info 1']='@file'
   ['ls --sort']='size name'
   ['ls 1']='@file'
@@ -160,10 +179,61 @@ declare -gA _thalia_offers=(
   ['report --output']='@file'
   ['report 1']='@file'
   ['report 2']='@file'
+  ['store 1']='init save list watch latest restore verify doctor prune promote pool transition'
+  ['store init --preset']='hydra'
+  ['store init --phases']=''
+  ['store init --metric']=''
+  ['store init --extension']=''
+  ['store init --seed']=''
+  ['store init --format']='toml json'
+  ['store init 1']='@folder'
+  ['store save --phase']='@phase:1'
+  ['store save --step']=''
+  ['store save --metric']=''
+  ['store save 1']='@folder'
+  ['store save 2']='@file'
+  ['store list --phase']='@phase:1'
+  ['store list 1']='@folder'
+  ['store watch --phase']='@phase:1'
+  ['store watch --interval']=''
+  ['store watch 1']='@folder'
+  ['store latest --phase']='@phase:1'
+  ['store latest 1']='@folder'
+  ['store restore --phase']='@phase:1'
+  ['store restore --step']=''
+  ['store restore --gate']='@gate:1'
+  ['store restore 1']='@folder'
+  ['store restore 2']='@file'
+  ['store verify --phase']='@phase:1'
+  ['store verify 1']='@folder'
+  ['store doctor --phase']='@phase:1'
+  ['store doctor 1']='@folder'
+  ['store prune --phase']='@phase:1'
+  ['store prune 1']='@folder'
+  ['store promote --phase']='@phase:1'
+  ['store promote --step']=''
+  ['store promote --gate']='@gate:1'
+  ['store promote 1']='@folder'
+  ['store pool --phase']='@phase:1'
+  ['store pool --step']=''
+  ['store pool --mu']=''
+  ['store pool --sigma']=''
+  ['store pool --games']=''
+  ['store pool --win-rate']=''
+  ['store pool --seed']=''
+  ['store pool --index']=''
+  ['store pool 1']='@folder'
+  ['store pool 2']='list add rate draw'
+  ['store pool 3']=''
+  ['store transition --seed']=''
+  ['store transition 1']='@folder'
+  ['store transition 2']='@phase:1'
+  ['store transition 3']='@phase:1'
   ['bench --dir']='@folder'
   ['bench --size']='256MiB 1GiB 4GiB'
   ['bench --rounds']=''
-  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
+  ['help 1']='info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store bench version help'
+  ['help 2']='init save list watch latest restore verify doctor prune promote pool transition'
 )
 # } made by tools/documents.py
 
@@ -255,7 +325,7 @@ _thalia_offer() {
 }
 
 _thalia() {
-  local words typed quote kept='' word command arguments=() option='' at REPLY
+  local words typed quote kept='' word command arguments=() option='' at=2 REPLY
   COMPREPLY=()
   _thalia_split
   word=${words[-1]} command=${words[1]}
@@ -267,7 +337,11 @@ _thalia() {
     _thalia_offer "$_thalia_commands --help --version" "$word" ''
     return
   fi
-  for ((at = 2; at < ${#words[@]} - 1; ++at)); do
+  # The second word of a name, as it stands in front of the cursor.
+  if ((${#words[@]} > 3)) && [[ -n ${_thalia_options["$command ${words[2]}"]-} ]]; then
+    command+=" ${words[2]}" at=3
+  fi
+  for (( ; at < ${#words[@]} - 1; ++at)); do
     if [[ -n $option ]]; then
       option='' # that was its value
     elif [[ ${words[at]} != -* ]]; then

@@ -1,10 +1,16 @@
 # fish completion for thalia
 
-# The arguments in front of the cursor that are neither options nor values of them; the first one is
-# the command.
+# The name of the command, two words where it has two; then the arguments in front of the cursor that are neither
+# options nor values of them.
 function __thalia_arguments
     set -l is_value no
-    for word in (commandline -opc)[2..]
+    set -l first 2
+    set -l words (commandline -opc)
+    if contains -- "$words[2] $words[3]" $__thalia_pairs
+        echo -- "$words[2] $words[3]"
+        set first 4
+    end
+    for word in $words[$first..]
         if test $is_value = yes
             set is_value no
         else if contains -- $word $__thalia_with_value
@@ -18,7 +24,11 @@ end
 # Whether the command is one of those given.
 function __thalia_of
     set -l words (commandline -opc)
-    contains -- "$words[2]" $argv
+    if contains -- "$words[2] $words[3]" $__thalia_pairs
+        contains -- "$words[2] $words[3]" $argv
+    else
+        contains -- "$words[2]" $argv
+    end
 end
 
 # Whether the cursor is at the argument of that place, of that command; "2+": there or later.
@@ -40,7 +50,8 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --exclude --fail-on --format --from --group-size --importance --importance-window --include --init --leaves --level --max-generations --max-header --max-loss --max-memory --max-rank --min-age --min-elements --min-silent --most --neurons --output --population --precision --prefer --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset -o
+set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --every --every-steps --exclude --extension --fail-on --format --from --games --gate --group-size --importance --importance-window --include --index --init --interval --keep --keep-best --leaves --level --max-age --max-bytes --max-generations --max-header --max-loss --max-memory --max-rank --metric --min-age --min-elements --min-silent --most --mu --neurons --output --phase --phases --population --precision --prefer --preset --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --sigma --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset --win-rate -o
+set -g __thalia_pairs 'store init' 'store save' 'store list' 'store watch' 'store latest' 'store restore' 'store verify' 'store doctor' 'store prune' 'store promote' 'store pool' 'store transition'
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
 complete -c thalia -n '__thalia_at 0' -a cat -d 'tensors or slices of them, as text, json, npy or raw'
@@ -68,6 +79,19 @@ complete -c thalia -n '__thalia_at 0' -a quantize -d 'weights as codes of a few 
 complete -c thalia -n '__thalia_at 0' -a prune -d 'without dead synapses, or silent neurons'
 complete -c thalia -n '__thalia_at 0' -a plot -d 'pictures: growth, weights, diff, chain; SVG or PNG'
 complete -c thalia -n '__thalia_at 0' -a report -d 'all about a checkpoint as one web page'
+complete -c thalia -n '__thalia_at 0' -a store -d 'directories of training runs: what is saved, what stays'
+complete -c thalia -n '__thalia_at 1 store' -a init -d 'a new run'
+complete -c thalia -n '__thalia_at 1 store' -a save -d 'a file as a checkpoint, full or a delta'
+complete -c thalia -n '__thalia_at 1 store' -a list -d 'checkpoints, gates and pool; or several runs'
+complete -c thalia -n '__thalia_at 1 store' -a watch -d 'the same again whenever it changes'
+complete -c thalia -n '__thalia_at 1 store' -a latest -d 'path of the newest checkpoint that loads'
+complete -c thalia -n '__thalia_at 1 store' -a restore -d 'a checkpoint or a gate as a full file'
+complete -c thalia -n '__thalia_at 1 store' -a verify -d 'everything that is damaged or missing'
+complete -c thalia -n '__thalia_at 1 store' -a doctor -d 'the same, and with --fix mends what it can'
+complete -c thalia -n '__thalia_at 1 store' -a prune -d 'what retention does not keep goes; why'
+complete -c thalia -n '__thalia_at 1 store' -a promote -d 'the best checkpoint as a gate, for good'
+complete -c thalia -n '__thalia_at 1 store' -a pool -d 'earlier versions: list, add, rate, draw'
+complete -c thalia -n '__thalia_at 1 store' -a transition -d 'from a phase to the next, by a plan'
 complete -c thalia -n '__thalia_at 0' -a bench -d 'speed of saving and loading beside disk and memory'
 complete -c thalia -n '__thalia_at 0' -a version -d 'versions of library and format, codecs'
 complete -c thalia -n '__thalia_at 0' -a help -d 'this list, or one command at length'
@@ -169,19 +193,69 @@ complete -c thalia -n '__thalia_of plot' -l most -d 'Tensors that are drawn at m
 complete -c thalia -n '__thalia_of plot' -s o -l output -d 'Write to this file, whole or not at all' -r -F
 complete -c thalia -n '__thalia_of report' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of report' -s o -l output -d 'Write to this file, whole or not at all' -r -F
+complete -c thalia -n '__thalia_of store' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store init"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store init"' -l new -d 'Make it in this folder, named by time and seed'
+complete -c thalia -n '__thalia_of "store init"' -l preset -d 'hydra: three phases with gates, a pool, and keys that every checkpoint has' -x -a 'hydra'
+complete -c thalia -n '__thalia_of "store init"' -l phases -d 'Phases in their order' -x
+complete -c thalia -n '__thalia_of "store init"' -l metric -d 'What the best checkpoint of each phase goes by, and which of two values is better' -x
+complete -c thalia -n '__thalia_of "store init"' -l extension -d 'Of the checkpoints' -x
+complete -c thalia -n '__thalia_of "store init"' -l seed -d 'With --new: the run'\''s seed, whose last digits its name has' -x
+complete -c thalia -n '__thalia_of "store init"' -l format -d 'Of the configuration: toml, the default, or json' -x -a 'toml json'
+complete -c thalia -n '__thalia_of "store save"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store save"' -l phase -d 'Its phase' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store save"' -l step -d 'Its training step' -x
+complete -c thalia -n '__thalia_of "store save"' -l metric -d 'Its value of the phase'\''s metric' -x
+complete -c thalia -n '__thalia_of "store list"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store list"' -l phase -d 'This phase alone' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store watch"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store watch"' -l phase -d 'This phase alone' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store watch"' -l interval -d 'How often to look' -x
+complete -c thalia -n '__thalia_of "store latest"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store latest"' -l phase -d 'Of this phase' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store latest"' -l best -d 'The best one instead, and no other'
+complete -c thalia -n '__thalia_of "store restore"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store restore"' -l phase -d 'Of this phase' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store restore"' -l step -d 'That of this step, and no other' -x
+complete -c thalia -n '__thalia_of "store restore"' -l gate -d 'This gate instead' -x -a '(__thalia_names gate 1)'
+complete -c thalia -n '__thalia_of "store verify"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store verify"' -l phase -d 'This phase alone, without gates and pool' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store verify"' -l quick -d 'Names, links and texts only: no checkpoint is read'
+complete -c thalia -n '__thalia_of "store doctor"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store doctor"' -l phase -d 'This phase alone, without gates and pool' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store doctor"' -l quick -d 'Names, links and texts only: no checkpoint is read'
+complete -c thalia -n '__thalia_of "store doctor"' -l fix -d 'Mend what can be mended'
+complete -c thalia -n '__thalia_of "store prune"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store prune"' -l phase -d 'This phase alone' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store prune"' -l dry-run -d 'Say what would be done, and change nothing'
+complete -c thalia -n '__thalia_of "store promote"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store promote"' -l phase -d 'Of this phase' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store promote"' -l step -d 'That of this step' -x
+complete -c thalia -n '__thalia_of "store promote"' -l gate -d 'Under this name' -x -a '(__thalia_names gate 1)'
+complete -c thalia -n '__thalia_of "store pool"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store pool"' -l phase -d 'Of add: its phase' -x -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_of "store pool"' -l step -d 'Of add: the checkpoint'\''s step' -x
+complete -c thalia -n '__thalia_of "store pool"' -l mu -d 'The estimate of the model'\''s skill, as OpenSkill has it' -x
+complete -c thalia -n '__thalia_of "store pool"' -l sigma -d 'How uncertain that is' -x
+complete -c thalia -n '__thalia_of "store pool"' -l games -d 'Of rate: games that it has played' -x
+complete -c thalia -n '__thalia_of "store pool"' -l win-rate -d 'Of rate: the share that it won, 0 to 1' -x
+complete -c thalia -n '__thalia_of "store pool"' -l seed -d 'Of draw: the run'\''s seed' -x
+complete -c thalia -n '__thalia_of "store pool"' -l index -d 'Of draw: the number of the game' -x
+complete -c thalia -n '__thalia_of "store transition"' -s h -l help -d 'Print this and leave'
+complete -c thalia -n '__thalia_of "store transition"' -l seed -d 'The run'\''s seed, of which that of the phase is made' -x
 complete -c thalia -n '__thalia_of bench' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of bench' -l dir -d 'The folder to try, on the disk in question (default .)' -x -a '(__fish_complete_directories)'
 complete -c thalia -n '__thalia_of bench' -l size -d 'Bytes to save, as 512MiB or 4GiB (default 1GiB)' -x -a '256MiB 1GiB 4GiB'
 complete -c thalia -n '__thalia_of bench' -l rounds -d 'Runs of each (default 3)' -x
 complete -c thalia -n '__thalia_of version' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of help' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
-complete -c thalia -n '__thalia_of cat convert migrate extract merge compact salvage compress decompress delta resolve quantize prune plot report' -l force -d 'Replace a file that is there already, in one step'
-complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench' -l threads -d 'Threads that do the work' -x
+complete -c thalia -n '__thalia_of info ls stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune store "store init" "store save" "store list" "store watch" "store latest" "store restore" "store verify" "store doctor" "store prune" "store promote" "store pool" "store transition" bench version help' -l json -d 'Print a JSON value, always complete: sizes in bytes, times in seconds, names as they are'
+complete -c thalia -n '__thalia_of cat convert migrate extract merge compact salvage compress decompress delta resolve quantize prune plot report "store save" "store restore" "store promote" "store transition"' -l force -d 'Replace a file that is there already, in one step'
+complete -c thalia -n '__thalia_of stats verify convert extract merge diff grow rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report "store verify" "store doctor" bench' -l threads -d 'Threads that do the work' -x
 complete -c thalia -n '__thalia_of convert migrate extract merge grow set rename rm append compact salvage delta resolve quantize prune' -l reproducible -d 'Equal input gives equal bytes: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0'
-complete -c thalia -n '__thalia_of grow set rename rm append compact recover' -l wait -d 'Wait for whoever changes the file now'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
-complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
+complete -c thalia -n '__thalia_of grow set rename rm append compact recover "store save" "store doctor" "store prune" "store promote" "store pool" "store transition"' -l wait -d 'Wait for whoever changes the file, or the run, now'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store "store init" "store save" "store list" "store watch" "store latest" "store restore" "store verify" "store doctor" "store prune" "store promote" "store pool" "store transition" bench version help' -l color -d 'auto, always or never' -x -a 'auto always never'
+complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store "store init" "store save" "store list" "store watch" "store latest" "store restore" "store verify" "store doctor" "store prune" "store promote" "store pool" "store transition" bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
@@ -192,6 +266,13 @@ complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l chec
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l leaves -d 'Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 against tampering' -x -a 'xxh3_128 sha256'
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l sha256 -d 'Also write OUT.sha256, for sha256sum -c'
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l max-header -d 'Bytes that the header of a safetensors input may have (default 100000000)' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l keep -d 'Keep the N newest' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l every-steps -d 'Keep those whose step is a multiple of N' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l every -d 'Keep the first one saved in each such span: 30min, 12h, 7d' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l keep-best -d 'Keep the K with the best metrics' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l max-age -d 'Remove what is older' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l max-bytes -d 'Remove the oldest until the others fit into this, as 20GiB' -x
+complete -c thalia -n '__thalia_of "store init" "store prune"' -l squash -d 'A delta that stays becomes a full file, rather than keep what it is based on'
 complete -c thalia -n '__thalia_at 1 info' -F
 complete -c thalia -n '__thalia_at 1 ls' -F
 complete -c thalia -n '__thalia_at 2+ ls' -a '(__thalia_names region 1) (__thalia_names tensor 1)'
@@ -242,5 +323,23 @@ complete -c thalia -n '__thalia_at 1 plot' -a 'growth weights diff chain'
 complete -c thalia -n '__thalia_at 2+ plot' -F
 complete -c thalia -n '__thalia_at 1 report' -F
 complete -c thalia -n '__thalia_at 2 report' -F
-complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help'
+complete -c thalia -n '__thalia_at 1 "store init"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store save"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 2 "store save"' -F
+complete -c thalia -n '__thalia_at 1 "store list"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store watch"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store latest"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store restore"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 2 "store restore"' -F
+complete -c thalia -n '__thalia_at 1 "store verify"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store doctor"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store prune"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store promote"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 1 "store pool"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 2 "store pool"' -a 'list add rate draw'
+complete -c thalia -n '__thalia_at 1 "store transition"' -a '(__fish_complete_directories)'
+complete -c thalia -n '__thalia_at 2 "store transition"' -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_at 3 "store transition"' -a '(__thalia_names phase 1)'
+complete -c thalia -n '__thalia_at 1 help' -a 'info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store bench version help'
+complete -c thalia -n '__thalia_at 2 help' -a 'init save list watch latest restore verify doctor prune promote pool transition'
 # } made by tools/documents.py

@@ -30,6 +30,7 @@ _thalia_commands=(
   'prune:without dead synapses, or silent neurons'
   'plot:pictures: growth, weights, diff, chain; SVG or PNG'
   'report:all about a checkpoint as one web page'
+  'store:directories of training runs: what is saved, what stays'
   'bench:speed of saving and loading beside disk and memory'
   'version:versions of library and format, codecs'
   'help:this list, or one command at length'
@@ -264,7 +265,7 @@ _thalia_specs() {
         '*--axes=[What a tensor'\''s axes count, where the region does not say\: neurons, neurons/K, neurons\:POPULATION, source\:NAME, or any other word]:TENSOR=AXIS,...:{_thalia_offer }'
         '(--reason)--reason=[For the growth history]:TEXT:{_thalia_offer }'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
@@ -281,7 +282,7 @@ _thalia_specs() {
         '(-h --help)--help[Print this and leave]'
         '*--unset=[Remove this member]:KEY:{_thalia_offer }'
         '(--step)--step=[Training steps in the header]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
@@ -297,7 +298,7 @@ _thalia_specs() {
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
@@ -314,7 +315,7 @@ _thalia_specs() {
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
@@ -331,7 +332,7 @@ _thalia_specs() {
         '(-h --help)--help[Print this and leave]'
         '(--regions)--regions=[Names of regions, or patterns of them, separated by commas]:A,B:{_thalia_offer @regions\:2}'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
@@ -347,7 +348,7 @@ _thalia_specs() {
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--force)--force[Replace a file that is there already, in one step]'
         '(--reproducible)--reproducible[Equal input gives equal bytes\: the file says that it was saved at SOURCE_DATE_EPOCH, else at 0]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
@@ -364,7 +365,7 @@ _thalia_specs() {
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
         '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
-        '(--wait)--wait[Wait for whoever changes the file now]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
@@ -570,6 +571,205 @@ _thalia_specs() {
         '2:BASE:{_thalia_offer @file}'
       )
       ;;
+    store)
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:COMMAND:{_thalia_offer init save list watch latest restore verify doctor prune promote pool transition}'
+      )
+      ;;
+    'store init')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--new)--new[Make it in this folder, named by time and seed]'
+        '(--preset)--preset=[hydra\: three phases with gates, a pool, and keys that every checkpoint has]:NAME:{_thalia_offer hydra}'
+        '*--phases=[Phases in their order]:A,B:{_thalia_offer }'
+        '(--metric)--metric=[What the best checkpoint of each phase goes by, and which of two values is better]:NAME\:min|max:{_thalia_offer }'
+        '(--extension)--extension=[Of the checkpoints]:EXT:{_thalia_offer }'
+        '(--seed)--seed=[With --new\: the run'\''s seed, whose last digits its name has]:S:{_thalia_offer }'
+        '(--format)--format=[Of the configuration\: toml, the default, or json]:FORMAT:{_thalia_offer toml json}'
+        '(--keep)--keep=[Keep the N newest]:N:{_thalia_offer }'
+        '(--every-steps)--every-steps=[Keep those whose step is a multiple of N]:N:{_thalia_offer }'
+        '(--every)--every=[Keep the first one saved in each such span\: 30min, 12h, 7d]:DURATION:{_thalia_offer }'
+        '(--keep-best)--keep-best=[Keep the K with the best metrics]:K:{_thalia_offer }'
+        '(--max-age)--max-age=[Remove what is older]:DURATION:{_thalia_offer }'
+        '(--max-bytes)--max-bytes=[Remove the oldest until the others fit into this, as 20GiB]:SIZE:{_thalia_offer }'
+        '(--squash)--squash[A delta that stays becomes a full file, rather than keep what it is based on]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store save')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[Its phase]:P:{_thalia_offer @phase\:1}'
+        '(--step)--step=[Its training step]:N:{_thalia_offer }'
+        '(--metric)--metric=[Its value of the phase'\''s metric]:M:{_thalia_offer }'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+        '2:FILE:{_thalia_offer @file}'
+      )
+      ;;
+    'store list')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[This phase alone]:P:{_thalia_offer @phase\:1}'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store watch')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[This phase alone]:P:{_thalia_offer @phase\:1}'
+        '(--interval)--interval=[How often to look]:SECONDS:{_thalia_offer }'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store latest')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[Of this phase]:P:{_thalia_offer @phase\:1}'
+        '(--best)--best[The best one instead, and no other]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store restore')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[Of this phase]:P:{_thalia_offer @phase\:1}'
+        '(--step)--step=[That of this step, and no other]:N:{_thalia_offer }'
+        '(--gate)--gate=[This gate instead]:NAME:{_thalia_offer @gate\:1}'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+        '2:OUT:{_thalia_offer @file}'
+      )
+      ;;
+    'store verify')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[This phase alone, without gates and pool]:P:{_thalia_offer @phase\:1}'
+        '(--quick)--quick[Names, links and texts only\: no checkpoint is read]'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store doctor')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[This phase alone, without gates and pool]:P:{_thalia_offer @phase\:1}'
+        '(--quick)--quick[Names, links and texts only\: no checkpoint is read]'
+        '(--fix)--fix[Mend what can be mended]'
+        '(--threads)--threads=[Threads that do the work]:N:{_thalia_offer }'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store prune')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[This phase alone]:P:{_thalia_offer @phase\:1}'
+        '(--dry-run)--dry-run[Say what would be done, and change nothing]'
+        '(--keep)--keep=[Keep the N newest]:N:{_thalia_offer }'
+        '(--every-steps)--every-steps=[Keep those whose step is a multiple of N]:N:{_thalia_offer }'
+        '(--every)--every=[Keep the first one saved in each such span\: 30min, 12h, 7d]:DURATION:{_thalia_offer }'
+        '(--keep-best)--keep-best=[Keep the K with the best metrics]:K:{_thalia_offer }'
+        '(--max-age)--max-age=[Remove what is older]:DURATION:{_thalia_offer }'
+        '(--max-bytes)--max-bytes=[Remove the oldest until the others fit into this, as 20GiB]:SIZE:{_thalia_offer }'
+        '(--squash)--squash[A delta that stays becomes a full file, rather than keep what it is based on]'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store promote')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[Of this phase]:P:{_thalia_offer @phase\:1}'
+        '(--step)--step=[That of this step]:N:{_thalia_offer }'
+        '(--gate)--gate=[Under this name]:NAME:{_thalia_offer @gate\:1}'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+      )
+      ;;
+    'store pool')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--phase)--phase=[Of add\: its phase]:P:{_thalia_offer @phase\:1}'
+        '(--step)--step=[Of add\: the checkpoint'\''s step]:N:{_thalia_offer }'
+        '(--mu)--mu=[The estimate of the model'\''s skill, as OpenSkill has it]:X:{_thalia_offer }'
+        '(--sigma)--sigma=[How uncertain that is]:X:{_thalia_offer }'
+        '(--games)--games=[Of rate\: games that it has played]:N:{_thalia_offer }'
+        '(--win-rate)--win-rate=[Of rate\: the share that it won, 0 to 1]:X:{_thalia_offer }'
+        '(--seed)--seed=[Of draw\: the run'\''s seed]:S:{_thalia_offer }'
+        '(--index)--index=[Of draw\: the number of the game]:I:{_thalia_offer }'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+        '2:ACTION:{_thalia_offer list add rate draw}'
+        '3:VERSION:{_thalia_offer }'
+      )
+      ;;
+    'store transition')
+      specs=(
+        '(-h --help)-h[Print this and leave]'
+        '(-h --help)--help[Print this and leave]'
+        '(--seed)--seed=[The run'\''s seed, of which that of the phase is made]:S:{_thalia_offer }'
+        '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
+        '(--force)--force[Replace a file that is there already, in one step]'
+        '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
+        '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
+        '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '1:RUN:{_thalia_offer @folder}'
+        '2:FROM:{_thalia_offer @phase\:1}'
+        '3:TO:{_thalia_offer @phase\:1}'
+      )
+      ;;
     bench)
       specs=(
         '(-h --help)-h[Print this and leave]'
@@ -599,7 +799,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
-        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report bench version help}'
+        '1:COMMAND:{_thalia_offer info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store bench version help}'
+        '2:WORD:{_thalia_offer init save list watch latest restore verify doctor prune promote pool transition}'
       )
       ;;
   esac
@@ -636,10 +837,16 @@ _thalia() {
     [[ $PREFIX == -* ]] && compadd -- --help --version
     return
   fi
-  _thalia_specs $words[2]
-  # The command is the first word of what is left.
-  shift words
-  ((CURRENT--))
+  # The last word of the command's name is the first one of what is left.
+  ((CURRENT > 3)) && _thalia_specs "$words[2] $words[3]"
+  if (($#specs)); then
+    shift 2 words
+    ((CURRENT -= 2))
+  else
+    _thalia_specs $words[2]
+    shift words
+    ((CURRENT--))
+  fi
   _arguments -S $specs
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/file_bytes.h"
-#include "thalia/base_policy.h"
+#include "thalia/options.h"
 
 namespace thalia::io {
 

@@ -17,6 +17,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "io/folder/folder.h"
 #include "io/mapped_file.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
@@ -44,31 +45,6 @@ auto for_key(std::string_view operation, std::string_view key, const Call& call)
   throw IoError(operation, error.value(), {.path = path.string()});
 }
 
-void sync_folder(const std::filesystem::path& folder) {
-  const io::UniqueFd fd(io::retry_interrupted(
-      [&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (!fd) io::throw_errno("open", folder);
-  io::sync_file(fd.get(), true, folder);
-}
-
-// The parent is synced too, or a power cut could take the new folder and with it a file that was
-// synced.
-void create_folder(const std::filesystem::path& folder, Durability durability) {
-  if (::mkdir(folder.c_str(), 0777) != 0) {
-    if (errno != EEXIST) io::throw_errno("mkdir", folder);
-    return;
-  }
-  const std::filesystem::path parent = folder.parent_path();
-  if (durability == Durability::full) sync_folder(parent.empty() ? "." : parent);
-}
-
-void create_folders(const std::filesystem::path& folder, Durability durability) {
-  if (folder.empty() || ::access(folder.c_str(), F_OK) == 0) return;
-  const std::filesystem::path parent = folder.parent_path();
-  if (parent != folder) create_folders(parent, durability);
-  create_folder(folder, durability);
-}
-
 // The path with links resolved, which must lie in the storage's folder. Otherwise the error is the
 // one of an illegal key.
 std::filesystem::path inside(const std::filesystem::path& root, const std::filesystem::path& path,
@@ -87,13 +63,13 @@ std::filesystem::path object_path(const LocalStorage& storage, std::string_view 
 // made behind a link that leads out of the storage.
 std::filesystem::path new_object_path(const LocalStorage& storage, std::string_view key,
                                       Durability durability) {
-  create_folders(storage.folder(), durability);
+  io::make_folders(storage.folder(), durability);
   const std::filesystem::path root = io::real_path(storage.folder());
   const std::filesystem::path names(key);
   std::filesystem::path folder = root;
   for (const std::filesystem::path& name : names.parent_path()) {
     folder = inside(root, folder / name, key);
-    create_folder(folder, durability);
+    io::make_folder(folder, durability);
   }
   return inside(root, folder / names.filename(), key);
 }
@@ -178,7 +154,7 @@ bool LocalStorage::erase(std::string_view key) {
       const std::filesystem::path folder = inside(io::real_path(folder_), path.parent_path(), key);
       const std::filesystem::path real = folder / path.filename();
       if (::unlink(real.c_str()) != 0) io::throw_errno("unlink", path);
-      if (output_.durability == Durability::full) sync_folder(folder);
+      if (output_.durability == Durability::full) io::Folder(folder).sync();
       return true;
     } catch (const IoError& error) {
       if (is_absent(error)) return false;

@@ -5,7 +5,6 @@
 #include "io/locked_file.h"
 
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
@@ -47,14 +46,7 @@ LockedFile::LockedFile(const std::filesystem::path& path, Access access, bool wa
 }
 
 bool LockedFile::is_at_path() const {
-  struct stat own;
-  struct stat there;
-  if (::fstat(fd_.get(), &own) != 0) throw_errno("fstat", path_);
-  if (::stat(path_.c_str(), &there) != 0) {
-    if (errno == ENOENT) return false;
-    throw_errno("stat", path_);
-  }
-  return own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+  return io::is_at_path(fd_.get(), path_);
 }
 
 }  // namespace thalia::io

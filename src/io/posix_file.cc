@@ -73,6 +73,17 @@ UniqueFd open_for_update(const std::filesystem::path& path) {
   return open_regular(path, O_RDWR);
 }
 
+bool is_at_path(int fd, const std::filesystem::path& path) {
+  struct stat own;
+  struct stat there;
+  if (::fstat(fd, &own) != 0) throw_errno("fstat", path);
+  if (::stat(path.c_str(), &there) != 0) {
+    if (errno == ENOENT) return false;
+    throw_errno("stat", path);
+  }
+  return own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
 std::uint64_t file_size(int fd, const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(stat_of(fd, path).st_size);
 }
@@ -103,6 +114,10 @@ double sync_file(int fd, bool with_metadata, const std::filesystem::path& path) 
   if (retry_interrupted([&] { return with_metadata ? ::fsync(fd) : ::fdatasync(fd); }) != 0)
     throw_errno(with_metadata ? "fsync" : "fdatasync", path);
   return watch.seconds();
+}
+
+void drop_cache(int fd) noexcept {
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept {

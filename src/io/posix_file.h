@@ -20,6 +20,9 @@ UniqueFd open_for_reading(const std::filesystem::path& path);
 /// The same for reading and writing; what is in the file stays.
 UniqueFd open_for_update(const std::filesystem::path& path);
 std::uint64_t file_size(int fd, const std::filesystem::path& path);
+/// False where the path leads to another file than the one that is open, or to none. @throws
+/// IoError.
+bool is_at_path(int fd, const std::filesystem::path& path);
 
 /// Makes the file this long; what is new reads as zeros.
 void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path);
@@ -35,6 +38,9 @@ void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcep
 
 /// fsync, or fdatasync without metadata. @return seconds that it took. @throws IoError.
 double sync_file(int fd, bool with_metadata, const std::filesystem::path& path);
+
+/// Asks the kernel to forget what the page cache has of the file and the disk has too. Best effort.
+void drop_cache(int fd) noexcept;
 
 /// Asks the kernel to start reading an extent into the page cache. Best effort.
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept;

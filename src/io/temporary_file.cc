@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <climits>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "io/random.h"
 #include "thalia/paths.h"
@@ -47,6 +49,20 @@ std::string temporary_name(int folder_fd, const std::string& name) {
     while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
   }
   return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);
+}
+
+std::optional<std::int64_t> temporary_process(std::string_view name) noexcept {
+  constexpr std::string_view kEnding = ".thalia-tmp";
+  if (!name.starts_with('.') || !name.ends_with(kEnding)) return std::nullopt;
+  name.remove_suffix(kEnding.size());
+  const std::size_t dot = name.rfind('.');
+  const std::size_t dash = name.rfind('-');
+  if (dot == 0 || dash == std::string_view::npos || dash < dot) return std::nullopt;
+  if (name.size() - dash != 17) return std::nullopt;
+  std::int64_t process = 0;
+  const auto [stop, error] = std::from_chars(name.data() + dot + 1, name.data() + dash, process);
+  if (error != std::errc() || stop != name.data() + dash || process <= 0) return std::nullopt;
+  return process;
 }
 
 UniqueFd open_unnamed_file(const std::filesystem::path& folder) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "io/posix_error.h"
 #include "io/unique_fd.h"
@@ -14,6 +17,9 @@ namespace thalia::io {
 /// `.NAME.PID-RANDOM.thalia-tmp`, with NAME cut back to whole UTF-8 characters where the folder
 /// allows no longer names. @throws IoError.
 std::string temporary_name(int folder_fd, const std::string& name);
+
+/// The process that made a file of such a name; nullopt for any other name.
+std::optional<std::int64_t> temporary_process(std::string_view name) noexcept;
 
 inline constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
 

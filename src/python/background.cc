@@ -53,9 +53,11 @@ struct Saver {
 };
 
 WhenBusy when_busy_of(const std::string& name) {
-  return chosen<WhenBusy>(
-      "when_busy", name,
-      {{"wait", WhenBusy::wait}, {"queue", WhenBusy::queue}, {"replace", WhenBusy::replace}});
+  return chosen<WhenBusy>("when_busy", name,
+                          {{"wait", WhenBusy::wait},
+                           {"queue", WhenBusy::queue},
+                           {"replace", WhenBusy::replace},
+                           {"skip", WhenBusy::skip}});
 }
 
 Snapshot snapshot_of(const std::string& name) {
@@ -115,6 +117,7 @@ SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot
     const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
     handle.emplace(self.saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
   });
+  if (handle->skipped()) return *std::move(handle);
   writer.writer.reset();
   if (kind == Snapshot::borrowed) self.borrowed.push_back({*handle, std::move(writer.held)});
   writer.held.clear();
@@ -128,6 +131,7 @@ void bind_background(nb::module_& module) {
   nb::class_<SaveHandle>(module, "SaveHandle")
       .def("wait", wait, nb::arg("timeout").none())
       .def_prop_ro("done", &SaveHandle::done)
+      .def_prop_ro("skipped", &SaveHandle::skipped)
       .def_prop_ro("progress",
                    [](const SaveHandle& handle) {
                      const SaveProgress progress = handle.progress();

@@ -131,6 +131,8 @@ class Completion(unittest.TestCase):
         subprocess.run([MAKE_FILES, folder.name], check=True)
         for name in "models", "functions", "bin":
             (cls.folder / name).mkdir()
+        command = [THALIA, "store", "init", "run", "--phases", "first,second"]
+        subprocess.run(command, check=True, capture_output=True, cwd=cls.folder)
         shutil.copy(ROOT / "src/cli/thalia.zsh", cls.folder / "functions/_thalia")
         stand_in = cls.folder / "bin/thalia"
         stand_in.write_text(STAND_IN.format(thalia=THALIA, folder=cls.folder))
@@ -149,11 +151,14 @@ class Completion(unittest.TestCase):
         return result.stdout.split("\n")[:-1]
 
     def test_offers_every_command_and_option(self):
-        names = {command["name"] for command in TREE}
+        names = {command["name"] for command in TREE if " " not in command["name"]}
+        words = {command["name"][6:] for command in TREE if command["name"].startswith("store ")}
         for shell, offered in self.shells.items():
             found = set(offered("thalia ", self.folder))
             self.assertEqual(found - {"--help", "--version"}, names, shell)
             self.assertEqual(set(offered("thalia help ", self.folder)), names, shell)
+            self.assertEqual(set(offered("thalia store ", self.folder)), words, shell)
+            self.assertEqual(set(offered("thalia help store ", self.folder)), words, shell)
             for command in TREE:
                 known = {name for option in command["options"] for name in option["names"] if name[:2] == "--"}
                 found = {word.rstrip("=") for word in offered(f"thalia {command['name']} x --", self.folder)}
@@ -187,6 +192,11 @@ class Completion(unittest.TestCase):
             ("ls 'basic.thalia' cortex/w_r", ["cortex/w_rec"]),
             ("ls basic.thalia x y cortex/w_r", ["cortex/w_rec"]),
             ("ls not\\ there z", []),
+            ("store save mod", ["models"]),
+            ("store save run --step 7 bas", ["basic.thalia"]),
+            ("store list run --phase ", ["first", "second"]),
+            ("store promote run --phase=se", ["--phase=second"]),
+            ("store pool run d", ["draw"]),
         ):
             for shell, offered in self.shells.items():
                 found = {word.rstrip("/") for word in offered("thalia " + line, self.folder)}
@@ -209,6 +219,9 @@ class Completion(unittest.TestCase):
                 ("convert a b --codec=zs", ["convert", "a", "b", "--codec=zstd"]),
                 ("vers", ["version"]),
                 ("ls --rec", ["ls", "--recursive"]),
+                ("store prom", ["store", "promote"]),
+                ("store promote run --phase sec", ["store", "promote", "run", "--phase", "second"]),
+                ("store latest run --be", ["store", "latest", "run", "--best"]),
                 ("append basic.thalia basic.thalia --regions hip",
                  "append basic.thalia basic.thalia --regions hippocampus".split()),
             ):  # fmt: skip

@@ -11,7 +11,7 @@ import math
 import pathlib
 import re
 import shutil
-import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -280,13 +280,67 @@ class Json(unittest.TestCase):
         rows = 64
         before = [math.sin(i) for i in range(rows * rows)]
         after = [one + (1 + i // rows) * (1 + i % rows) / 4096 for i, one in enumerate(before)]
-        header = {"w.weight": {"dtype": "F32", "shape": [rows, rows], "data_offsets": [0, 4 * rows * rows]}}
-        text = json.dumps(header).encode()
         for name, values in ("low", before), ("changed", after):
-            data = struct.pack(f"<{len(values)}f", *values)
-            (self.folder / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+            program.write_safetensors(self.folder / f"{name}.safetensors", {"w.weight": values}, [rows, rows])
             result = program.run(self.folder, f"convert {name}.safetensors {name}.thalia")
             self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_3c_stores(self):
+        keys = (
+            "optimizer_record scheduler_record rng_state global_step phase config metrics timestamp "
+            "checkpoint_version teacher_state_dict opponent_pool_metadata"
+        ).split()
+        tensors = {f"{name}.w.weight": [1, 2, 3] for name in ("model_record", "optimizer_record")}
+        program.write_safetensors(self.folder / "record.safetensors", tensors)
+        for command in (
+            "convert record.safetensors record.thalia --regions 1",
+            f"set record.thalia {' '.join(key + '=1' for key in keys)}",
+            "convert large.thalia delta1.thalia", "convert large.thalia delta2.thalia",
+        ):  # fmt: skip
+            self.assertEqual(program.run(self.folder, command).returncode, 0, command)
+        for command, name, statuses in (
+            ("store init runs/a --phases a,b --metric loss:min", "store_init", (0,)),
+            ("store init runs/h --preset hydra", "store_init", (0,)),
+            ("store save runs/a delta1.thalia --phase a --step 1 --metric 0.5", "store_save", (0,)),
+            ("store save runs/a delta2.thalia --step 2", "store_save", (0,)),
+            ("store promote runs/a", "store_promote", (0,)),
+            ("store list runs/a", "store_list", (0,)),
+            ("store list runs", "store_list", (0,)),
+            ("store latest runs/a", "store_latest", (0,)),
+            ("store restore runs/a restored.thalia", "store_restore", (0,)),
+            ("store verify runs/a", "store_check", (0,)),
+            ("store doctor runs/a --fix", "store_check", (0,)),
+            ("store prune runs/a --keep 1 --dry-run", "store_prune", (0,)),
+            ("store save runs/h record.thalia --phase phase1 --step 10000 --metric 0.5", "store_save", (0,)),
+            ("store promote runs/h", "store_promote", (0,)),
+            ("store transition runs/h phase1 phase2", "store_transition", (0,)),
+            ("store save runs/h record.thalia --phase phase3 --step 500 --metric 0.5", "store_save", (0,)),
+            ("store pool runs/h add --step 500 --mu 25 --sigma 1", "store_pool", (0,)),
+            ("store pool runs/h rate 1 --mu 25 --sigma 1 --games 3 --win-rate 0.5", "store_pool", (0,)),
+            ("store pool runs/h draw --seed 1 --index 1", "store_pool", (0,)),
+            ("store pool runs/h", "store_pool", (0,)),
+            ("store list runs/h", "store_list", (0,)),
+            ("store", "help", (0,)),
+            ("help store save", "help", (0,)),
+        ):  # fmt: skip
+            value = self.check(command + " --json", name, statuses)
+            words = command.split()
+            schema = f"thalia.store.{words[1]}.1" if name.startswith("store_") else "thalia.help.1"
+            self.assertEqual(value["schema"], schema)
+        newest = self.folder / "runs/a/a/checkpoints/ckpt_a_step00000002.thalia"
+        newest.write_bytes(newest.read_bytes()[:-100])
+        self.check("store verify runs/a --json", "store_check", (1,))
+        found = self.check("store latest runs/a --json", "store_latest")
+        self.assertEqual((len(found["attempts"]), len(found["warnings"])), (2, 1))
+        (self.folder / "runs/h/run.toml").write_text("version = 7\n")
+        self.assertEqual([one["run"] is None for one in self.check("store list runs --json", "store_list")["runs"]],
+                         [False, True])  # fmt: skip
+        with subprocess.Popen(
+            [program.THALIA, "store", "watch", "runs/a", "--json"], cwd=self.folder, stdout=subprocess.PIPE
+        ) as process:
+            CHECKER.check_object(parsed(process.stdout.readline().decode()), "store_watch", "store watch")
+            process.terminate()
+        self.assertEqual(CHECKER.faults, [])
 
     def test_every_command_prints_json_or_says_why_not(self):
         tree = self.printed("help --json")["commands"]

@@ -1,7 +1,9 @@
 """The program and its files, for tests that need more than a transcript: see signals_test.py."""
 
+import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -34,3 +36,15 @@ def make_files(folder):
     ):
         result = run(folder, command)
         assert result.returncode == 0, (command, result.stderr)
+
+
+def write_safetensors(path, tensors, shape=None):
+    """{name: numbers} as f32, with one shape for all, or in one dimension."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        packed = struct.pack(f"<{len(values)}f", *values)
+        ends = [len(data), len(data) + len(packed)]
+        header[name] = {"dtype": "F32", "shape": shape or [len(values)], "data_offsets": ends}
+        data += packed
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)

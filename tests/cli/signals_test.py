@@ -7,9 +7,9 @@ for the n-th time, and lets it go on when it has noticed.
 """
 
 import fcntl
+import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -73,11 +73,17 @@ WAYS = {
     "rename": ["rename out/basic.thalia cortex/w_in w"],
     "rm": ["rm out/basic.thalia cortex/w_in"],
     "recover": ["recover out/torn.thalia"],
+    "store restore": ["store restore run out/to.thalia"],
     "bench": ["bench --dir out --size 1MiB --rounds 1"],
 }
 IN_PLACE = {"append", "grow", "set", "rename", "rm", "recover", "bench"}
 # Those that write nothing that has a name.
-READING = {"info", "log", "ls", "stats", "verify", "diff", "version", "help"}
+READING = {"info", "log", "ls", "stats", "verify", "diff", "version", "help", "store", "store list", "store latest",
+           "store verify"}  # fmt: skip
+# What they leave is a run that goes on.
+IN_STORE_TEST = {
+    f"store {name}" for name in ("init", "save", "watch", "doctor", "prune", "promote", "pool", "transition")
+}
 INITIAL = {"basic.thalia": "basic.thalia", "grown.thalia": "grown.thalia", "torn.thalia": "torn.thalia"}
 STEPS = 1, 2, 3, 4, 6, 9, 14, 21, 32, 48, 72, 108, 162, 243
 
@@ -121,6 +127,8 @@ class Signals(unittest.TestCase):
         cls.files = pathlib.Path(cls.folder.name, "files")
         (cls.files / "tmp").mkdir(parents=True)
         program.make_files(cls.files)
+        for command in "store init run", "store save run basic.thalia --step 1":
+            assert program.run(cls.files, command).returncode == 0, command
         torn = bytearray((cls.files / "large.thalia").read_bytes())
         torn[:16] = bytes(16)
         (cls.files / "torn.thalia").write_bytes(torn)
@@ -145,9 +153,8 @@ class Signals(unittest.TestCase):
                 yield name, way if replaces else f"{way} --force"
 
     def test_every_command_is_looked_at(self):
-        overview = run(self.files, "help").stdout.decode()
-        names = set(re.findall(r"^  (\w+) ", overview, re.MULTILINE))
-        self.assertEqual(names, set(WAYS) | READING)
+        tree = json.loads(run(self.files, "help --json").stdout)["commands"]
+        self.assertEqual({command["name"] for command in tree}, set(WAYS) | READING | IN_STORE_TEST)
 
     def test_old_output_stays_and_nothing_else(self):
         for name, way in self.ways():

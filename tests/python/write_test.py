@@ -185,6 +185,25 @@ def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
 
 
+def test_a_save_that_would_wait_is_skipped(path):
+    gate = threading.Event()
+    saver = thalia.AsyncSaver(when_busy="skip")
+    writer = thalia.Writer(path, durability="none")
+    writer.add("r/w", np.zeros(10))
+    first = saver.save(writer, snapshot="borrowed", ready=gate.wait)
+    other = thalia.Writer(path.with_name("other.thalia"), durability="none")
+    other.add("r/w", np.ones(10))
+    skipped = saver.save(other)
+    assert skipped.skipped and skipped.done and not first.skipped
+    with pytest.raises(thalia.CancelledError, match="skipped"):
+        skipped.wait()
+    gate.set()
+    first.wait()
+    second = saver.save(other)
+    second.wait()
+    assert not second.skipped and thalia.open(path.with_name("other.thalia"))["r/w"].shape == (10,)
+
+
 def test_borrowed_arrays_may_come_later(path):
     array = np.zeros(100_000)
     gate = threading.Event()

@@ -4,6 +4,7 @@ Code is what stands three spaces in from the comment's marks. The names that an 
 without declaring them are declared before it: NAMES.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,7 +15,6 @@ BRAIN = "thalia::BrainState brain;"
 NAMES = {
     "append.h": WEIGHTS,
     "async_save.h": "const auto declared = [](const char* path) { return thalia::Writer(path); };",
-    "base_policy.h": 'const char* upload = "";',
     "brain_checkpoint.h": BRAIN,
     "brain_region.h": "const thalia::ByteSpan bytes;",
     "byte_transforms.h": "const std::vector<std::byte> weights(64);",
@@ -30,6 +30,13 @@ NAMES = {
     "output_file.h": "const std::string text;",
     "precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
     "prune.h": BRAIN + " const bool accuracy_fell = true;",
+    "store.h": BRAIN + " const std::uint64_t now = 0, seed = 0, step = 1; const double loss = 0;",
+    "store/pool.h": "const std::uint64_t step = 1, seed = 0, game = 0;",
+    "store/transition.h": "const std::uint64_t seed = 0;",
+    "store/retention.h": "const std::vector<thalia::CheckpointEntry> entries; const std::uint64_t now = 0; "
+    "const auto print = [](const auto&...) {};",
+    "store/run.h": "const auto print = [](const auto&...) {};",
+    "store/writer.h": BRAIN + " const std::uint64_t step = 1; const double loss = 0;",
     "storage.h": "const thalia::ByteSpan bytes;",
     "stream.h": "const auto upload = [](std::string_view, thalia::ByteSpan) {};",
     "tensor_value.h": READER,
@@ -46,6 +53,7 @@ HEAD = """#include <cstddef>
 #include "thalia/brain.h"
 #include "thalia/c.h"
 #include "thalia/interop.h"
+#include "thalia/store.h"
 #include "thalia/thalia.h"
 
 namespace {
@@ -73,8 +81,10 @@ def main():
         code = example(header.read_text(encoding="utf-8"))
         if not code:
             continue
-        parts.append(f"void example_{header.stem}();\nvoid example_{header.stem}() {{")
-        parts.append(NAMES.get(header.name, ""))
+        name = header.as_posix().rpartition("thalia/")[2]
+        function = re.sub(r"\W", "_", f"example_{name}")
+        parts.append(f"void {function}();\nvoid {function}() {{")
+        parts.append(NAMES.get(name, ""))
         for number, line in code:
             parts.append(f'#line {number} "{header.as_posix()}"\n{line}')
         parts.append("}")

@@ -47,6 +47,13 @@ ROOMS = {
         "brain": ("v01",),
         "convert": ("brain", "mckp", "mst", "safetensors", "shared", "v01"),
     },
+    "store": {
+        "run": (),
+        "load": ("run",),
+        "retention": ("load", "run"),
+        "save": ("load", "retention", "run"),
+        "pool": ("load", "run", "save"),
+    },
     "cli": {
         "terminal": (),
         "print": ("terminal",),
@@ -54,6 +61,7 @@ ROOMS = {
         "draw": ("print", "tensor", "terminal"),
         "report": ("draw", "print", "tensor", "terminal"),
         "command": ("draw", "print", "report", "tensor", "terminal"),
+        "store": ("command", "print", "terminal"),
     },
 }
 # Files that stand above the rooms of their layer and see them all.

@@ -20,6 +20,7 @@ LAYERS = {
     "container": _FOUNDATION | _SIBLINGS,
     "model": _FOUNDATION | _SIBLINGS | {"container"},
     "interop": _FOUNDATION | _SIBLINGS | {"container", "model"},
+    "store": _FOUNDATION | _SIBLINGS | {"container", "model", "interop"},
     "c": _FOUNDATION | {"container"},
 }
 
@@ -34,7 +35,6 @@ PUBLIC_PLACES = {
     "text.h": "base",
     "version.h": "format",
     "options.h": "format",
-    "base_policy.h": "io",
     "byte_transforms.h": "codec/planes",
     "paths.h": "io",
     "storage.h": "io",
@@ -88,6 +88,16 @@ PUBLIC_PLACES = {
     "checkpoint_compressor.h": "interop/mckp",
     "merge.h": "interop/convert",
     "thalia.h": "interop",
+    "store.h": "store",
+    "store/config.h": "store/run",
+    "store/doctor.h": "store/pool",
+    "store/entry.h": "store/run",
+    "store/pool.h": "store/pool",
+    "store/record.h": "store/run",
+    "store/retention.h": "store/run",
+    "store/run.h": "store/run",
+    "store/transition.h": "store/pool",
+    "store/writer.h": "store/save",
     "c.h": "c",
     "c/async_save.h": "c",
     "c/codes.h": "c",
@@ -143,6 +153,7 @@ THIRD_PARTY = {
     r"immintrin\.h$": ("src/codec/float/", "src/codec/cpu/intrinsics."),
     r"cpuid\.h$": ("src/codec/cpu/processor.",),
     r"Eigen/": ("src/model/delta/truncated_svd.",),
+    r"toml\+\+/": ("src/store/run/toml.",),
     r"boost/": ("tests/",),
     r"benchmark/": ("bench/",),
     # C's own; C++ has these names from its own headers.
@@ -341,7 +352,8 @@ def call_violations(root):
 
 STRUCT = re.compile(r"^struct (\w+Options) \{$(.*?)^\};$", re.MULTILINE | re.DOTALL)
 STOP = re.compile(r"std::stop_token cancel|Work work\b|(ReadOptions read|SaveOptions save)\b")
-OPENED_BY_DEFAULT = re.compile(r"\b\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.)")
+# A run is opened by its configuration alone, a small text: there is nothing to stop.
+OPENED_BY_DEFAULT = re.compile(r"\b(?!Run::)\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.)")
 
 
 def calls_that_cannot_be_stopped(root):
@@ -363,7 +375,10 @@ def calls_that_cannot_be_stopped(root):
 
 OPTION = re.compile(r"\b(?:add_flag|add_choice|add_option\w*(?:<[\w:]+>)?)\(\s*(?:app,\s*)?\"(?:-\w,)?(--[\w-]+)")
 # One name in several commands, but each means something of its own.
-OPTIONS_OF_SEVERAL_MEANINGS = {"--all", "--exclude", "--neurons", "--regions", "--threshold", "--to"}
+OPTIONS_OF_SEVERAL_MEANINGS = {
+    "--all", "--exclude", "--format", "--metric", "--neurons", "--quick", "--regions", "--seed", "--step",
+    "--threshold", "--to",
+}  # fmt: skip
 
 
 def options_declared_twice(root):

@@ -233,14 +233,14 @@ class BrokenTrees(unittest.TestCase):
                 file.write_text(
                     'app.add_flag("--json", json, "As JSON");\n'
                     'add_option(app, "-o,--output OUT", output, "To a file");\n'
-                    'app.add_option_function<std::string>("--seed", seed, "To draw");\n'
+                    'app.add_option_function<std::string>("--shade", shade, "To draw");\n'
                     'add_choice(app, "--to FORMAT", to, kFormats, "This or that");\n'
                     f'add_option(app, "--{name} X", x, "Its own");\n',
                     encoding="utf-8",
                 )
             found = rules.options_declared_twice(Path(folder))
         places = [line.split(" stands")[0] for line in found]
-        self.assertEqual(places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --seed"])
+        self.assertEqual(places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --shade"])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -19,9 +19,10 @@ typedef struct thalia_save thalia_save;
 
 /// What a save does that finds another one unfinished.
 enum {
-  THALIA_BUSY_WAIT = 0,    ///< waits for it, then copies the state
-  THALIA_BUSY_QUEUE = 1,   ///< copies the state now, and is written after it
-  THALIA_BUSY_REPLACE = 2  ///< cancels it, and every one that waits
+  THALIA_BUSY_WAIT = 0,     ///< waits for it, then copies the state
+  THALIA_BUSY_QUEUE = 1,    ///< copies the state now, and is written after it
+  THALIA_BUSY_REPLACE = 2,  ///< cancels it, and every one that waits
+  THALIA_BUSY_SKIP = 3      ///< is not begun: thalia_save_progress.skipped
 };
 
 /// What becomes of the tensors' bytes while a save runs.
@@ -43,10 +44,10 @@ typedef struct thalia_saver_options {
 
 typedef struct thalia_save_progress {
   size_t size;
-  uint64_t done;   ///< bytes
-  uint64_t total;  ///< bytes; 0 until the first are written
-  uint32_t ended;  ///< 1: well, with an error, or cancelled
-  uint32_t reserved;
+  uint64_t done;     ///< bytes
+  uint64_t total;    ///< bytes; 0 until the first are written
+  uint32_t ended;    ///< 1: well, with an error, or cancelled
+  uint32_t skipped;  ///< 1: it was not begun, as another one was unfinished
 } thalia_save_progress;
 
 /// @param options may be NULL.
@@ -56,7 +57,7 @@ thalia_status thalia_saver_open(const thalia_saver_options* options, thalia_save
 thalia_status thalia_saver_reserve(thalia_saver* saver, uint64_t bytes, uint32_t snapshots);
 /// Takes over what a writer has, and commits it in the background. Returns when the state was
 /// copied (THALIA_SNAPSHOT_…). The writer is empty then, and is still to be closed; after an error
-/// it is as it was. The caller closes the save.
+/// it, and where the save is skipped, it is as it was. The caller closes the save.
 thalia_status thalia_saver_save(thalia_saver* saver, thalia_writer* writer, uint32_t snapshot,
                                 thalia_save** save);
 /// Waits until no save is unfinished. Then returns the oldest error that nobody has waited for,
@@ -68,7 +69,7 @@ void thalia_saver_close(thalia_saver* saver);
 /// Returns at once.
 thalia_status thalia_save_poll(const thalia_save* save, thalia_save_progress* progress);
 /// Waits until the save has ended, and returns what thalia_writer_commit() would have, each time;
-/// THALIA_ERROR_CANCELLED where it was cancelled or replaced. @param result may be NULL.
+/// THALIA_ERROR_CANCELLED where it was cancelled, replaced or skipped. @param result may be NULL.
 thalia_status thalia_save_wait(const thalia_save* save, thalia_save_result* result);
 /// Waits until then, or for that time. @param ended receives 1 where the save has ended, else 0.
 thalia_status thalia_save_wait_for(const thalia_save* save, uint64_t nanoseconds, uint32_t* ended);

@@ -27,7 +27,7 @@ enum Exit : int {
 using Run = std::function<int(const Session& session)>;
 
 struct Command {
-  std::string_view name;
+  std::string_view name;       ///< one word; or two, of which the first is a group's: "store init"
   std::string_view arguments;  ///< as in the table of commands: "FILE [REGION]"
   std::string_view brief;
   unsigned takes;  ///< of what Takes lists
@@ -37,6 +37,11 @@ struct Command {
 
 /// All of them, in the order in which help lists them.
 std::span<const Command> commands();
+/// Those of a group, whose name is a command too; of "", those that are in none.
+std::vector<Command> commands_of(std::string_view group);
+/// Takes the name of a command off the words: two where the first one is a group's and another
+/// follows. There is one word at least.
+std::string take_command_name(std::vector<std::string>& words);
 /// nullptr where no command has that name.
 const Command* find_command(std::string_view name);
 /// @throws UsageError naming the nearest command where no command has the name.
@@ -51,7 +56,8 @@ struct Declared {
 Declared declare(const Command& command);
 
 /// Prints the names of a file that a shell can offer: KIND ("tensor", "region", or "regions" for a
-/// list with commas), FILE, and how the names begin. @return kDone also where there are none.
+/// list with commas; of a run "phase" or "gate"), FILE, and how the names begin. @return kDone also
+/// where there are none.
 int complete_names(const std::vector<std::string>& words, const Session& session);
 
 /// What `thalia help` prints.
@@ -87,7 +93,21 @@ Run declare_resolve(CLI::App& app);
 Run declare_quantize(CLI::App& app);
 Run declare_prune(CLI::App& app);
 Run declare_bench(CLI::App& app);
+Run declare_store_init(CLI::App& app);
+Run declare_store_save(CLI::App& app);
+Run declare_store_list(CLI::App& app);
+Run declare_store_watch(CLI::App& app);
+Run declare_store_latest(CLI::App& app);
+Run declare_store_restore(CLI::App& app);
+Run declare_store_verify(CLI::App& app);
+Run declare_store_doctor(CLI::App& app);
+Run declare_store_prune(CLI::App& app);
+Run declare_store_promote(CLI::App& app);
+Run declare_store_pool(CLI::App& app);
+Run declare_store_transition(CLI::App& app);
 Run declare_version(CLI::App& app);
 Run declare_help(CLI::App& app);
+/// Of a command that is the name of a group: lists those of the group.
+Run declare_group(CLI::App& app);
 
 }  // namespace thalia::cli

@@ -16,6 +16,7 @@
 #include "inspect/file_tensors.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
+#include "thalia/store/run.h"
 
 namespace thalia::cli {
 namespace {
@@ -58,12 +59,26 @@ void offer_regions(const std::string& file, std::string_view begun, bool as_list
   }
 }
 
+// Of a run, which is a folder.
+bool offer_names_of_run(std::string_view kind, const std::string& folder, std::string_view begun,
+                        Output& out) {
+  if (kind != "phase" && kind != "gate") return false;
+  const auto offer_names = [&](const auto& named) {
+    for (const auto& one : named)
+      if (one.name.starts_with(begun)) out.write(one.name + "\n");
+  };
+  const auto run = thalia::Run::open(folder);
+  kind == "phase" ? offer_names(run.config().phases) : offer_names(run.gates());
+  return true;
+}
+
 }  // namespace
 
 int complete_names(const std::vector<std::string>& words, const Session& session) {
   if (words.size() != 3) return kWrongUsage;
   const std::string &kind = words[0], &file = words[1], &begun = words[2];
   try {
+    if (offer_names_of_run(kind, file, begun, session.out)) return kDone;
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
     const FileFormat format = inspect::format_of(file);

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "base/suggestion.h"
 #include "cli/command/command.h"
 #include "cli/print/wrap.h"
 #include "json/writer.h"
@@ -18,68 +17,6 @@
 
 namespace thalia::cli {
 namespace {
-
-constexpr std::array kCommands{
-    Command{"info", "FILE", "what it is: parameters, dtypes, steps, sizes, metadata",
-            kFiles | kJson | kPages, declare_info},
-    Command{"ls", "FILE [PATTERN...]", "regions, all tensors, or those that patterns fit",
-            kFiles | kJson | kPages, declare_ls},
-    Command{"cat", "FILE TENSOR", "tensors or slices of them, as text, json, npy or raw",
-            kChains | kOutput | kPages, declare_cat},
-    Command{"stats", "FILE [PATTERN...]", "range, moments, zeros and NaN of each tensor",
-            kChains | kThreads | kJson | kPages, declare_stats},
-    Command{"verify", "FILE...", "everything that can be wrong, every finding named",
-            kChains | kThreads | kJson, declare_verify},
-    Command{"convert", "IN OUT", "from one format to another",
-            kChains | kThreads | kJson | kOutput | kStamp, declare_convert},
-    Command{"migrate", "IN OUT --to VERSION", "to another version of the format, 0.1 or 1.0",
-            kFiles | kJson | kOutput | kStamp, declare_migrate},
-    Command{"extract", "FILE --regions A,B OUT", "some regions into a file of their own",
-            kChains | kThreads | kJson | kOutput | kStamp, declare_extract},
-    Command{"merge", "A B... -o OUT", "several checkpoints in one, conflicts named",
-            kFiles | kThreads | kJson | kOutput | kStamp, declare_merge},
-    Command{"diff", "A B [PATTERN...]", "what changed; with --values by how much",
-            kChains | kThreads | kJson | kPages, declare_diff},
-    Command{"log", "FILE", "a delta and all that it is based on: steps, times, sizes",
-            kChains | kJson | kPages, declare_log},
-    Command{"grow", "FILE REGION --neurons N", "neurons added to a region, in place",
-            kFiles | kWait | kThreads | kJson | kStamp, declare_grow},
-    Command{"set", "FILE KEY=VALUE...", "members of the metadata, in place",
-            kFiles | kWait | kJson | kStamp, declare_set},
-    Command{"rename", "FILE TENSOR NAME", "another name for a tensor, in place",
-            kFiles | kWait | kThreads | kJson | kStamp, declare_rename},
-    Command{"rm", "FILE PATTERN...", "regions and tensors left out, in place",
-            kFiles | kWait | kThreads | kJson | kStamp, declare_rm},
-    Command{"append", "FILE FROM --regions A,B", "regions of another file, added or replaced",
-            kFiles | kWait | kThreads | kJson | kStamp, declare_append},
-    Command{"compact", "FILE [OUT]", "without the bytes that appends left unused",
-            kFiles | kWait | kThreads | kJson | kOutput | kStamp, declare_compact},
-    Command{"recover", "FILE", "a header that a crash damaged, from its copies",
-            kFiles | kWait | kThreads | kJson, declare_recover},
-    Command{"salvage", "IN OUT", "what is sound of a damaged file, as a new one",
-            kFiles | kThreads | kJson | kOutput | kStamp, declare_salvage},
-    Command{"compress", "IN OUT", "a whole file in zstd or lz4 frames, still readable",
-            kFiles | kThreads | kJson | kOutput, declare_compress},
-    Command{"decompress", "IN OUT", "the exact file out of such frames",
-            kFiles | kThreads | kJson | kOutput, declare_decompress},
-    Command{"delta", "BASE NEW OUT", "what changed between two checkpoints, as a file",
-            kChains | kThreads | kJson | kOutput | kStamp, declare_delta},
-    Command{"resolve", "DELTA OUT", "the full file of a delta and its bases",
-            kChains | kThreads | kJson | kOutput | kStamp, declare_resolve},
-    Command{"quantize", "IN OUT", "weights as codes of a few bits, with the error that it makes",
-            kFiles | kThreads | kJson | kOutput | kStamp, declare_quantize},
-    Command{"prune", "IN OUT", "without dead synapses, or silent neurons",
-            kChains | kThreads | kJson | kOutput | kStamp, declare_prune},
-    Command{"plot", "KIND FILE... -o OUT", "pictures: growth, weights, diff, chain; SVG or PNG",
-            kChains | kThreads | kOutput, declare_plot},
-    Command{"report", "FILE [BASE] -o OUT.html", "all about a checkpoint as one web page",
-            kChains | kThreads | kOutput, declare_report},
-    Command{"bench", "[--dir D]", "speed of saving and loading beside disk and memory",
-            kThreads | kJson, declare_bench},
-    Command{"version", "", "versions of library and format, codecs", kJson, declare_version},
-    Command{"help", "[COMMAND]", "this list, or one command at length", kJson | kPages,
-            declare_help},
-};
 
 constexpr std::size_t kHelpWidth = 80, kOptionWidth = 28, kUsageWidth = 35;
 
@@ -159,24 +96,40 @@ void print_tree(Output& out, std::span<const Command> shown) {
   out.write(text + "\n");
 }
 
+// One line each, or more where what it does needs more.
+void add_list_of(std::string& text, const std::vector<Command>& listed) {
+  for (const Command& command : listed) {
+    const std::string usage = fmt::format("{} {}", command.name, command.arguments);
+    fmt::format_to(std::back_inserter(text), "  {:<{}}", usage, kUsageWidth - 2);
+    std::string brief = wrapped(command.brief, kHelpWidth - kUsageWidth);
+    if (usage.size() > kUsageWidth - 4) brief.insert(0, "\n");
+    for (const char letter : brief) {
+      if (letter == '\n') text.erase(text.find_last_not_of(' ') + 1);
+      text += letter;
+      if (letter == '\n') text.append(kUsageWidth, ' ');
+    }
+    text += '\n';
+  }
+}
+
+// What a shell can offer: the last word of each name.
+std::string last_words(const std::vector<Command>& listed) {
+  std::string words;
+  for (const Command& command : listed) {
+    if (!words.empty()) words += '|';
+    words += command.name.substr(command.name.rfind(' ') + 1);
+  }
+  return words;
+}
+
+// A command, and all of the group where it is the name of one.
+std::vector<Command> with_group(const Command& command) {
+  std::vector<Command> shown{command};
+  for (const Command& one : commands_of(command.name)) shown.push_back(one);
+  return shown;
+}
+
 }  // namespace
-
-std::span<const Command> commands() {
-  return kCommands;
-}
-
-const Command* find_command(std::string_view name) {
-  const auto found = std::find_if(kCommands.begin(), kCommands.end(),
-                                  [&](const Command& command) { return command.name == name; });
-  return found == kCommands.end() ? nullptr : &*found;
-}
-
-const Command& require_command(std::string_view name) {
-  if (const Command* command = find_command(name)) return *command;
-  std::string hint = suggestion_among(name, kCommands, &Command::name);
-  if (hint.empty()) hint = ", 'thalia help' lists the commands";
-  throw UsageError(ErrorCode::not_found, fmt::format("no command '{}'{}", name, hint));
-}
 
 Declared declare(const Command& command) {
   Declared declared;
@@ -198,15 +151,7 @@ std::string overview() {
       "thalia {}: checkpoints of neural networks\n\n"
       "Usage: thalia COMMAND [OPTION]... [ARGUMENT]...\n\n",
       library_version());
-  for (const Command& command : kCommands) {
-    const std::string usage = fmt::format("{} {}", command.name, command.arguments);
-    fmt::format_to(std::back_inserter(text), "  {:<{}}", usage, kUsageWidth - 2);
-    for (const char letter : wrapped(command.brief, kHelpWidth - kUsageWidth)) {
-      text += letter;
-      if (letter == '\n') text.append(kUsageWidth, ' ');
-    }
-    text += '\n';
-  }
+  add_list_of(text, commands_of(""));
   text +=
       "\n'thalia help COMMAND' shows its options. Commands that print facts take --json.\n"
       "Exit status: 0 done; 1 a check failed or files differ; 2 wrong usage; 3 a file\n"
@@ -228,21 +173,55 @@ void print_help(Output& out, std::string_view text) {
 Run declare_help(CLI::App& app) {
   app.description(
       "Lists the commands, or shows what one of them does and takes. With --json, for all of them "
-      "or "
-      "the one: the manual page and the completion are made of that.");
-  const auto name = std::make_shared<std::string>();
-  std::string names;
-  for (const Command& command : kCommands)
-    names += fmt::format("{}{}", names.empty() ? "" : "|", command.name);
-  offer(app.add_option("COMMAND", *name, "The command to show"), names);
-  return [name](const Session& session) -> int {
-    const std::span<const Command> shown =
-        name->empty() ? kCommands : std::span(&require_command(*name), 1);
+      "or the one: the manual page and the completion are made of that.");
+  struct Words {
+    std::string first, second;
+  };
+  const auto words = std::make_shared<Words>();
+  std::string second;
+  for (const Command& group : commands_of(""))
+    if (const auto listed = commands_of(group.name); !listed.empty()) second += last_words(listed);
+  offer(app.add_option("COMMAND", words->first, "The command to show"),
+        last_words(commands_of("")));
+  offer(app.add_option("WORD", words->second, "Where its name has two words, the second one"),
+        second);
+  return [words](const Session& session) -> int {
+    const std::string name =
+        words->second.empty() ? words->first : words->first + " " + words->second;
     if (session.common.json) {
-      print_tree(session.out, shown);
+      name.empty() ? print_tree(session.out, commands())
+                   : print_tree(session.out, with_group(require_command(name)));
     } else {
-      print_help(session.out, name->empty() ? overview() : declare(shown.front()).app->help());
+      print_help(session.out,
+                 name.empty() ? overview() : declare(require_command(name)).app->help());
     }
+    return kDone;
+  };
+}
+
+Run declare_group(CLI::App& app) {
+  const std::string name = app.get_name().substr(app.get_name().rfind(' ') + 1);
+  app.description(
+      fmt::format("Lists the commands of this group, with --json at length; 'thalia help {} "
+                  "COMMAND' shows one.",
+                  name));
+  std::string list = "Commands:\n";
+  add_list_of(list, commands_of(name));
+  list.pop_back();
+  app.footer(list);
+  const auto word = std::make_shared<std::string>();
+  offer(app.add_option("COMMAND", *word, "One of the group, with its own arguments behind it"),
+        last_words(commands_of(name)));
+  return [name, word](const Session& session) -> int {
+    // Behind an option; its arguments would not be known here.
+    if (!word->empty())
+      throw UsageError(
+          ErrorCode::bad_argument,
+          fmt::format("options stand behind the command: thalia {} {} ... --json", name, *word),
+          {.field = "COMMAND"});
+    const Command& group = require_command(name);
+    session.common.json ? print_tree(session.out, with_group(group))
+                        : print_help(session.out, declare(group).app->help());
     return kDone;
   };
 }

@@ -20,6 +20,8 @@ inline constexpr const char* kRegion = "@region:1";    ///< of the command's fir
 inline constexpr const char* kRegions = "@regions:1";  ///< several, with commas between them
 inline constexpr const char* kRegionsOfSecond = "@regions:2";
 inline constexpr const char* kTensor = "@tensor:1";
+inline constexpr const char* kPhase = "@phase:1";  ///< of the run that is the first argument
+inline constexpr const char* kGate = "@gate:1";
 
 /// Says what a shell can offer as the option's value: words, or what stands for some, with "|"
 /// between them.

@@ -25,7 +25,8 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
   app.option_defaults()->group("Common");
   if ((takes & kThreads) != 0)
     add_option(app, "--threads N", threads, "Threads that do the work; 0, the default: one a core");
-  if ((takes & kWait) != 0) app.add_flag("--wait", wait, "Wait for whoever changes the file now");
+  if ((takes & kWait) != 0)
+    app.add_flag("--wait", wait, "Wait for whoever changes the file, or the run, now");
   if ((takes & kOutput) != 0) {
     replace = false;
     app.add_flag("--force", replace, "Replace a file that is there already, in one step");

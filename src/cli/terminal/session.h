@@ -54,6 +54,12 @@ concept Stoppable = requires(Options options) {
 }
 || requires(Options options) {
   options.save.work.cancel;
+}
+|| requires(Options options) {
+  options.load.read.work.cancel;
+}
+|| requires(Options options) {
+  options.cancel;
 };
 
 struct Session {
@@ -74,6 +80,7 @@ struct Session {
  private:
   template <typename Options>
   void fill(Options& made) const {
+    if constexpr (requires { made.cancel; }) made.cancel = stop;
     if constexpr (requires { made.work.cancel; }) made.work.cancel = stop;
     if constexpr (requires { made.work.threads; }) made.work.threads = common.threads;
     if constexpr (requires { made.output; }) {
@@ -89,6 +96,7 @@ struct Session {
     if constexpr (requires { made.bases; }) made.bases.absolute = common.absolute_bases;
     if constexpr (requires { made.read; }) fill(made.read);
     if constexpr (requires { made.save; }) fill(made.save);
+    if constexpr (requires { made.load; }) fill(made.load);
   }
 };
 

@@ -17,6 +17,9 @@ SaveProgress SaveHandle::progress() const noexcept {
 bool SaveHandle::done() const noexcept {
   return state_->done();
 }
+bool SaveHandle::skipped() const noexcept {
+  return state_->skipped();
+}
 SaveResult SaveHandle::wait() const {
   return state_->wait();
 }

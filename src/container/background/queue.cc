@@ -47,7 +47,9 @@ std::uint64_t snapshot_bound(std::uint64_t asked_for) {
 
 SaveQueue::SaveQueue(AsyncSaveOptions options)
     : options_(checked(std::move(options))),
-      most_unfinished_(options_.when_busy == WhenBusy::wait ? 1 : options_.max_unfinished),
+      most_unfinished_(options_.when_busy == WhenBusy::wait || options_.when_busy == WhenBusy::skip
+                           ? 1
+                           : options_.max_unfinished),
       arenas_(snapshot_bound(options_.max_snapshot_bytes)),
       process_(io::process_id()) {
   // So pushing to them never allocates: no admitted save fails for that, and no error is lost.
@@ -101,6 +103,7 @@ SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
   if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
   std::unique_ptr<Job> job = admit(bytes, save->work().cancel);
   const std::shared_ptr<SaveState> state = job->state;
+  if (state->skipped()) return SaveHandle(state);
   try {
     Work work = save->work();
     if (work.threads == 0) work.threads = options_.background_threads;
@@ -172,12 +175,18 @@ void SaveQueue::wait(std::unique_lock<std::mutex>& lock, const std::stop_token& 
 }
 
 // Waits until there is a place and memory for one more save, and takes both under one lock, so that
-// two callers cannot take the same.
+// two callers cannot take the same. What is skipped takes neither.
 std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes,
                                                  const std::stop_token& cancel) {
   auto job = std::make_unique<Job>();
   job->state = std::make_shared<SaveState>(weak_from_this());
   std::unique_lock lock(mutex_);
+  // One that its handles say is done may be in the list for a moment longer.
+  if (options_.when_busy == WhenBusy::skip &&
+      !std::ranges::all_of(unfinished_, [](const auto& other) { return other->done(); })) {
+    job->state->skip();
+    return job;
+  }
   wait(lock, cancel, [&] { return unfinished_.size() < most_unfinished_ && arenas_.fits(bytes); });
   job->arena = arenas_.acquire(bytes);
   unfinished_.push_back(job->state);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "thalia/error.h"
+
 namespace thalia::detail {
 
 void SaveState::advance(std::uint64_t done, std::uint64_t total) noexcept {
@@ -37,6 +39,19 @@ void SaveState::fail(std::exception_ptr error) noexcept {
   // A thread in wait() is going to throw it.
   error_seen_ = waiting_ > 0;
   end(std::move(lock));
+}
+
+void SaveState::skip() noexcept {
+  std::unique_lock lock(mutex_);
+  error_ = std::make_exception_ptr(
+      CancelledError(ErrorCode::cancelled, "skipped, as another save is unfinished"));
+  skipped_ = true;
+  end(std::move(lock));
+}
+
+bool SaveState::skipped() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return skipped_;
 }
 
 bool SaveState::done() const noexcept {

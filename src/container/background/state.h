@@ -23,12 +23,15 @@ class SaveState {
   void advance(std::uint64_t done, std::uint64_t total) noexcept;
   void finish(SaveResult result) noexcept;
   void fail(std::exception_ptr error) noexcept;
+  /// Ends before it was begun.
+  void skip() noexcept;
   std::stop_source& stop() noexcept { return stop_; }
   /// Empty once the saver is gone.
   std::shared_ptr<SaveQueue> queue() const noexcept { return queue_.lock(); }
 
   SaveProgress progress() const noexcept;
   bool done() const noexcept;
+  bool skipped() const noexcept;
   SaveResult wait();
   bool wait_for(std::chrono::nanoseconds time);
   /// The error; whoever asks has seen it.
@@ -47,6 +50,7 @@ class SaveState {
   std::condition_variable ended_;
   // Guarded by mutex_:
   bool done_ = false;
+  bool skipped_ = false;
   bool error_seen_ = false;
   unsigned waiting_ = 0;  ///< threads in wait(), who will see the error
   SaveResult result_;

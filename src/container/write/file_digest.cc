@@ -10,7 +10,9 @@
 #include <system_error>
 
 #include "io/atomic_file.h"
+#include "io/folder/folder.h"
 #include "thalia/output_file.h"
+#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::container {
@@ -86,6 +88,12 @@ std::filesystem::path sha256_path(std::filesystem::path path) {
 
 void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output) {
   io::check_output_name(sha256_path(path), output);
+}
+
+void remove_sha256_file(const std::filesystem::path& path, const OutputOptions& output) {
+  const io::Folder folder(folder_of(path));
+  if (!folder.remove(sha256_path(path).filename().string())) return;
+  if (output.durability == Durability::full) folder.sync();
 }
 
 void write_sha256_file(const std::filesystem::path& path, const Digest256& digest,

@@ -37,6 +37,8 @@ PayloadStore& FileSave::store() {
 
 SaveResult FileSave::commit() {
   store().finish();
+  if (target_ && options_.sha256 && options_.output.replace)
+    remove_sha256_file(path(), options_.output);
   SaveResult result = finalize(target_ ? &*target_ : nullptr, draft_, *store_, options_);
   // After the file has its name: a sum without its file would be worse than a file without its sum.
   if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.output);

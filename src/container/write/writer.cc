@@ -74,7 +74,7 @@ class Writer::Impl {
     if (save_.has_begun()) steps_.run([&] { save_.store().settle(); });
     return save_;
   }
-  const container::Draft& draft() const { return save_.draft(); }
+  const container::FileSave& save() const { return save_; }
 
  private:
   container::FileSave save_;
@@ -183,7 +183,15 @@ FileSave& WriterAccess::settle(Writer& writer) {
 }
 
 const Draft& WriterAccess::declared(const Writer& writer) {
-  return impl(writer).draft();
+  return impl(writer).save().draft();
+}
+
+const std::filesystem::path& WriterAccess::target(const Writer& writer) {
+  return impl(writer).save().path();
+}
+
+const SaveOptions& WriterAccess::options(const Writer& writer) {
+  return impl(writer).save().options();
 }
 
 }  // namespace container

@@ -1,6 +1,8 @@
 // What a save in the background does with a writer besides committing it.
 #pragma once
 
+#include <filesystem>
+
 #include "container/write/file_save.h"
 #include "format/quantized.h"
 #include "thalia/writer.h"
@@ -20,6 +22,9 @@ struct WriterAccess {
   /// What a writer has been told so far. @throws UsageError (wrong_state) for one that was moved
   /// from.
   static const Draft& declared(const Writer& writer);
+  /// Where the file will be, links resolved, and how it is saved. @throws the same.
+  static const std::filesystem::path& target(const Writer& writer);
+  static const SaveOptions& options(const Writer& writer);
 
  private:
   static Writer::Impl& impl(const Writer& writer);

@@ -64,7 +64,8 @@ class FileEdit {
     if (!spec.metadata_json.empty()) {
       Value metadata = object_of(spec.metadata_json);
       if (Value* tree = metadata.find(model::kTreeMember); tree != nullptr) edit_tree(*tree, names);
-      if (region.name() == model::kBrainRegion) forget_connections(metadata);
+      if (region.name() == model::kBrainRegion)
+        model::forget_connections(metadata, removed_connections());
       spec.metadata_json = to_json(metadata);
     }
     const RegionId id = appender_.replace_region(std::move(spec));
@@ -85,15 +86,13 @@ class FileEdit {
   }
 
  private:
-  // One entry a connection, in their order.
-  void forget_connections(Value& metadata) const {
-    Value* list = metadata.find("connections");
-    if (list == nullptr || !list->is_array() || list->size() != reader_.connection_count()) return;
-    std::uint32_t i = 0;
-    std::erase_if(list->elements(), [&](const Value&) {
-      const ConnectionView connection = reader_.connection(i++);
-      return removed_.contains(connection.source) || removed_.contains(connection.target);
-    });
+  std::vector<bool> removed_connections() const {
+    std::vector<bool> goes(reader_.connection_count());
+    for (std::uint32_t i = 0; i < goes.size(); ++i) {
+      const ConnectionView connection = reader_.connection(i);
+      goes[i] = removed_.contains(connection.source) || removed_.contains(connection.target);
+    }
+    return goes;
   }
 
   Value object_of(std::string_view json) const {

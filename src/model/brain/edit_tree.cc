@@ -49,4 +49,11 @@ void edit_tree(Value& tree, const NewNames& names) {
                 [&](Value::Member& member) { return edit_value(member.value, names); });
 }
 
+void forget_connections(Value& metadata, const std::vector<bool>& goes) {
+  Value* const list = metadata.find("connections");
+  if (list == nullptr || !list->is_array() || list->size() != goes.size()) return;
+  std::size_t i = 0;
+  std::erase_if(list->elements(), [&](const Value&) { return goes[i++]; });
+}
+
 }  // namespace thalia::model

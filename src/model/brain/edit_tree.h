@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "thalia/value.h"
 
@@ -17,5 +18,9 @@ using NewNames = std::map<std::string, NewName, std::less<>>;
 
 /// What is gone leaves null in arrays, where an index is a path.
 void edit_tree(Value& tree, const NewNames& names);
+
+/// The metadata of the brain's own region has an entry for each of the file's connections, in their
+/// order: those of connections that go are taken out. Does nothing where it has not so many.
+void forget_connections(Value& metadata, const std::vector<bool>& goes);
 
 }  // namespace thalia::model

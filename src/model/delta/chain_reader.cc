@@ -194,6 +194,10 @@ StreamReader ChainReader::stream(std::span<const TensorView> tensors,
   return model::stream_chain(*this, {tensors.begin(), tensors.end()}, options);
 }
 
+Reader DeltaAccess::reader_over(std::shared_ptr<const detail::OpenFile> file) {
+  return ChainReader::reader_over(std::move(file));
+}
+
 const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
   return *reader.chain_;
 }

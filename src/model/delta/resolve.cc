@@ -37,7 +37,8 @@ void stream(const TensorSource& source, std::uint32_t id, container::FileSave& s
             bytes->part(i * kReadPiece, std::min(kReadPiece, size - i * kReadPiece), piece.buffer);
       },
       [&](const Piece& piece) { save.store().write(id, piece.bytes); });
-  if (size == 0 || save.draft().tensors[id].digest.hash == source.content_hash) return;
+  if (size == 0 || !source.content_hash) return;
+  if (save.draft().tensors[id].digest.hash == *source.content_hash) return;
   throw IntegrityError(ErrorCode::checksum_mismatch,
                        "what the chain makes of the tensor is not what was saved",
                        {.section = "payload", .field = "content_hash"});

@@ -384,6 +384,23 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
                         says(ErrorCode::bad_argument, "niceness"));
 }
 
+BOOST_AUTO_TEST_CASE(a_save_that_would_wait_is_skipped_and_leaves_its_writer) {
+  Held held({.when_busy = WhenBusy::skip});
+  Writer writer = declared(held.folder / "other", held.sample);
+  const SaveHandle skipped = held.saver.save_async(std::move(writer));
+  BOOST_TEST(skipped.done());
+  BOOST_TEST(skipped.skipped());
+  BOOST_TEST(!held.handle->skipped());
+  BOOST_CHECK_EXCEPTION(skipped.wait(), CancelledError, says(ErrorCode::cancelled, "skipped"));
+  held.gate.open();
+  held.handle->wait();
+  const SaveHandle second = held.saver.save_async(std::move(writer));
+  BOOST_TEST(!second.skipped());
+  second.wait();
+  held.saver.wait_all();  // what was skipped is no error
+  BOOST_TEST(bool(read_file(held.folder / "other") == saved(held.sample)));
+}
+
 BOOST_AUTO_TEST_CASE(the_destructor_keeps_every_promise) {
   const TemporaryFolder folder;
   const Sample sample = large_sample();

@@ -11,6 +11,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/killed_at.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/verify.h"
@@ -250,6 +251,27 @@ BOOST_AUTO_TEST_CASE(sha256_of_the_file_stands_beside_it) {
         BOOST_TEST(std::system(check.c_str()) == 0);
       }
     }
+  }
+}
+
+// A crash at any call leaves a file with its digest, or without one: never with that of another.
+BOOST_AUTO_TEST_CASE(no_digest_stands_beside_a_file_that_it_is_not_of) {
+  SaveOptions options = steady_options();
+  options.sha256 = true;
+  Sample other = small_sample();
+  other.training_steps = 7;
+  bool has_returned = false;
+  for (unsigned call = 0; !has_returned; ++call) {
+    const TemporaryFolder folder;
+    save(folder / "f", small_sample(), options);
+    has_returned =
+        run_killed_at(call, [&] { save(folder / "f", other, options); }) == End::returned;
+    const std::string check =
+        "cd " + folder.path().string() + " && sha256sum --check --strict --status f.sha256";
+    const bool has_digest = std::filesystem::exists(folder / "f.sha256");
+    BOOST_TEST((!has_digest || std::system(check.c_str()) == 0), call);
+    BOOST_TEST(verify(folder / "f").ok());
+    if (has_returned) BOOST_TEST(has_digest);
   }
 }
 

@@ -1,0 +1,36 @@
+// What a store knows of one checkpoint without opening it. docs/store.md, "Listing".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace thalia {
+
+/// The largest step that a name of eight digits has room for: names sort as their steps do.
+inline constexpr std::uint64_t kMaxStep = 99'999'999;
+
+/// A value type.
+struct CheckpointEntry {
+  std::string phase;  ///< its name
+  std::uint64_t step = 0;
+  std::string file;                ///< name in the phase's folder of checkpoints
+  std::uint64_t bytes = 0;         ///< of the file
+  std::uint64_t saved_at = 0;      ///< seconds since 1970
+  std::optional<double> metric{};  ///< the value that it was saved with
+  bool has_digest = false;         ///< NAME.sha256 is there
+  /// Of a delta: the file in the same folder that it is based on. Empty of a full file.
+  std::string base{};
+  unsigned depth = 0;  ///< deltas from here down to a full file
+  /// Time of reading the whole chain by that of reading a full file, as it was measured once when
+  /// the delta was saved.
+  std::optional<double> read_factor{};
+  /// Why retention leaves it alone: "latest", "best", "gate bc_best". Empty where it does not.
+  std::vector<std::string> protected_by{};
+
+  bool is_delta() const noexcept { return depth != 0; }
+  friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
+};
+
+}  // namespace thalia

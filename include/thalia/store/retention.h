@@ -1,0 +1,76 @@
+// Which checkpoints of a phase stay: rules that are put together, and a pure function that carries
+// them out and says why.
+//
+//   thalia::RetentionPolicy policy{.keep_last = 5, .keep_every_steps = 10'000, .keep_best = 3};
+//   for (const auto& decision : thalia::plan_retention(entries, policy, {.now = now}))
+//     print(entries[decision.entry].file, decision.reason);
+//
+// docs/store.md, "Retention".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thalia/store/entry.h"
+
+namespace thalia {
+
+/// Which of two values of a metric is the better one.
+enum class Direction { min, max };
+
+/// What becomes of a file that is not to be kept, but that a delta that is kept needs.
+enum class NeededBases {
+  keep,    ///< it stays as long as the delta
+  squash,  ///< the delta becomes a full file first
+};
+
+/// What is protected, and the latest, always stays. Else a checkpoint stays if one of the rules
+/// that are set asks for it, or none is set; unless a limit says that it goes.
+struct RetentionPolicy {
+  // --- Rules ----------------------------------------------------------------
+  /// So many of the newest, those that are protected counted among them: with 20, the
+  /// specification's first-in-first-out. 0: this rule asks for none.
+  std::optional<std::uint32_t> keep_last = 20;
+  std::optional<std::uint64_t> keep_every_steps{};    ///< steps that are multiples of it
+  std::optional<std::uint64_t> keep_every_seconds{};  ///< the first one saved in each such span
+  std::optional<std::uint32_t> keep_best{};           ///< so many of those with the best metrics
+  /// Asked of each one; not part of a run's configuration.
+  std::function<bool(const CheckpointEntry&)> keep{};
+
+  // --- Limits ---------------------------------------------------------------
+  std::optional<std::uint64_t> max_age_seconds{};  ///< older ones go
+  /// Of all files that stay, in bytes: the oldest go until the others fit.
+  std::optional<std::uint64_t> max_bytes{};
+
+  NeededBases needed_bases = NeededBases::keep;
+};
+
+/// What the decision depends on beside the entries.
+struct RetentionFacts {
+  std::uint64_t now = 0;  ///< seconds since 1970
+  Direction direction = Direction::min;
+  /// Step of the latest checkpoint. Those with larger steps were left behind when the run went back
+  /// to an earlier one: they are the first to go. nullopt: the largest step.
+  std::optional<std::uint64_t> latest_step{};
+};
+
+struct RetentionDecision {
+  enum class Fate { keep, squash, remove };  ///< squash: becomes a full file, and stays
+  std::size_t entry;                         ///< index
+  Fate fate;
+  std::string reason;  ///< "one of the 20 newest", "beyond the 20 newest", …
+};
+
+/// One decision for each entry, in their order. Reads nothing but its arguments. At least one entry
+/// is kept, if there is one. Entries are of one phase; a base that is not among them is not looked
+/// for.
+std::vector<RetentionDecision> plan_retention(std::span<const CheckpointEntry> entries,
+                                              const RetentionPolicy& policy,
+                                              const RetentionFacts& facts);
+
+}  // namespace thalia

@@ -1,0 +1,196 @@
+// Run: the folder of a training run, for those who read it. Any number of processes may, while one
+// saves.
+//
+//   thalia::Run run = thalia::Run::open("runs/20260115_143022_a1b2c3d4");
+//   for (const auto& entry : run.list("phase1")) print(entry.step, entry.metric);
+//   thalia::LoadedCheckpoint last = run.load("phase1");
+//   thalia::Tensor w = last.chain.read(last.chain.reader().tensor("w_rec"));
+//
+// docs/store.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/delta.h"
+#include "thalia/detail/held.h"
+#include "thalia/options.h"
+#include "thalia/storage.h"
+#include "thalia/store/config.h"
+#include "thalia/store/entry.h"
+
+namespace thalia {
+
+namespace store {
+class RunFolder;
+}
+
+/// How the bytes of a checkpoint are checked before it is handed out.
+enum class LoadCheck {
+  digest,    ///< against NAME.sha256, all of them, before anything is parsed; where that file is
+             ///< missing, a warning, and the whole file against its own checksums
+  on_touch,  ///< as ReadOptions say: what is read of a .thalia file, when it is read. For servers
+             ///< that load some regions of a large file
+};
+
+struct LoadOptions {
+  LoadCheck check = LoadCheck::digest;
+  /// Of this step and no other; else the latest, and where that is damaged the next older one, and
+  /// so on through all that there are.
+  std::optional<std::uint64_t> step{};
+  /// One sentence a call: a missing digest, a checkpoint that was passed over.
+  std::function<void(const std::string&)> on_warning{};
+  ReadOptions read{};
+};
+
+struct LoadAttempt {
+  std::filesystem::path path;
+  std::string failure;  ///< empty of the one that was loaded
+};
+
+/// A .thalia checkpoint, with what it is based on.
+struct LoadedCheckpoint {
+  CheckpointEntry entry;
+  std::filesystem::path path;
+  ChainReader chain;
+  std::vector<LoadAttempt> attempts;  ///< in their order; the last one is this
+};
+
+/// A checkpoint of another kind: its bytes, mapped.
+struct LoadedBytes {
+  CheckpointEntry entry;
+  std::filesystem::path path;
+  StoredBytes bytes;
+  std::vector<LoadAttempt> attempts;
+};
+
+/// An irreplaceable copy of the best checkpoint of a phase.
+struct GateEntry {
+  std::string name;
+  std::string file;  ///< name in gates/
+  std::uint64_t bytes = 0;
+  std::string phase{};
+  std::uint64_t step = 0;
+  std::string source_file{};  ///< that it was copied from
+  std::string sha256{};       ///< 64 hexadecimal digits; empty where it has no digest
+  std::optional<double> metric{};
+  std::uint64_t promoted_at = 0;  ///< seconds since 1970
+
+  friend bool operator==(const GateEntry&, const GateEntry&) = default;
+};
+
+/// No checkpoint of a phase can be loaded. Code checksum_mismatch; what() lists every attempt.
+class NoValidCheckpointError : public IntegrityError {
+ public:
+  NoValidCheckpointError(std::vector<LoadAttempt> attempts, ErrorContext context);
+  const std::vector<LoadAttempt>& attempts() const noexcept { return attempts_; }
+
+ private:
+  std::vector<LoadAttempt> attempts_;
+};
+
+/// A cheap handle; copies share it. Immutable: what it says of checkpoints is asked of the file
+/// system at each call. Any number of threads may use one. A file that is open stays whole, also
+/// when it is pruned.
+class Run {
+ public:
+  /// Reads the configuration. @throws IoError; FormatError for a configuration that is none;
+  /// UsageError (not_found) where the folder has neither run.toml nor run.json, (bad_argument)
+  /// where it has both.
+  static Run open(const std::filesystem::path& folder);
+
+  const std::filesystem::path& folder() const noexcept;
+  const RunConfig& config() const noexcept;
+  std::filesystem::path phase_folder(std::string_view phase) const;  ///< of its checkpoints
+  std::filesystem::path path_of(const CheckpointEntry& entry) const;
+  /// The name of a step's file. @throws UsageError (bad_argument) beyond kMaxStep, (not_found).
+  std::string file_name(std::string_view phase, std::uint64_t step) const;
+
+  /// Of a phase, in the order of their steps; no file is opened. Temporary files, links and what
+  /// has another name are none. @throws IoError; UsageError (not_found) for a phase.
+  std::vector<CheckpointEntry> list(std::string_view phase) const;
+  /// What `latest` leads to, or where that leads nowhere the one of the largest step. nullopt:
+  /// none.
+  std::optional<CheckpointEntry> latest(std::string_view phase) const;
+  std::optional<CheckpointEntry> best(std::string_view phase) const;
+  /// The last phase that has a checkpoint.
+  std::optional<std::string> current_phase() const;
+
+  /// Of a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) where there
+  /// is no checkpoint, or none of that step, (wrong_state) for a run of other files.
+  LoadedCheckpoint load(std::string_view phase, const LoadOptions& options = {}) const;
+  /// Of any run: the file's bytes, which of a delta are no state.
+  LoadedBytes load_bytes(std::string_view phase, const LoadOptions& options = {}) const;
+
+  /// In the order of their names.
+  std::vector<GateEntry> gates() const;
+  std::filesystem::path gate_path(std::string_view name) const;
+  /// Checks the digest of a gate, of which there has to be one, and opens it. There is no other one
+  /// to fall back to. @throws IntegrityError; UsageError (not_found).
+  LoadedCheckpoint load_gate(std::string_view name, const LoadOptions& options = {}) const;
+  LoadedBytes load_gate_bytes(std::string_view name, const LoadOptions& options = {}) const;
+
+ private:
+  friend class RunWriter;
+  friend class store::RunFolder;
+  explicit Run(std::shared_ptr<const store::RunFolder> folder) : folder_(std::move(folder)) {}
+  detail::Shared<const store::RunFolder> folder_;
+};
+
+struct RunSummary {
+  std::filesystem::path folder;
+  std::string id;  ///< the folder's name
+};
+/// The folders below `runs` that are runs, in the order of their names: of run ids, by the time of
+/// their start. Empty where there is no such folder.
+std::vector<RunSummary> find_runs(const std::filesystem::path& runs);
+
+/// "20260115_143022_a1b2c3d4": the time of the start in UTC, and the low 32 bits of the master
+/// seed.
+std::string run_id(std::uint64_t started_at, std::uint64_t master_seed);
+/// True of such a text.
+bool is_run_id(std::string_view text) noexcept;
+
+/// Makes the folder, those of the phases, gates/, eval/, that of the pool and of fixed networks,
+/// and writes the configuration, last. All of it is on the disk afterwards. @throws UsageError
+/// (exists) where there is a run; IoError.
+Run create_run(const std::filesystem::path& folder, const RunConfig& config,
+               ConfigFormat format = ConfigFormat::toml);
+
+struct RestoreOptions {
+  LoadOptions load{};
+  std::optional<std::string> gate{};  ///< this one instead of a phase's checkpoint
+  OutputOptions output{};
+};
+struct RestoreResult {
+  CheckpointEntry entry;
+  std::filesystem::path source;
+  std::vector<LoadAttempt> attempts;
+  std::uint64_t bytes = 0;  ///< written
+  bool is_cloned = false;   ///< the copy shares its blocks with the original until one is changed
+};
+/// Writes the checkpoint that load() would give to a file outside of the run: the same bytes; of a
+/// delta the state that it stands for, as a full file. @throws as Run::load(), and OutputFile.
+RestoreResult restore(const Run& run, std::string_view phase, const std::filesystem::path& target,
+                      const RestoreOptions& options = {});
+
+/// A tensor as the caller's model has it.
+struct ExpectedTensor {
+  std::string name;  ///< as in a .thalia file, or "region/tensor"
+  Shape shape;
+  DType dtype;
+};
+/// Holds the tensors of a checkpoint against those of a model. @param patterns which of the
+/// checkpoint's are held against it; empty: all. @throws UsageError (shape_mismatch) that lists all
+/// that are missing, unexpected, or of another shape or dtype.
+void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> expected,
+                    const std::vector<std::string>& patterns = {});
+
+}  // namespace thalia

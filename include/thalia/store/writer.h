@@ -1,0 +1,194 @@
+// RunWriter: saves into a run, and everything else that changes one.
+//
+//   thalia::RunWriter run("runs/20260115_143022_a1b2c3d4");
+//   // Full or delta, as the run's policy says:
+//   run.save("phase1", step, brain, {.metric = loss});
+//
+//   thalia::Writer writer = run.new_checkpoint("phase1", step);
+//   // Declare tensors. Then:
+//   run.commit(std::move(writer), {.metric = loss});
+//
+// docs/store.md, "Saving".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/async_save.h"
+#include "thalia/brain_checkpoint.h"
+#include "thalia/brain_state.h"
+#include "thalia/delta.h"
+#include "thalia/detail/held.h"
+#include "thalia/options.h"
+#include "thalia/storage.h"
+#include "thalia/store/run.h"
+#include "thalia/writer.h"
+
+namespace thalia {
+
+namespace store {
+struct RunWriterAccess;
+}
+
+/// The specification's eight steps, and what follows them, in their order. A save of a .thalia file
+/// overlaps the first five: they are told in turn before its first byte.
+enum class SaveStep {
+  serialize,    ///< the checkpoint as bytes, which shows errors before the disk is touched
+  digest,       ///< SHA-256
+  write,        ///< into a file that nobody sees
+  flush,        ///< nothing: there are no buffers of this process
+  sync,         ///< of the file
+  rename,       ///< to its name
+  sidecar,      ///< NAME.sha256, in the same way
+  sync_folder,  ///< the checkpoint is saved
+  journal,      ///< what the listing knows of it
+  latest,       ///< leads to it
+  best,         ///< leads to it, where it is
+  retain,       ///< what retention does not keep goes
+};
+std::string_view save_step_name(SaveStep step) noexcept;
+
+struct RunWriterOptions {
+  bool wait = false;  ///< for as long as another process holds the run's lock
+  std::stop_token cancel{};
+  Durability durability = Durability::full;
+  /// Called before each step, by the thread that carries it out; what it throws ends the save
+  /// there.
+  std::function<void(SaveStep)> on_step{};
+  /// One sentence a call: a file system without locks or links, what could not be removed.
+  std::function<void(const std::string&)> on_warning{};
+};
+
+/// What the store is told of a checkpoint.
+struct SaveInfo {
+  std::optional<double> metric{};  ///< of the phase's metric; NaN is never the best
+  /// Puts it in the place of one of the same step. Else that is a UsageError (exists).
+  bool replace = false;
+};
+
+struct StoredCheckpoint {
+  CheckpointEntry entry;
+  std::filesystem::path path;
+  bool is_best = false;              ///< of its phase, now
+  std::vector<std::string> removed;  ///< files of checkpoints that retention did not keep
+  double seconds = 0;                ///< of which sync_seconds waiting for the disk
+  double sync_seconds = 0;
+};
+
+/// A save in the background. A cheap copyable handle.
+class StoreHandle {
+ public:
+  /// Progress, cancelling and whether it was skipped. Its wait() comes back before the store's
+  /// steps are done.
+  const SaveHandle& save() const noexcept { return save_; }
+  bool done() const noexcept;
+  /// Until the checkpoint is saved and all steps are done. @throws as the same save in the
+  /// foreground, each time; CancelledError.
+  StoredCheckpoint wait() const;
+
+  struct State;
+
+ private:
+  friend class RunWriter;
+  StoreHandle(SaveHandle save, std::shared_ptr<State> state);
+  SaveHandle save_;
+  detail::Shared<State> state_;
+};
+
+struct StorePruneOptions {
+  bool dry_run = false;
+  std::optional<RetentionPolicy> policy{};  ///< in place of the phase's
+};
+struct StorePruneResult {
+  std::vector<CheckpointEntry> entries;  ///< as they were
+  std::vector<RetentionDecision>
+      decisions;  ///< as plan_retention() made them; a checkpoint that is
+                  ///< the only valid one is kept whatever the policy says
+  std::uint64_t freed_bytes = 0;
+  std::vector<std::string> removed;
+};
+
+struct PromoteOptions {
+  std::optional<std::uint64_t> step{};  ///< nullopt: the phase's best, else its latest
+  std::optional<std::string> gate{};    ///< nullopt: the phase's
+  bool force = false;                   ///< in place of the gate that is there
+};
+struct PromoteResult {
+  GateEntry gate;
+  bool is_cloned = false;  ///< the copy shares its blocks with the original until one is changed
+};
+
+/// Holds the run's lock: one at a time, over all processes. Keep it for as long as the training, so
+/// that no second one saves into the run, or for one save. What a process that was killed left of
+/// its saves is swept up when the next one is made. Internally synchronised; the destructor waits
+/// for saves in the background.
+class RunWriter {
+ public:
+  /// @throws as Run::open(); IoError with EWOULDBLOCK that names the holder of the lock.
+  explicit RunWriter(const std::filesystem::path& folder, RunWriterOptions options = {});
+  ~RunWriter();
+  RunWriter(RunWriter&&) noexcept;
+  RunWriter& operator=(RunWriter&&) noexcept;
+
+  const Run& run() const noexcept;
+
+  // --- Saving ---------------------------------------------------------------
+  // @throws UsageError (exists) where the step was saved before, (not_found) for a phase,
+  // (bad_argument) beyond kMaxStep or for a record without a required key; else as the save of that
+  // kind. Where it throws, no checkpoint of that step is there; where it throws after the step
+  // sync_folder, the checkpoint is saved, and the next save mends the rest.
+
+  /// A writer whose commit() is left to commit() or commit_async(): of a run of .thalia files. It
+  /// digests the file while it is written.
+  Writer new_checkpoint(std::string_view phase, std::uint64_t step, SaveOptions options = {},
+                        bool replace = false);
+  StoredCheckpoint commit(Writer&& writer, const SaveInfo& info = {});
+  StoreHandle commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info = {},
+                           Snapshot snapshot = Snapshot::copy);
+
+  /// A full file or a delta, as the run's policy says; the delta against the newest checkpoint.
+  StoredCheckpoint save(std::string_view phase, std::uint64_t step, const BrainState& brain,
+                        const SaveInfo& info = {}, const BrainSaveOptions& options = {});
+  StoreHandle save_async(AsyncSaver& saver, std::string_view phase, std::uint64_t step,
+                         const BrainState& brain, const SaveInfo& info = {},
+                         const BrainSaveOptions& options = {}, Snapshot snapshot = Snapshot::copy);
+  /// The same of any state; of that of a file: state_source().
+  StoredCheckpoint save(std::string_view phase, std::uint64_t step, const StateSource& state,
+                        const SaveInfo& info = {}, const SaveOptions& options = {});
+
+  /// Bytes that are not looked into, whatever the run's extension is.
+  StoredCheckpoint save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
+                              const SaveInfo& info = {});
+  /// The same in pieces, digested while they are written.
+  StoredCheckpoint save_stream(std::string_view phase, std::uint64_t step,
+                               const ByteProducer& produce, const SaveInfo& info = {});
+  /// A copy of a file, which shares its blocks where the file system can. In a run of .thalia files
+  /// it has to be one, and of a delta the state that it stands for is saved.
+  StoredCheckpoint save_file(std::string_view phase, std::uint64_t step,
+                             const std::filesystem::path& file, const SaveInfo& info = {});
+
+  // --- Keeping --------------------------------------------------------------
+  /// What every save does at its end, now. Before anything goes, one that stays is read and found
+  /// valid; where none is, the newest valid one stays too.
+  StorePruneResult prune(std::string_view phase, const StorePruneOptions& options = {});
+  /// Copies a checkpoint to gates/, with a digest of its own; of a delta its state as a full file.
+  /// What is copied is checked against its digest first. @throws UsageError (exists) where the gate
+  /// is there, and `force` is not set; (not_found); IntegrityError.
+  PromoteResult promote(std::string_view phase, const PromoteOptions& options = {});
+  /// The phase begins anew: the next metric is its best, whatever it is.
+  void reset_best(std::string_view phase);
+
+ private:
+  friend struct store::RunWriterAccess;
+  class Impl;
+  detail::Owned<Impl> impl_;
+};
+
+}  // namespace thalia

@@ -1,0 +1,159 @@
+#include "io/folder/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+#include "io/temporary_file.h"
+
+namespace thalia::io {
+namespace {
+
+UniqueFd open_readable(const std::filesystem::path& path) {
+  return UniqueFd(
+      retry_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+FileKind kind_of_mode(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::file;
+  if (S_ISLNK(mode)) return FileKind::link;
+  return S_ISDIR(mode) ? FileKind::folder : FileKind::other;
+}
+
+// nullopt where the file system does not say it with the name.
+std::optional<FileKind> kind_of_entry(unsigned char type) {
+  switch (type) {
+    case DT_REG:
+      return FileKind::file;
+    case DT_LNK:
+      return FileKind::link;
+    case DT_DIR:
+      return FileKind::folder;
+    case DT_UNKNOWN:
+      return std::nullopt;
+    default:
+      return FileKind::other;
+  }
+}
+
+struct CloseStream {
+  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+
+}  // namespace
+
+Folder::Folder(const std::filesystem::path& path) : path_(path), fd_(open_readable(path)) {
+  if (!fd_) throw_errno("open", path);
+}
+
+std::optional<Folder> Folder::find(const std::filesystem::path& path) {
+  UniqueFd fd = open_readable(path);
+  if (fd) return Folder(path, std::move(fd));
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  throw_errno("open", path);
+}
+
+std::vector<FolderEntry> Folder::entries() const {
+  // A descriptor of its own: the stream closes it, and reads from the beginning.
+  UniqueFd own(retry_interrupted(
+      [&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!own) throw_errno("open", path_);
+  const std::unique_ptr<DIR, CloseStream> stream(::fdopendir(own.get()));
+  if (!stream) throw_errno("fdopendir", path_);
+  own.release();
+  std::vector<FolderEntry> found;
+  while (true) {
+    errno = 0;
+    const dirent* const entry = ::readdir(stream.get());
+    if (entry == nullptr) {
+      if (errno != 0) throw_errno("readdir", path_);
+      return found;
+    }
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    std::optional<FileKind> kind = kind_of_entry(entry->d_type);
+    if (!kind) {
+      const std::optional<FileFacts> known = facts(name);
+      if (!known) continue;  // gone since
+      kind = known->kind;
+    }
+    found.push_back({std::move(name), *kind});
+  }
+}
+
+std::optional<FileFacts> Folder::facts(const std::string& name) const {
+  struct stat status;
+  if (::fstatat(fd_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    throw_errno("fstatat", path_ / name);
+  }
+  return FileFacts{kind_of_mode(status.st_mode), static_cast<std::uint64_t>(status.st_size),
+                   static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                       static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+}
+
+std::optional<std::string> Folder::link_target(const std::string& name) const {
+  std::array<char, PATH_MAX> target;
+  const ssize_t length = ::readlinkat(fd_.get(), name.c_str(), target.data(), target.size());
+  if (length >= 0) return std::string(target.data(), static_cast<std::size_t>(length));
+  if (errno == ENOENT || errno == EINVAL) return std::nullopt;
+  throw_errno("readlinkat", path_ / name);
+}
+
+bool Folder::replace_link(const std::string& name, const std::string& target) const {
+  std::string temporary;
+  try {
+    temporary = with_free_name(fd_.get(), name, path_ / name, "symlinkat", [&](const char* free) {
+      return ::symlinkat(target.c_str(), fd_.get(), free) == 0;
+    });
+  } catch (const IoError& error) {
+    // FAT, many network file systems, and servers that forbid it.
+    const int code = error.errno_value();
+    if (code == EPERM || code == EOPNOTSUPP || code == ENOSYS || code == EINVAL) return false;
+    throw;
+  }
+  if (::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) == 0) return true;
+  const int code = errno;
+  ::unlinkat(fd_.get(), temporary.c_str(), 0);
+  throw_errno("rename", path_ / name, {}, code);
+}
+
+bool Folder::remove(const std::string& name) const {
+  if (::unlinkat(fd_.get(), name.c_str(), 0) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw_errno("unlink", path_ / name);
+}
+
+void Folder::sync() const {
+  sync_file(fd_.get(), true, path_);
+}
+
+void make_folder(const std::filesystem::path& folder, Durability durability) {
+  if (::mkdir(folder.c_str(), 0777) != 0) {
+    if (errno != EEXIST) throw_errno("mkdir", folder);
+    return;
+  }
+  // Without it, a power cut could take the new folder, and with it a file that was synced.
+  const std::filesystem::path parent = folder.parent_path();
+  if (durability == Durability::full) Folder(parent.empty() ? "." : parent).sync();
+}
+
+void make_folders(const std::filesystem::path& folder, Durability durability) {
+  if (folder.empty() || ::access(folder.c_str(), F_OK) == 0) return;
+  const std::filesystem::path parent = folder.parent_path();
+  if (parent != folder) make_folders(parent, durability);
+  make_folder(folder, durability);
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,67 @@
+// One folder by its descriptor: what is in it, links that are replaced whole, names that go.
+// Everything is done relative to the open folder, so a folder that is moved meanwhile stays itself.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/unique_fd.h"
+#include "thalia/options.h"
+
+namespace thalia::io {
+
+enum class FileKind { file, link, folder, other };
+
+struct FolderEntry {
+  std::string name;
+  FileKind kind;
+};
+
+/// Of a name itself, not of what a link leads to.
+struct FileFacts {
+  FileKind kind;
+  std::uint64_t bytes;
+  std::uint64_t modified_ns;  ///< since 1970
+};
+
+/// Externally synchronised. Names are single names in the folder, no paths.
+class Folder {
+ public:
+  /// @throws IoError.
+  explicit Folder(const std::filesystem::path& path);
+  /// nullopt where there is none. @throws IoError.
+  static std::optional<Folder> find(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  int fd() const noexcept { return fd_.get(); }
+
+  /// Without "." and "..", in no order. @throws IoError.
+  std::vector<FolderEntry> entries() const;
+  /// nullopt where there is nothing of that name. @throws IoError.
+  std::optional<FileFacts> facts(const std::string& name) const;
+  /// What a link says; nullopt where the name is no link, or there is none. @throws IoError.
+  std::optional<std::string> link_target(const std::string& name) const;
+  /// Puts a symbolic link in place of what is there, in one step. @return false where the file
+  /// system has no such links. @throws IoError.
+  bool replace_link(const std::string& name, const std::string& target) const;
+  /// @return false where there was none. @throws IoError.
+  bool remove(const std::string& name) const;
+  /// What was done to names is on the disk afterwards. @throws IoError.
+  void sync() const;
+
+ private:
+  Folder(std::filesystem::path path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  std::filesystem::path path_;
+  UniqueFd fd_;
+};
+
+/// Makes a folder and those above it that are missing; with Durability::full, the folders that got
+/// a new name are synced. @throws IoError.
+void make_folders(const std::filesystem::path& folder, Durability durability);
+/// The same for one whose parent is there. @throws IoError.
+void make_folder(const std::filesystem::path& folder, Durability durability);
+
+}  // namespace thalia::io

@@ -1,0 +1,46 @@
+#include "io/folder/line_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <string>
+
+#include "io/folder/folder.h"
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+#include "thalia/bytes.h"
+#include "thalia/error.h"
+#include "thalia/paths.h"
+
+namespace thalia::io {
+
+void append_lines(const std::filesystem::path& path, std::string_view lines,
+                  Durability durability) {
+  const UniqueFd fd(retry_interrupted([&] {
+    return ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                  0666);
+  }));
+  if (!fd) throw_errno("open", path);
+  struct stat status;
+  if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", path);
+  if (!S_ISREG(status.st_mode))
+    throw UsageError(ErrorCode::bad_argument, not_a_file(status.st_mode), {.path = path.string()});
+  const auto end = static_cast<std::uint64_t>(status.st_size);
+  std::string text;
+  if (end > 0) {
+    std::array<std::byte, 1> last;
+    pread_all(fd.get(), end - 1, last, path);
+    if (last[0] != std::byte{'\n'}) text = "\n";
+  }
+  text += lines;
+  // With O_APPEND at the end, wherever that is by now: where no lock keeps another process out, its
+  // lines stay whole.
+  pwrite_all(fd.get(), end, as_byte_span(text), path);
+  if (durability == Durability::none) return;
+  sync_file(fd.get(), durability == Durability::full, path);
+  // Perhaps it is not new, but a crash came before the folder was synced: once for an empty file.
+  if (end == 0 && durability == Durability::full) Folder(folder_of(path)).sync();
+}
+
+}  // namespace thalia::io

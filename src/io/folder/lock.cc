@@ -1,0 +1,132 @@
+// An flock(2) belongs to the open file. A process that is forked has the same one, so the lock
+// stays until all of them are gone: the message then says that the process that took it has ended.
+// The file is never removed, so everybody who locks it locks the same one.
+#include "io/folder/lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <system_error>
+#include <thread>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "io/posix_error.h"
+#include "io/posix_file.h"
+#include "io/process.h"
+#include "thalia/error.h"
+#include "thalia/text.h"
+
+namespace thalia::io {
+namespace {
+
+constexpr const char* kName = ".lock";
+constexpr std::chrono::milliseconds kLockPause{10};
+constexpr std::size_t kLongestNote = 512;
+
+std::string read_note(int fd) {
+  std::array<char, kLongestNote> text;
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  if (length <= 0) return {};
+  const std::string_view whole(text.data(), static_cast<std::size_t>(length));
+  return printable(whole.substr(0, whole.find('\n')));
+}
+
+std::string program_name() {
+  std::array<char, 64> name;
+  const UniqueFd fd(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));
+  const ssize_t length = fd ? ::read(fd.get(), name.data(), name.size()) : 0;
+  const std::string_view whole(name.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return printable(whole.substr(0, whole.find('\n')));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "this machine";
+  return printable(name.data());
+}
+
+std::string own_note() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return fmt::format("process {} ({}) on {}, since {}", process_id(), program_name(), host_name(),
+                     time.data());
+}
+
+// Of this machine, where the note names it.
+bool has_ended(std::string_view note) {
+  constexpr std::string_view kStart = "process ";
+  if (!note.starts_with(kStart) || note.find(" on " + host_name() + ",") == std::string_view::npos)
+    return false;
+  const std::string digits(
+      note.substr(kStart.size(), note.find(' ', kStart.size()) - kStart.size()));
+  const long process = std::strtol(digits.c_str(), nullptr, 10);
+  return process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+}
+
+// What says that the file system has no locks, and not that somebody has this one.
+bool is_unsupported(int errno_value) {
+  return errno_value == ENOLCK || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
+         errno_value == EINVAL;
+}
+
+[[noreturn]] void fail_held(const std::filesystem::path& path, const std::string& note) {
+  const std::string holder = note.empty() ? "another process" : note;
+  throw_errno(
+      fmt::format("taking the lock, which {} holds{},", holder,
+                  has_ended(note) ? " (it has ended, but a process that it forked has not)" : ""),
+      path, {}, EWOULDBLOCK);
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::filesystem::path& folder, bool wait,
+                       const std::stop_token& cancel) {
+  const std::filesystem::path path = folder / kName;
+  fd_.reset(retry_interrupted([&] {
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  }));
+  if (!fd_) throw_errno("open", path);
+  while (retry_interrupted([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (is_unsupported(errno)) {
+      missing_ =
+          fmt::format("the file system has no locks ({})", std::generic_category().message(errno));
+      return;
+    }
+    if (errno != EWOULDBLOCK) throw_errno("flock", path);
+    if (!wait) fail_held(path, read_note(fd_.get()));
+    stop_if_cancelled(cancel);
+    std::this_thread::sleep_for(kLockPause);
+  }
+  // For people alone: who cannot write it is not refused.
+  std::string note = own_note() + "\n";
+  if (::ftruncate(fd_.get(), 0) == 0) [[maybe_unused]]
+    const ssize_t written = ::pwrite(fd_.get(), note.data(), note.size(), 0);
+}
+
+std::string lock_holder(const std::filesystem::path& folder) {
+  const UniqueFd fd(::open((folder / kName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return fd ? read_note(fd.get()) : std::string();
+}
+
+bool is_locked(const std::filesystem::path& folder) noexcept {
+  try {
+    const UniqueFd fd(::open((folder / kName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace thalia::io

@@ -1,0 +1,35 @@
+// One writer a folder, and who that is.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "io/unique_fd.h"
+
+namespace thalia::io {
+
+/// Holds an exclusive flock(2) on the file `.lock` of a folder, in which it says who it is, until
+/// it is destroyed or the process ends. The file stays. Readers need no lock.
+class FolderLock {
+ public:
+  /// @param wait for as long as another holds the lock. @throws IoError, with EWOULDBLOCK and the
+  /// holder in the message where another holds it and `wait` is false; CancelledError.
+  FolderLock(const std::filesystem::path& folder, bool wait, const std::stop_token& cancel = {});
+
+  /// Why there is no lock, on a file system that has none; nullopt where it is held.
+  const std::optional<std::string>& missing() const noexcept { return missing_; }
+
+ private:
+  UniqueFd fd_;
+  std::optional<std::string> missing_;
+};
+
+/// What the holder, or the last one, of a folder's lock wrote: "process 4242 (train) on node7,
+/// since 2026-01-15T14:30:22Z". Empty where nobody did.
+std::string lock_holder(const std::filesystem::path& folder);
+/// True where some process holds it now; false also where that cannot be told.
+bool is_locked(const std::filesystem::path& folder) noexcept;
+
+}  // namespace thalia::io

@@ -1,0 +1,34 @@
+// A file whose bytes were held against the digest beside it before anybody parsed them.
+// docs/store.md, "Loading".
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "io/file_bytes.h"
+#include "thalia/store/run.h"
+
+namespace thalia::store {
+
+enum class MissingDigest {
+  warn,    ///< and check_whole() has to vouch for the file
+  refuse,  ///< IntegrityError
+};
+
+struct CheckedFile {
+  std::shared_ptr<const io::FileBytes> bytes;
+  bool has_digest = false;
+};
+
+/// Opens the file and, where the options ask for it, reads all of it: with calls that report a disk
+/// that fails. @throws IoError; IntegrityError (checksum_mismatch); FormatError for a digest that
+/// is none; CancelledError.
+CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& options,
+                         MissingDigest missing);
+
+/// The same as a checkpoint, with the files that it is based on, each checked like this one. A file
+/// without a digest is held against its own checksums. @throws as above, and ChainReader::open().
+ChainReader open_chain_checked(const std::filesystem::path& path, const LoadOptions& options,
+                               MissingDigest missing);
+
+}  // namespace thalia::store

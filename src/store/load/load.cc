@@ -1,0 +1,167 @@
+// From the latest to the oldest: what cannot be loaded is passed over, and told of at the end if
+// nothing can. docs/store.md, "Loading".
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/fail.h"
+#include "store/load/checked_file.h"
+#include "store/run/names.h"
+#include "store/run/run_folder.h"
+#include "thalia/store/run.h"
+#include "thalia/text.h"
+
+namespace thalia {
+namespace {
+
+// Each time around, all that was listed had gone before it was opened.
+constexpr int kMostListings = 4;
+
+std::string list_attempts(const std::vector<LoadAttempt>& attempts) {
+  std::string text = "no checkpoint of the phase can be loaded";
+  const char* before = ": ";
+  for (const LoadAttempt& attempt : attempts) {
+    text += before + attempt.failure;
+    before = "; ";
+  }
+  return text;
+}
+
+// The latest, then what is older, the newest first, then what was left behind by going back.
+std::vector<CheckpointEntry> candidates(const store::Listing& listing) {
+  std::vector<CheckpointEntry> found = listing.entries;
+  const std::uint64_t latest = store::latest_step(listing).value_or(kMaxStep);
+  std::ranges::sort(found, {}, [&](const CheckpointEntry& entry) {
+    return std::pair(entry.step > latest, kMaxStep - entry.step);
+  });
+  return found;
+}
+
+CheckpointEntry entry_of_step(const store::Listing& listing, const std::filesystem::path& folder,
+                              std::uint64_t step) {
+  const auto found = std::ranges::find(listing.entries, step, &CheckpointEntry::step);
+  if (found != listing.entries.end()) return *found;
+  throw UsageError(ErrorCode::not_found, fmt::format("no checkpoint of step {}", step),
+                   {.path = folder.string()});
+}
+
+// Another file would not fare better.
+bool is_out_of_resources(const IoError& error) {
+  const int code = error.errno_value();
+  return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
+// What `open` makes of the first entry that it can open.
+template <typename Open>
+auto load_first(const store::RunFolder& run, std::string_view phase, const LoadOptions& options,
+                const Open& open) {
+  const std::filesystem::path folder = run.phase(phase);
+  if (options.step) {
+    CheckpointEntry entry = entry_of_step(run.list(phase), folder, *options.step);
+    const std::filesystem::path path = folder / entry.file;
+    return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
+  }
+  for (int listings = 1;; ++listings) {
+    const std::vector<CheckpointEntry> entries = candidates(run.list(phase));
+    if (entries.empty())
+      throw UsageError(ErrorCode::not_found, "the phase has no checkpoint",
+                       {.path = folder.string()});
+    std::vector<LoadAttempt> attempts;
+    bool all_gone = true;
+    for (const CheckpointEntry& entry : entries) {
+      attempts.push_back({folder / entry.file, ""});
+      try {
+        return open(entry, folder / entry.file, attempts);
+      } catch (const CancelledError&) {
+        throw;
+      } catch (const Error& error) {
+        const auto* const io = dynamic_cast<const IoError*>(&error);
+        if (io != nullptr && is_out_of_resources(*io)) throw;
+        attempts.back().failure = error.what();
+        const bool is_gone = io != nullptr && io->errno_value() == ENOENT &&
+                             error.context().path == attempts.back().path.string();
+        all_gone = all_gone && is_gone;
+        if (!is_gone && options.on_warning)
+          options.on_warning("passed over: " + attempts.back().failure);
+      }
+    }
+    if (!all_gone || listings == kMostListings)
+      throw NoValidCheckpointError(std::move(attempts), {.path = folder.string()});
+  }
+}
+
+void require_thalia(const RunConfig& config) {
+  if (config.is_thalia()) return;
+  throw UsageError(ErrorCode::wrong_state,
+                   "the run's checkpoints are no .thalia files: they are loaded as bytes",
+                   {.field = "extension", .value = fmt::format("'{}'", config.extension)});
+}
+
+// What goes wrong with a gate says that it is one: nothing stands in for it.
+template <typename Open>
+auto load_gate_with(const Run& run, std::string_view name, const Open& open) {
+  const std::filesystem::path path = run.gate_path(name);
+  CheckpointEntry entry;
+  for (const GateEntry& gate : run.gates()) {
+    if (gate.name != name) continue;
+    entry.phase = gate.phase;
+    entry.step = gate.step;
+    entry.file = gate.file;
+    entry.bytes = gate.bytes;
+    entry.metric = gate.metric;
+    entry.saved_at = gate.promoted_at;
+    entry.has_digest = !gate.sha256.empty();
+  }
+  if (entry.file.empty())
+    throw UsageError(ErrorCode::not_found,
+                     fmt::format("the run has no gate '{}'", printable(name, 60)),
+                     {.path = path.parent_path().string()});
+  return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
+}
+
+auto thalia_opener(const LoadOptions& options, store::MissingDigest missing) {
+  return [&options, missing](CheckpointEntry entry, const std::filesystem::path& path,
+                             std::vector<LoadAttempt> attempts) {
+    ChainReader chain = store::open_chain_checked(path, options, missing);
+    return LoadedCheckpoint{std::move(entry), path, std::move(chain), std::move(attempts)};
+  };
+}
+
+auto bytes_opener(const LoadOptions& options, store::MissingDigest missing) {
+  return [&options, missing](CheckpointEntry entry, const std::filesystem::path& path,
+                             std::vector<LoadAttempt> attempts) {
+    auto file = store::open_checked(path, options, missing).bytes;
+    file->touch_whole(options.read.work.cancel);
+    const ByteSpan bytes = file->bytes();
+    return LoadedBytes{std::move(entry), path, {bytes, std::move(file)}, std::move(attempts)};
+  };
+}
+
+}  // namespace
+
+NoValidCheckpointError::NoValidCheckpointError(std::vector<LoadAttempt> attempts,
+                                               ErrorContext context)
+    : IntegrityError(ErrorCode::checksum_mismatch, list_attempts(attempts), std::move(context)),
+      attempts_(std::move(attempts)) {}
+
+LoadedCheckpoint Run::load(std::string_view phase, const LoadOptions& options) const {
+  require_thalia(config());
+  return load_first(*folder_, phase, options, thalia_opener(options, store::MissingDigest::warn));
+}
+
+LoadedBytes Run::load_bytes(std::string_view phase, const LoadOptions& options) const {
+  return load_first(*folder_, phase, options, bytes_opener(options, store::MissingDigest::warn));
+}
+
+LoadedCheckpoint Run::load_gate(std::string_view name, const LoadOptions& options) const {
+  require_thalia(config());
+  return load_gate_with(*this, name, thalia_opener(options, store::MissingDigest::refuse));
+}
+
+LoadedBytes Run::load_gate_bytes(std::string_view name, const LoadOptions& options) const {
+  return load_gate_with(*this, name, bytes_opener(options, store::MissingDigest::refuse));
+}
+
+}  // namespace thalia

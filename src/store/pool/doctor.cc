@@ -1,0 +1,57 @@
+#include "thalia/store/doctor.h"
+
+#include <algorithm>
+
+#include "io/folder/lock.h"
+#include "store/pool/examination.h"
+#include "store/save/impl.h"
+#include "thalia/text.h"
+
+namespace thalia {
+namespace {
+
+StoreReport examine(store::Examination& examination) {
+  const store::RunFolder& run = examination.run();
+  const std::string& only = examination.options().phase;
+  // The run itself has to be readable.
+  const io::Folder folder(run.path());
+  if (!only.empty()) {
+    store::examine_phase(examination, run.config().phase(only));
+    return examination.finish();
+  }
+  examination.find_temporaries(run.path());
+  for (const PhaseConfig& phase : run.config().phases) store::examine_phase(examination, phase);
+  store::examine_gates(examination);
+  store::examine_pool(examination);
+  return examination.finish();
+}
+
+}  // namespace
+
+bool StoreReport::ok() const noexcept {
+  return std::ranges::none_of(findings, [](const StoreFinding& finding) {
+    return finding.severity == Severity::error && !finding.is_mended;
+  });
+}
+
+StoreReport verify_run(const Run& run, const StoreCheckOptions& options) {
+  store::Examination examination(store::RunFolder::of(run), options, nullptr, false);
+  if (io::is_locked(run.folder()))
+    examination.find(Severity::warning, "lock", run.folder() / ".lock",
+                     "held by " + printable(io::lock_holder(run.folder())) +
+                         ": what it has not finished may be told of here");
+  return examine(examination);
+}
+
+StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options) {
+  const auto& impl = store::RunWriterAccess::impl(run);
+  const auto held = impl.lock();
+  const store::Session session = impl.session();
+  store::Examination examination(impl.folder(), options, &session, impl.is_alone());
+  if (!impl.is_alone())
+    examination.find(Severity::warning, "file_system", run.run().folder(),
+                     "it has no locks: keep other processes from saving into the run");
+  return examine(examination);
+}
+
+}  // namespace thalia

@@ -1,0 +1,193 @@
+#include "store/pool/examination.h"
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "container/write/file_digest.h"
+#include "io/process.h"
+#include "io/temporary_file.h"
+#include "store/run/sidecar.h"
+#include "thalia/delta.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+namespace {
+
+bool is_gone(const IoError& error, const std::filesystem::path& path) {
+  return error.errno_value() == ENOENT && !is_file(path);
+}
+
+// What the file says of itself: the first of its errors; nullopt where it is whole, or is looked
+// into by nobody.
+std::optional<std::string> own_failure(const FileCheck& file, const Work& work) {
+  if (!file.is_thalia) return std::nullopt;
+  VerifyOptions options;
+  options.work = work;
+  options.work.progress = {};
+  const VerifyReport report = verify(file.path, options);
+  for (const Finding& finding : report.findings)
+    if (finding.severity == Severity::error) return finding.message;
+  return std::nullopt;
+}
+
+struct Sidecar {
+  std::optional<std::string> digest{};
+  std::optional<std::string> failure{};  ///< it is no digest of the file
+};
+
+Sidecar sidecar_of(const std::filesystem::path& path) {
+  try {
+    return {.digest = read_sidecar(path)};
+  } catch (const FormatError& error) {
+    return {.failure = error.message().empty() ? error.details() : error.message()};
+  }
+}
+
+}  // namespace
+
+void Examination::find(Severity severity, std::string kind, const std::filesystem::path& path,
+                       std::string message) {
+  report_.findings.push_back(
+      {.severity = severity, .kind = std::move(kind), .path = path, .message = std::move(message)});
+}
+
+void Examination::find(Severity severity, std::string kind, const std::filesystem::path& path,
+                       std::string message, const std::function<void(const Session&)>& mend) {
+  find(severity, std::move(kind), path, std::move(message));
+  StoreFinding& finding = report_.findings.back();
+  finding.can_be_mended = true;
+  if (session_ == nullptr) return;
+  try {
+    mend(*session_);
+    finding.is_mended = true;
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const Error& error) {
+    finding.message += std::string("; mending failed: ") + error.what();
+  }
+}
+
+void Examination::find_useless(std::string kind, const std::filesystem::path& path,
+                               std::string message) {
+  // A process that saves may be about to give it its use.
+  if (session_ != nullptr && !may_sweep_) {
+    find(Severity::warning, std::move(kind), path, std::move(message));
+    return;
+  }
+  find(Severity::warning, std::move(kind), path, std::move(message), [&](const Session& session) {
+    const io::Folder folder(path.parent_path());
+    folder.remove(path.filename().string());
+    if (session.syncs_folders()) folder.sync();
+  });
+}
+
+void Examination::find_temporaries(const std::filesystem::path& path) {
+  const std::optional<io::Folder> folder = io::Folder::find(path);
+  if (!folder) return;
+  for (const io::FolderEntry& found : folder->entries()) {
+    const auto process = io::temporary_process(found.name);
+    if (!process || (session_ != nullptr && *process == io::process_id())) continue;
+    find_useless("temporary", path / found.name,
+                 fmt::format("process {} did not finish it", *process));
+  }
+}
+
+void Examination::check(FileCheck file) {
+  if (file.is_counted) ++report_.checkpoints;
+  if (options_.quick) {
+    check_quickly(file);
+  } else {
+    files_.push_back(std::move(file));
+  }
+}
+
+void Examination::check_quickly(const FileCheck& file) {
+  const Sidecar beside = sidecar_of(file.path);
+  if (beside.failure) {
+    find(Severity::error, "bad_digest", file.path, *beside.failure);
+  } else if (!beside.digest) {
+    find(file.is_gate ? Severity::error : Severity::warning, "missing_digest", file.path,
+         "there is no digest beside it");
+  }
+}
+
+void Examination::check_whole(const FileCheck& file) {
+  std::optional<std::string> failure;
+  std::string actual;
+  try {
+    const auto bytes = io::FileBytes::open(file.path, Access::mapped);
+    actual = hex(digest_of(*bytes, options_.work.cancel).bytes);
+    report_.bytes_checked += bytes->bytes().size();
+    failure = own_failure(file, options_.work);
+  } catch (const IoError& error) {
+    if (is_gone(error, file.path)) return;  // pruned meanwhile
+    failure = error.what();
+  } catch (const FormatError& error) {
+    failure = error.what();
+  }
+  const Sidecar beside = sidecar_of(file.path);
+  const bool is_same = beside.digest == actual;
+  if (failure || (beside.digest && !is_same && !file.is_thalia)) {
+    find(Severity::error, "damaged", file.path,
+         failure ? *failure : "its bytes are not those that the digest beside it is of");
+    return;
+  }
+  if (file.is_thalia) check_bases(file.path);
+  if (is_same) return;
+  if (beside.digest) {
+    find(Severity::error, "bad_digest", file.path,
+         "the digest beside it is of other bytes, though the file passes its own checks");
+    return;
+  }
+  const std::string kind = beside.failure ? "bad_digest" : "missing_digest";
+  const std::string what = beside.failure ? *beside.failure : "there is no digest beside it";
+  const Severity severity = beside.failure || file.is_gate ? Severity::error : Severity::warning;
+  if (!file.is_thalia) {
+    find(severity, kind, file.path, what + ", and nothing else vouches for it");
+    return;
+  }
+  find(severity, kind, file.path, what + ", and the file passes its own checks",
+       [&](const Session& session) {
+         // Of the bytes that were checked, whatever is there by now.
+         const Digest256 digest =
+             digest_of(*io::FileBytes::open(file.path, Access::mapped), options_.work.cancel);
+         if (hex(digest.bytes) != actual)
+           throw IntegrityError(ErrorCode::checksum_mismatch, "it has changed meanwhile",
+                                {.path = file.path.string()});
+         container::write_sha256_file(file.path, digest, session.output());
+       });
+}
+
+void Examination::check_bases(const std::filesystem::path& path) {
+  try {
+    ChainReader::open(path, {.read = {.work = {.cancel = options_.work.cancel}}});
+  } catch (const MissingBaseError& error) {
+    // Pruned meanwhile, both go.
+    if (is_file(path)) find(Severity::error, "missing_base", path, error.what());
+  } catch (const IntegrityError& error) {
+    // What lies there is another file.
+    find(Severity::error, "missing_base", path, error.what());
+  } catch (const IoError& error) {
+    if (!is_gone(error, path)) find(Severity::error, "damaged", path, error.what());
+  } catch (const FormatError& error) {
+    find(Severity::error, "damaged", path, error.what());
+  }
+}
+
+StoreReport Examination::finish() {
+  std::uint64_t total = 0, done = 0;
+  for (const FileCheck& file : files_) total += file.bytes;
+  for (const FileCheck& file : files_) {
+    stop_if_cancelled(options_.work.cancel);
+    if (options_.work.progress) options_.work.progress(done, total);
+    check_whole(file);
+    done += file.bytes;
+  }
+  if (options_.work.progress) options_.work.progress(total, total);
+  return std::move(report_);
+}
+
+}  // namespace thalia::store

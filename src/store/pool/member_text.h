@@ -1,0 +1,42 @@
+// The texts of a pool: what stands beside a version, in the log of those that went, and in the
+// roster. docs/store.md, "Pool".
+#pragma once
+
+#include <string>
+
+#include "thalia/store/pool.h"
+#include "thalia/value.h"
+
+namespace thalia::store {
+
+inline constexpr std::string_view kVersionFile = "VERSION";
+inline constexpr std::string_view kRoster = "roster.json";
+inline constexpr std::string_view kEvictions = "pool_evictions.jsonl";
+
+/// A number that JSON readers in doubles have, too.
+inline constexpr std::uint64_t kMaxVersion = (1ull << 53) - 1;
+
+/// A finite mu, and a finite sigma of 0 or more.
+bool is_rating(const Rating& rating) noexcept;
+bool is_win_rate(double value) noexcept;
+
+/// JSON of NAME.meta.json.
+std::string meta_text(const PoolMember& member);
+/// Fills in what such a text tells of the member, whose version and step its name has told.
+/// @throws FormatError (bad_json, bad_value), and the member is as it was: also where the text is
+/// of another version.
+void read_meta(std::string_view text, PoolMember& member);
+
+/// A line of the log.
+std::string eviction_text(const PoolMember& member, std::uint64_t now);
+/// The largest version in a log; 0 where it has none. Lines that are none are passed over.
+std::uint64_t last_evicted(std::string_view log);
+
+std::string roster_text(const PoolView& view);
+/// Fills in what a roster tells of an anchor's rating. @throws FormatError.
+void read_anchor_rating(std::string_view roster, PoolMember& anchor);
+
+/// The number in VERSION. @throws FormatError (bad_value).
+std::uint64_t parse_version(std::string_view text);
+
+}  // namespace thalia::store

@@ -1,0 +1,212 @@
+// The order is what makes a crash harmless. A delta is rewritten while its base is there; deltas of
+// it first, since they find it by an identity that the rewriting changes. A delta's name is gone,
+// on the disk too, before that of its base: no crash leaves a delta without a base. A file goes
+// before its digest, and a digest without a file is swept up by the next writer.
+#include "store/retention/prune.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/fail.h"
+#include "container/write/check_options.h"
+#include "io/folder/line_log.h"
+#include "model/delta/save_state.h"
+#include "store/load/checked_file.h"
+#include "store/run/names.h"
+#include "store/run/sidecar.h"
+#include "store/run/small_file.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+namespace {
+
+using Fate = RetentionDecision::Fate;
+
+// Shorter ones are not worth the work, and tell people what became of a checkpoint.
+constexpr std::uint64_t kShortJournal = 1000;
+
+// The state of a delta takes its place under its name, with what the journal knows of it.
+void squash_delta(const PruneJob& job, const io::Folder& folder, const CheckpointEntry& entry) {
+  const std::filesystem::path path = folder.path() / entry.file;
+  LoadOptions load;
+  load.read.work.cancel = job.cancel;
+  const ChainReader chain = open_chain_checked(path, load, MissingDigest::warn);
+  const SaveResult saved = model::save_state(state_source(chain), path,
+                                             SaveOptions{.sha256 = true,
+                                                         .output = {.durability = job.durability},
+                                                         .work = {.cancel = job.cancel}});
+  const JournalLine line{.file = entry.file,
+                         .step = entry.step,
+                         .bytes = saved.file_bytes,
+                         .saved_at = entry.saved_at,
+                         .sha256 = hex(saved.sha256->bytes),
+                         .metric = entry.metric};
+  io::append_lines(folder.path() / kJournal, journal_text(line), job.durability);
+}
+
+class Pruning {
+ public:
+  Pruning(const PruneJob& job, const Listing& listing, std::vector<RetentionDecision>& decisions)
+      : job_(job), listing_(listing), decisions_(decisions), folder_(job.run.phase(job.phase)) {}
+
+  Pruned run() {
+    if (std::ranges::none_of(decisions_, is_removal)) return {};
+    if (!job_.has_valid) keep_a_valid_one();
+    squash();
+    remove();
+    return std::move(pruned_);
+  }
+
+ private:
+  static bool is_removal(const RetentionDecision& decision) {
+    return decision.fate == Fate::remove;
+  }
+  const CheckpointEntry& entry(const RetentionDecision& decision) const {
+    return listing_.entries[decision.entry];
+  }
+
+  bool is_valid(const CheckpointEntry& entry) const {
+    LoadOptions options;
+    options.read.work.cancel = job_.cancel;
+    const std::filesystem::path path = folder_.path() / entry.file;
+    try {
+      if (job_.run.config().is_thalia()) {
+        open_chain_checked(path, options, MissingDigest::warn);
+      } else {
+        open_checked(path, options, MissingDigest::warn);
+      }
+      return true;
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const Error& error) {
+      if (job_.on_warning) job_.on_warning(std::string("damaged: ") + error.what());
+      return false;
+    }
+  }
+
+  // The newest that is to go and is valid, where none that stays is.
+  void keep_a_valid_one() {
+    for (const Fate fate : {Fate::keep, Fate::squash, Fate::remove}) {
+      for (auto decision = decisions_.rbegin(); decision != decisions_.rend(); ++decision) {
+        if (decision->fate != fate || !is_valid(entry(*decision))) continue;
+        if (fate == Fate::remove) keep_with_bases(*decision);
+        return;
+      }
+    }
+    // None is valid. What is damaged may still be salvaged: nothing goes.
+    for (RetentionDecision& decision : decisions_)
+      if (is_removal(decision)) decision = {decision.entry, Fate::keep, "no checkpoint is valid"};
+  }
+
+  void keep_with_bases(RetentionDecision& valid) {
+    valid = {valid.entry, Fate::keep, "the only valid one"};
+    const CheckpointEntry* above = &entry(valid);
+    while (above->is_delta()) {
+      const auto base = std::ranges::find_if(decisions_, [&](const RetentionDecision& decision) {
+        return entry(decision).file == above->base && entry(decision).depth < above->depth;
+      });
+      if (base == decisions_.end()) return;
+      if (is_removal(*base)) *base = {base->entry, Fate::keep, "needed by " + above->file};
+      above = &entry(*base);
+    }
+  }
+
+  std::vector<const CheckpointEntry*> of_fate(Fate fate) const {
+    std::vector<const CheckpointEntry*> found;
+    for (const RetentionDecision& decision : decisions_)
+      if (decision.fate == fate) found.push_back(&entry(decision));
+    // What others are based on comes last.
+    std::ranges::stable_sort(found, std::greater(), &CheckpointEntry::depth);
+    return found;
+  }
+
+  void squash() {
+    for (const CheckpointEntry* const entry : of_fate(Fate::squash))
+      squash_delta(job_, folder_, *entry);
+  }
+
+  void remove() {
+    const std::vector<const CheckpointEntry*> going = of_fate(Fate::remove);
+    note_removals();
+    std::optional<unsigned> depth;
+    for (const CheckpointEntry* const entry : going) {
+      if (depth && *depth != entry->depth) sync();
+      depth = entry->depth;
+      if (folder_.remove(entry->file)) pruned_.freed_bytes += entry->bytes;
+      folder_.remove(sidecar_name(entry->file));
+      pruned_.removed.push_back(entry->file);
+    }
+    if (!going.empty()) sync();
+  }
+
+  // For people who ask what became of a checkpoint; nothing depends on it.
+  void note_removals() {
+    std::string text;
+    for (const RetentionDecision& decision : decisions_)
+      if (is_removal(decision))
+        text += removal_text(entry(decision).file, decision.reason, now_seconds());
+    if (!text.empty()) io::append_lines(folder_.path() / kJournal, text, Durability::none);
+  }
+
+  void sync() const {
+    if (job_.durability == Durability::full) folder_.sync();
+  }
+
+  const PruneJob& job_;
+  const Listing& listing_;
+  std::vector<RetentionDecision>& decisions_;
+  const io::Folder folder_;
+  Pruned pruned_;
+};
+
+}  // namespace
+
+std::vector<RetentionDecision> decide(const RunFolder& run, std::string_view phase,
+                                      const Listing& listing, const RetentionPolicy& policy) {
+  const std::optional<Metric>& metric = run.config().phase(phase).metric;
+  return plan_retention(listing.entries, policy,
+                        {.now = now_seconds(),
+                         .direction = metric ? metric->direction : Direction::min,
+                         .latest_step = latest_step(listing)});
+}
+
+Pruned prune(const PruneJob& job, const Listing& listing,
+             std::vector<RetentionDecision>& decisions) {
+  Pruned pruned = Pruning(job, listing, decisions).run();
+  shorten_journal(job, listing);
+  return pruned;
+}
+
+void squash_dependents(const PruneJob& job, const Listing& listing, const std::string& file) {
+  std::vector<const CheckpointEntry*> dependents;
+  // A delta is deeper than its base, so one pass in the order of depth finds all.
+  std::vector<const CheckpointEntry*> by_depth;
+  for (const CheckpointEntry& entry : listing.entries)
+    if (entry.is_delta()) by_depth.push_back(&entry);
+  std::ranges::stable_sort(by_depth, {}, &CheckpointEntry::depth);
+  for (const CheckpointEntry* const entry : by_depth) {
+    if (entry->base == file ||
+        std::ranges::find(dependents, entry->base, &CheckpointEntry::file) != dependents.end())
+      dependents.push_back(entry);
+  }
+  const io::Folder folder(job.run.phase(job.phase));
+  for (auto entry = dependents.rbegin(); entry != dependents.rend(); ++entry)
+    squash_delta(job, folder, **entry);
+}
+
+void shorten_journal(const PruneJob& job, const Listing& before) {
+  if (before.journal.lines < kShortJournal + 4 * before.entries.size()) return;
+  const Listing listing = job.run.list(job.phase);
+  std::vector<const JournalLine*> lines;
+  for (const CheckpointEntry& entry : listing.entries) {
+    const auto line = listing.journal.saved.find(entry.file);
+    if (line != listing.journal.saved.end()) lines.push_back(&line->second);
+  }
+  std::ranges::sort(lines, {}, &JournalLine::number);
+  std::string text;
+  for (const JournalLine* const line : lines) text += journal_text(*line);
+  write_text(job.run.phase(job.phase) / kJournal, text, job.durability);
+}
+
+}  // namespace thalia::store

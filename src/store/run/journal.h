@@ -1,0 +1,46 @@
+// What a phase's folder remembers of its checkpoints beside what their names say: a line for each
+// save, and one for each that was removed. docs/store.md, "Journal".
+//
+// The folder is the truth: a line counts for a file that is there and has the size that it says. A
+// line that is torn, or was never written, costs the metric of one checkpoint and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/store/entry.h"
+
+namespace thalia::store {
+
+/// What a save says of its checkpoint.
+struct JournalLine {
+  std::string file;
+  std::uint64_t step = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t saved_at = 0;
+  std::string sha256{};  ///< empty: not known
+  std::optional<double> metric{};
+  std::string base{};
+  unsigned depth = 0;
+  std::optional<double> read_factor{};
+  std::uint64_t number = 0;  ///< of the line, in the order of the saves; not written
+};
+
+/// With a line end.
+std::string journal_text(const JournalLine& line);
+std::string removal_text(std::string_view file, std::string_view reason, std::uint64_t now);
+
+struct Journal {
+  /// The last line of each file that was not removed since.
+  std::map<std::string, JournalLine, std::less<>> saved;
+  std::uint64_t lines = 0;
+};
+/// Lines that are none are passed over.
+Journal parse_journal(std::string_view text);
+
+}  // namespace thalia::store

@@ -1,0 +1,237 @@
+// Listing reads the folder's names, the size of each file and the journal, and opens no checkpoint:
+// 10,000 of them take milliseconds. Names come first and facts after, so a file may go in between:
+// it is not listed then.
+#include "store/run/run_folder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/fail.h"
+#include "io/temporary_file.h"
+#include "json/writer.h"
+#include "store/run/config_text.h"
+#include "store/run/fields.h"
+#include "store/run/names.h"
+#include "store/run/pointer.h"
+#include "store/run/sidecar.h"
+#include "store/run/small_file.h"
+#include "thalia/value.h"
+
+namespace thalia::store {
+namespace {
+
+// A journal of a million saves.
+constexpr std::uint64_t kMaxJournalBytes = 1ull << 30;
+constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
+
+// What is no metadata is as good as none: a file of ours that somebody broke does not hide what it
+// is about.
+std::optional<Value> read_object(const std::filesystem::path& path) {
+  try {
+    const std::optional<std::string> text = read_text(path);
+    if (!text) return std::nullopt;
+    Value value = parse_json(*text);
+    if (value.is_object()) return value;
+  } catch (const FormatError&) {
+  }
+  return std::nullopt;
+}
+
+void complete(CheckpointEntry& entry, const Journal& journal) {
+  const auto found = journal.saved.find(entry.file);
+  // Of another size, it is of a file that this one took the place of.
+  if (found == journal.saved.end() || found->second.bytes != entry.bytes) return;
+  const JournalLine& line = found->second;
+  entry.saved_at = line.saved_at;
+  entry.metric = line.metric;
+  entry.base = line.base;
+  entry.depth = line.depth;
+  entry.read_factor = line.read_factor;
+}
+
+// The gate's file has the digest of what it was copied from, unless that was a delta.
+bool is_source(const GateEntry& gate, const CheckpointEntry& entry, const Journal& journal) {
+  if (gate.phase == entry.phase && gate.source_file == entry.file) return gate.step == entry.step;
+  const auto found = journal.saved.find(entry.file);
+  return gate.source_file.empty() && !gate.sha256.empty() && found != journal.saved.end() &&
+         found->second.sha256 == gate.sha256;
+}
+
+}  // namespace
+
+std::filesystem::path RunFolder::phase(std::string_view name) const {
+  return path_ / config_.phase(name).name / kCheckpoints;
+}
+
+std::filesystem::path RunFolder::gates() const {
+  return path_ / kGates;
+}
+
+std::filesystem::path RunFolder::pool() const {
+  if (!config_.pool)
+    throw UsageError(ErrorCode::not_found, "the run's configuration has no pool",
+                     {.path = path_.string()});
+  return path_ / config_.pool->phase / config_.pool->folder;
+}
+
+std::string RunFolder::checkpoint(std::string_view phase, std::uint64_t step) const {
+  return checkpoint_name(config_.phase(phase).name, step, config_.extension);
+}
+
+Listing RunFolder::list(std::string_view phase) const {
+  Listing listing;
+  const std::optional<io::Folder> folder = io::Folder::find(this->phase(phase));
+  if (!folder) return listing;
+  std::vector<std::string> digests;
+  for (io::FolderEntry& found : folder->entries()) {
+    if (found.kind != io::FileKind::file) continue;
+    if (io::temporary_process(found.name)) {
+      listing.temporaries.push_back(std::move(found.name));
+    } else if (found.name.ends_with(kDigestEnding)) {
+      digests.push_back(found.name.substr(0, found.name.size() - kDigestEnding.size()));
+    } else if (const auto step = checkpoint_step(found.name, phase, config_.extension)) {
+      CheckpointEntry entry;
+      entry.phase = phase;
+      entry.step = *step;
+      entry.file = std::move(found.name);
+      listing.entries.push_back(std::move(entry));
+    }
+  }
+  if (const auto text = read_text(folder->path() / kJournal, kMaxJournalBytes))
+    listing.journal = parse_journal(*text);
+  std::erase_if(listing.entries, [&](CheckpointEntry& entry) {
+    const std::optional<io::FileFacts> facts = folder->facts(entry.file);
+    if (!facts) return true;
+    entry.bytes = facts->bytes;
+    entry.saved_at = facts->modified_ns / 1'000'000'000;
+    complete(entry, listing.journal);
+    return false;
+  });
+  std::ranges::sort(listing.entries, {}, &CheckpointEntry::step);
+  std::ranges::sort(digests);
+  for (CheckpointEntry& entry : listing.entries)
+    entry.has_digest = std::ranges::binary_search(digests, entry.file);
+  for (const std::string& name : digests) {
+    // Digests of other files are not ours to judge.
+    const auto step = checkpoint_step(name, phase, config_.extension);
+    if (step && !std::ranges::binary_search(listing.entries, *step, {}, &CheckpointEntry::step))
+      listing.lone_digests.push_back(sidecar_name(name));
+  }
+  protect(phase, *folder, listing);
+  return listing;
+}
+
+void RunFolder::protect(std::string_view phase, const io::Folder& folder, Listing& listing) const {
+  const auto find = [&](const std::optional<std::string>& file) {
+    return file ? std::ranges::find(listing.entries, *file, &CheckpointEntry::file)
+                : listing.entries.end();
+  };
+  const auto latest = find(read_pointer(folder, "latest", config_.extension));
+  if (latest != listing.entries.end()) {
+    listing.latest = latest->file;
+    latest->protected_by.push_back("latest");
+  }
+  const std::optional<Best> best = this->best(phase);
+  // The file that tells the metric leads; the link follows it.
+  auto best_entry = find(best ? std::optional(best->file) : std::nullopt);
+  if (best_entry != listing.entries.end()) best_entry->protected_by.push_back("best");
+  const auto linked = find(read_pointer(folder, "best", config_.extension));
+  if (linked != listing.entries.end() && linked != best_entry)
+    linked->protected_by.push_back("best");
+  for (const GateEntry& gate : list_gates())
+    for (CheckpointEntry& entry : listing.entries)
+      if (is_source(gate, entry, listing.journal))
+        entry.protected_by.push_back("gate " + gate.name);
+}
+
+std::optional<Best> RunFolder::best(std::string_view phase) const {
+  const std::optional<Value> object = read_object(this->phase(phase) / kBestMeta);
+  if (!object) return std::nullopt;
+  try {
+    Fields fields(*object);
+    Best best;
+    best.file = fields.text("file").value_or("");
+    best.step = fields.integer("step", 0, kMaxStep).value_or(0);
+    best.metric = fields.text("metric").value_or("");
+    const std::optional<double> value = fields.number("value");
+    best.direction = fields.text("direction") == "max" ? Direction::max : Direction::min;
+    if (best.file.empty() || !value) return std::nullopt;
+    best.value = *value;
+    return best;
+  } catch (const FormatError&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<GateEntry> RunFolder::list_gates() const {
+  std::vector<GateEntry> gates;
+  const std::optional<io::Folder> folder = io::Folder::find(this->gates());
+  if (!folder) return gates;
+  const std::string ending = "." + config_.extension;
+  for (const io::FolderEntry& found : folder->entries()) {
+    if (found.kind != io::FileKind::file || !found.name.ends_with(ending)) continue;
+    GateEntry gate;
+    gate.name = found.name.substr(0, found.name.size() - ending.size());
+    if (!is_name(gate.name)) continue;
+    gate.file = found.name;
+    if (const auto facts = folder->facts(found.name)) gate.bytes = facts->bytes;
+    try {
+      gate.sha256 = read_sidecar(folder->path() / found.name).value_or("");
+    } catch (const FormatError&) {
+      // Whoever loads the gate hears of it.
+    }
+    const std::string meta = gate.name + std::string(kMetaEnding);
+    if (const std::optional<Value> object = read_object(folder->path() / meta)) {
+      try {
+        Fields fields(*object);
+        gate.phase = fields.text("phase").value_or("");
+        gate.step = fields.integer("step", 0, kMaxStep).value_or(0);
+        gate.source_file = fields.text("source_file").value_or("");
+        gate.metric = fields.number("metric");
+        gate.promoted_at = fields.integer("promoted_at", 0, kAnyNumber).value_or(0);
+        // It tells of this file, and not of one that was there before.
+        if (fields.text("sha256").value_or("") != gate.sha256) gate.source_file.clear();
+      } catch (const FormatError&) {
+        gate.source_file.clear();
+      }
+    }
+    gates.push_back(std::move(gate));
+  }
+  std::ranges::sort(gates, {}, &GateEntry::name);
+  return gates;
+}
+
+std::optional<std::uint64_t> latest_step(const Listing& listing) {
+  if (!listing.latest) return std::nullopt;
+  return std::ranges::find(listing.entries, *listing.latest, &CheckpointEntry::file)->step;
+}
+
+std::string gate_text(const GateEntry& gate) {
+  Value object = Value::object();
+  object.add("gate", gate.name);
+  object.add("phase", gate.phase);
+  object.add("step", gate.step);
+  object.add("source_file", gate.source_file);
+  object.add("sha256", gate.sha256);
+  if (gate.metric) object.add("metric", *gate.metric);
+  object.add("promoted_at", gate.promoted_at);
+  return pretty_json(object);
+}
+
+std::string best_text(const Best& best) {
+  Value object = Value::object();
+  object.add("file", best.file);
+  object.add("step", best.step);
+  object.add("metric", best.metric);
+  object.add("value", best.value);
+  object.add("direction", best.direction == Direction::max ? "max" : "min");
+  return pretty_json(object);
+}
+
+std::uint64_t now_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+}  // namespace thalia::store

@@ -1,0 +1,75 @@
+// A run's folder with its configuration: where things lie, and what is in a phase.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/folder/folder.h"
+#include "store/run/journal.h"
+#include "thalia/store/run.h"
+
+namespace thalia::store {
+
+/// A phase as it lies in its folder.
+struct Listing {
+  std::vector<CheckpointEntry> entries;  ///< in the order of their steps
+  Journal journal;
+  std::optional<std::string> latest;      ///< the file that `latest` leads to, if it is there
+  std::vector<std::string> temporaries;   ///< files of saves that are not done
+  std::vector<std::string> lone_digests;  ///< NAME.sha256 without a NAME
+};
+
+/// The metric that a phase's next one has to pass. docs/store.md, "Best".
+struct Best {
+  std::string file;
+  std::uint64_t step = 0;
+  std::string metric;
+  double value = 0;
+  Direction direction = Direction::min;
+};
+
+/// Immutable.
+class RunFolder {
+ public:
+  RunFolder(std::filesystem::path path, RunConfig config)
+      : path_(std::move(path)), config_(std::move(config)) {}
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const RunConfig& config() const noexcept { return config_; }
+  std::filesystem::path phase(std::string_view name) const;  ///< @throws UsageError (not_found)
+  std::filesystem::path gates() const;
+  std::filesystem::path pool() const;  ///< @throws UsageError (not_found) where the run has none
+  std::string checkpoint(std::string_view phase, std::uint64_t step) const;
+
+  /// @throws IoError; UsageError (not_found).
+  Listing list(std::string_view phase) const;
+  /// nullopt where there is none, or it cannot be read: the next finite metric is the best then.
+  std::optional<Best> best(std::string_view phase) const;
+  std::vector<GateEntry> list_gates() const;
+
+  Run as_run() const { return Run(std::make_shared<const RunFolder>(*this)); }
+  static const RunFolder& of(const Run& run) noexcept { return *run.folder_; }
+
+ private:
+  void protect(std::string_view phase, const io::Folder& folder, Listing& listing) const;
+  std::filesystem::path path_;
+  RunConfig config_;
+};
+
+/// Step of the latest checkpoint, as RetentionFacts have it.
+std::optional<std::uint64_t> latest_step(const Listing& listing);
+
+/// JSON of gates/NAME.meta.json.
+std::string gate_text(const GateEntry& gate);
+/// JSON of best.meta.json.
+std::string best_text(const Best& best);
+
+/// Seconds since 1970.
+std::uint64_t now_seconds();
+
+}  // namespace thalia::store

@@ -1,0 +1,25 @@
+// NAME.sha256: the digest of a file in the line that `sha256sum -c` takes. docs/store.md,
+// "Digests".
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "io/file_bytes.h"
+#include "thalia/bytes.h"
+
+namespace thalia::store {
+
+std::string sidecar_name(std::string_view file);
+
+/// The digest in hexadecimal that stands beside `file`; nullopt where nothing does. @throws
+/// IoError; FormatError (bad_value) for a text that is no such line, or of another file.
+std::optional<std::string> read_sidecar(const std::filesystem::path& file);
+
+/// SHA-256 of all bytes of a file. @throws IoError; CancelledError.
+Digest256 digest_of(const io::FileBytes& file, const std::stop_token& cancel = {});
+
+}  // namespace thalia::store

@@ -1,0 +1,77 @@
+// toml++ limits how deep a text may be nested, and checks its UTF-8.
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include "store/run/toml.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <sstream>
+#include <string>
+
+#include "thalia/error.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+namespace {
+
+Value value_of(const toml::node& node);
+
+Value value_of(const toml::table& table) {
+  Value object = Value::object();
+  for (const auto& [key, node] : table) object.add(std::string(key.str()), value_of(node));
+  return object;
+}
+
+Value value_of(const toml::array& array) {
+  Value list = Value::array();
+  for (const toml::node& node : array) list.push_back(value_of(node));
+  return list;
+}
+
+template <typename Time>
+Value text_of(const Time& time) {
+  std::ostringstream text;
+  text << time;
+  return Value(text.str());
+}
+
+Value value_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return value_of(*node.as_table());
+    case toml::node_type::array:
+      return value_of(*node.as_array());
+    case toml::node_type::string:
+      return Value(node.as_string()->get());
+    case toml::node_type::integer:
+      return Value(node.as_integer()->get());
+    case toml::node_type::floating_point:
+      return Value(node.as_floating_point()->get());
+    case toml::node_type::boolean:
+      return Value(node.as_boolean()->get());
+    case toml::node_type::date:
+      return text_of(node.as_date()->get());
+    case toml::node_type::time:
+      return text_of(node.as_time()->get());
+    case toml::node_type::date_time:
+      return text_of(node.as_date_time()->get());
+    case toml::node_type::none:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+Value parse_toml(std::string_view text) {
+  try {
+    return value_of(toml::parse(text));
+  } catch (const toml::parse_error& error) {
+    throw FormatError(ErrorCode::bad_value,
+                      fmt::format("no TOML: {}, line {}", printable(error.description()),
+                                  error.source().begin.line));
+  }
+}
+
+}  // namespace thalia::store

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "store/save/impl.h"
+#include "thalia/error.h"
+
+namespace thalia {
+
+StoreHandle::StoreHandle(SaveHandle save, std::shared_ptr<State> state)
+    : save_(std::move(save)), state_(std::move(state)) {}
+
+bool StoreHandle::done() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return state_->done;
+}
+
+StoredCheckpoint StoreHandle::wait() const {
+  std::unique_lock lock(state_->mutex);
+  state_->ended.wait(lock, [&] { return state_->done; });
+  if (state_->error) std::rethrow_exception(state_->error);
+  return state_->result;
+}
+
+StoreHandle RunWriter::Impl::publish_later(SaveHandle save, store::SavePlace place,
+                                           std::function<store::SavedFile()> saved_file) {
+  const std::shared_ptr<StoreHandle::State> state(
+      new StoreHandle::State{save, std::move(place), std::move(saved_file)});
+  {
+    const std::lock_guard lock(queue_mutex_);
+    queue_.push_back(state);
+    if (!publisher_.joinable()) publisher_ = std::thread([this] { work(); });
+  }
+  queue_changed_.notify_all();
+  return {std::move(save), state};
+}
+
+void RunWriter::Impl::tell_failure(const store::SavePlace& place,
+                                   const std::exception& failure) const noexcept {
+  try {
+    session().warn(
+        fmt::format("step {} of {} was not saved: {}", place.step, place.phase, failure.what()));
+  } catch (...) {
+    // What a callback throws is not the save's.
+  }
+}
+
+// A save's place holds its base until the save is published.
+void RunWriter::Impl::work() noexcept {
+  std::unique_lock lock(queue_mutex_);
+  while (true) {
+    queue_changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const std::shared_ptr<StoreHandle::State> state = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    StoredCheckpoint result;
+    std::exception_ptr error;
+    try {
+      const SaveResult saved = state->save.wait();
+      store::SavedFile file = state->saved_file();
+      if (state->place.delta) {
+        file.is_delta = true;
+        remember_delta(state->place, file.bytes);
+      }
+      result = publish(state->place, file);
+      result.seconds = saved.seconds;
+    } catch (const CancelledError&) {
+      error = std::current_exception();
+    } catch (const std::exception& failure) {
+      error = std::current_exception();
+      // Perhaps nobody waits for it.
+      tell_failure(state->place, failure);
+    }
+    {
+      const std::lock_guard ended(state->mutex);
+      state->result = std::move(result);
+      state->error = std::move(error);
+      state->done = true;
+      state->saved_file = {};
+      state->place.hold.reset();
+    }
+    state->ended.notify_all();
+    lock.lock();
+  }
+}
+
+}  // namespace thalia

@@ -1,0 +1,203 @@
+// A checkpoint is listed, chosen and pruned under mutex_; files are written without it, so saves of
+// several threads overlap. Two of one step meet at the rename, which refuses the second.
+//
+// Saves in the background are published by one thread in the order in which they were begun. It is
+// started with the first of them. docs/store.md, "Saving in the background".
+#include "store/save/impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/stopwatch.h"
+#include "container/write/file_digest.h"
+#include "container/write/writer_access.h"
+#include "io/atomic_file.h"
+#include "io/folder/folder.h"
+#include "store/retention/prune.h"
+#include "store/run/names.h"
+#include "store/run/sidecar.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia {
+
+std::shared_ptr<const void> store::HeldFiles::hold(std::vector<std::string> files) {
+  {
+    const std::lock_guard lock(mutex_);
+    files_.insert(files.begin(), files.end());
+  }
+  // Whoever lets go may outlive the writer.
+  return {static_cast<const void*>(this), [self = shared_from_this(), files](const void*) {
+            const std::lock_guard lock(self->mutex_);
+            for (const std::string& file : files) self->files_.erase(self->files_.find(file));
+          }};
+}
+
+std::vector<std::string> store::HeldFiles::all() const {
+  const std::lock_guard lock(mutex_);
+  return {files_.begin(), files_.end()};
+}
+
+namespace {
+
+// How long a phase whose delta was too dear is not tried again.
+constexpr unsigned kFullSavesAfterDearDelta = 8;
+
+}  // namespace
+
+RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions options)
+    : options_(std::move(options)),
+      run_(Run::open(folder)),
+      folder_lock_(folder, options_.wait, options_.cancel) {
+  const store::Session own = session();
+  if (folder_lock_.missing())
+    own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
+  for (const PhaseConfig& phase : run_.config().phases) {
+    io::make_folders(run_.phase_folder(phase.name), options_.durability);
+    store::mend(own, phase.name, !folder_lock_.missing());
+  }
+}
+
+RunWriter::Impl::~Impl() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    closing_ = true;
+  }
+  queue_changed_.notify_all();
+  if (publisher_.joinable()) publisher_.join();
+}
+
+store::SavePlace RunWriter::Impl::place(std::string_view phase, std::uint64_t step,
+                                        const SaveInfo& info, bool may_be_delta) const {
+  store::SavePlace place{
+      .phase = std::string(phase), .step = step, .file = run_.file_name(phase, step), .info = info};
+  place.path = run_.phase_folder(phase) / place.file;
+  io::check_output_name(place.path, {.replace = info.replace});
+  const std::unique_lock held = lock();
+  // Its file is there before it is the latest, and would seem to be left behind.
+  place.hold = held_files_->hold({place.file});
+  if (info.replace && is_file(place.path)) {
+    store::squash_dependents({.run = folder(),
+                              .phase = place.phase,
+                              .durability = options_.durability,
+                              .cancel = options_.cancel},
+                             folder().list(phase), place.file);
+  }
+  if (!may_be_delta) return place;
+  const auto left = full_saves_left_.find(phase);
+  if (left != full_saves_left_.end() && left->second > 0) {
+    --left->second;
+    return place;
+  }
+  place.delta = store::choose_delta(run_.config(), folder().list(phase), place.file);
+  if (place.delta) place.hold = held_files_->hold({place.file, place.delta->base});
+  return place;
+}
+
+store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo& info) const {
+  const std::filesystem::path& target = container::WriterAccess::target(writer);
+  const std::string name = target.filename().string();
+  for (const PhaseConfig& phase : run_.config().phases) {
+    const auto step = store::checkpoint_step(name, phase.name, run_.config().extension);
+    if (!step || resolved_path(run_.phase_folder(phase.name)) != resolved_path(folder_of(target)))
+      continue;
+    return {.phase = phase.name,
+            .step = *step,
+            .file = name,
+            .path = run_.phase_folder(phase.name) / name,
+            .info = info,
+            .hold = held_files_->hold({name})};
+  }
+  throw UsageError(ErrorCode::bad_argument,
+                   "the writer was not made by new_checkpoint() of this run",
+                   {.path = target.string()});
+}
+
+SaveOptions RunWriter::Impl::save_options(SaveOptions options, bool replace) const {
+  options.sha256 = true;
+  options.output.durability = options_.durability;
+  options.output.replace = replace;
+  if (!options.work.cancel.stop_possible()) options.work.cancel = options_.cancel;
+  return options;
+}
+
+StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
+                                          const store::SavedFile& file) {
+  const store::Session own = session();
+  std::string sha256 = file.sha256;
+  if (sha256.empty()) {
+    own.step(SaveStep::sidecar);
+    // Not to be stopped: the file has its name, and without its digest and its line it would be a
+    // checkpoint that nobody was told of.
+    const Digest256 digest = store::digest_of(*io::FileBytes::open(place.path, Access::mapped));
+    container::write_sha256_file(place.path, digest, own.output());
+    sha256 = hex(digest.bytes);
+  }
+  own.step(SaveStep::sync_folder);
+  store::JournalLine line{.file = place.file,
+                          .step = place.step,
+                          .bytes = file.bytes,
+                          .saved_at = store::now_seconds(),
+                          .sha256 = sha256,
+                          .metric = place.info.metric};
+  if (file.is_delta) {
+    line.base = place.delta->base;
+    line.depth = place.delta->depth;
+    if (run_.config().deltas.kind == DeltaPolicy::Kind::cost)
+      line.read_factor = store::measure_read_factor(place.path);
+  }
+  const std::unique_lock held = lock();
+  store::Published published = store::publish(
+      own, place.phase, line, [this](store::Listing& listing) { protect_held(listing); });
+  return {.entry = std::move(published.entry),
+          .path = place.path,
+          .is_best = published.is_best,
+          .removed = std::move(published.removed),
+          .sync_seconds = file.sync_seconds};
+}
+
+StoredCheckpoint RunWriter::Impl::save(
+    store::SavePlace place, const std::function<store::SavedFile(const store::SavePlace&)>& full,
+    const std::function<store::SavedFile(const store::SavePlace&)>& delta) {
+  const Stopwatch watch;
+  if (place.info.replace) container::remove_sha256_file(place.path, session().output());
+  store::SavedFile file;
+  if (place.delta) {
+    file = delta(place);
+    file.is_delta = true;
+    if (store::is_too_dear(run_.config().deltas, *place.delta, file.bytes, std::nullopt)) {
+      // Nobody has been told of it yet: the full file takes its place.
+      remember_delta(place, file.bytes);
+      place.delta.reset();
+      place.hold = held_files_->hold({place.file});
+      place.info.replace = true;
+      try {
+        file = full(place);
+      } catch (...) {
+        remove_file(place.path);
+        throw;
+      }
+    }
+  } else {
+    file = full(place);
+  }
+  StoredCheckpoint stored = publish(place, file);
+  stored.seconds = watch.seconds();
+  return stored;
+}
+
+void RunWriter::Impl::protect_held(store::Listing& listing) const {
+  const std::vector<std::string> held = held_files_->all();
+  for (CheckpointEntry& entry : listing.entries)
+    if (std::ranges::find(held, entry.file) != held.end())
+      entry.protected_by.push_back("a save under way");
+}
+
+void RunWriter::Impl::remember_delta(const store::SavePlace& place, std::uint64_t delta_bytes) {
+  if (!store::is_too_dear(run_.config().deltas, *place.delta, delta_bytes, std::nullopt)) return;
+  const std::unique_lock held = lock();
+  full_saves_left_.insert_or_assign(place.phase, kFullSavesAfterDearDelta);
+}
+
+}  // namespace thalia

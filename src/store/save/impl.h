@@ -1,0 +1,134 @@
+// RunWriter's own: the lock, the run, and the saves that are under way.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "io/folder/lock.h"
+#include "store/save/delta_choice.h"
+#include "store/save/publish.h"
+#include "store/save/session.h"
+#include "thalia/store/writer.h"
+
+namespace thalia::store {
+
+/// Files of saves under way, and those that they are based on: they are not pruned. Internally
+/// synchronised.
+class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
+ public:
+  /// For as long as what is returned lives.
+  std::shared_ptr<const void> hold(std::vector<std::string> files);
+  std::vector<std::string> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::multiset<std::string> files_;
+};
+
+/// Where a checkpoint goes, and as what.
+struct SavePlace {
+  std::string phase;
+  std::uint64_t step = 0;
+  std::string file;
+  std::filesystem::path path;
+  SaveInfo info;
+  std::optional<DeltaChoice> delta{};
+  std::shared_ptr<const void> hold{};  ///< on the file, and on the delta's base
+};
+
+/// What a save tells of the file that it made.
+struct SavedFile {
+  std::uint64_t bytes = 0;
+  std::string sha256{};  ///< empty: it has no digest beside it yet
+  double sync_seconds = 0;
+  bool is_delta = false;
+};
+
+}  // namespace thalia::store
+
+namespace thalia {
+
+class RunWriter::Impl {
+ public:
+  Impl(const std::filesystem::path& folder, RunWriterOptions options);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  const Run& run() const noexcept { return run_; }
+  const store::RunFolder& folder() const noexcept { return store::RunFolder::of(run_); }
+  const RunWriterOptions& options() const noexcept { return options_; }
+  store::Session session() const { return {folder(), options_}; }
+  /// No other process can be saving: the file system has locks, and this one's is held.
+  bool is_alone() const noexcept { return !folder_lock_.missing(); }
+  /// Held by whatever lists the run and changes it by what it found.
+  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+
+  /// @param may_be_delta the policy is asked. @throws UsageError (exists) where the step is there.
+  store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
+                         bool may_be_delta = false) const;
+  store::SavePlace place_of(const Writer& writer, const SaveInfo& info) const;
+  /// Options of a save into the run, made of those that the caller gave.
+  SaveOptions save_options(SaveOptions options, bool replace) const;
+
+  /// Digest, where it is missing; then what publish() does.
+  StoredCheckpoint publish(const store::SavePlace& place, const store::SavedFile& file);
+  /// Saves by `full`, or by `delta` where that is the place's, and then publishes.
+  StoredCheckpoint save(store::SavePlace place,
+                        const std::function<store::SavedFile(const store::SavePlace&)>& full,
+                        const std::function<store::SavedFile(const store::SavePlace&)>& delta);
+  /// publish() on a thread of its own, once the save is done.
+  StoreHandle publish_later(SaveHandle save, store::SavePlace place,
+                            std::function<store::SavedFile()> saved_file);
+  /// Says of entries that saves under way make or need them.
+  void protect_held(store::Listing& listing) const;
+  void remember_delta(const store::SavePlace& place, std::uint64_t delta_bytes);
+
+ private:
+  void work() noexcept;
+  void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
+
+  const RunWriterOptions options_;
+  const Run run_;
+  const io::FolderLock folder_lock_;
+  mutable std::mutex mutex_;
+  /// Of phases whose last delta was too dear: saves that are full before the next one is tried.
+  mutable std::map<std::string, unsigned, std::less<>> full_saves_left_;
+
+  const std::shared_ptr<store::HeldFiles> held_files_ = std::make_shared<store::HeldFiles>();
+
+  std::mutex queue_mutex_;
+  std::condition_variable queue_changed_;
+  std::deque<std::shared_ptr<StoreHandle::State>> queue_;  ///< in the order of their saves
+  bool closing_ = false;
+  std::thread publisher_;
+};
+
+namespace store {
+struct RunWriterAccess {
+  static RunWriter::Impl& impl(const RunWriter& writer) { return *writer.impl_; }
+};
+}  // namespace store
+
+struct StoreHandle::State {
+  SaveHandle save;
+  store::SavePlace place;
+  std::function<store::SavedFile()> saved_file;
+
+  mutable std::mutex mutex{};
+  mutable std::condition_variable ended{};
+  bool done = false;
+  StoredCheckpoint result{};
+  std::exception_ptr error{};
+};
+
+}  // namespace thalia

@@ -1,0 +1,123 @@
+#include "store/save/payload.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/fail.h"
+#include "container/write/file_digest.h"
+#include "integrity/sha256.h"
+#include "io/atomic_file.h"
+#include "io/folder/clone_file.h"
+#include "io/posix_file.h"
+#include "store/run/sidecar.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+namespace {
+
+// One file on its way. The steps that the specification puts one behind the other are told in that
+// order; where they overlap, before the first of them.
+class PayloadWriter {
+ public:
+  PayloadWriter(const Session& session, const std::filesystem::path& path, bool replace)
+      : session_(session),
+        output_(session.output(replace)),
+        file_(path, {.output = output_, .cancel = session.options.cancel}) {}
+
+  int fd() const { return file_.fd(); }
+  void tell(std::initializer_list<SaveStep> steps) const {
+    for (const SaveStep step : steps) session_.step(step);
+  }
+  void write(ByteSpan piece) {
+    stop_if_cancelled(session_.options.cancel);
+    io::pwrite_all(file_.fd(), written_.bytes, piece, file_.path());
+    written_.bytes += piece.size();
+  }
+  void digest(ByteSpan piece) { hasher_.update(piece); }
+  void set_cloned(std::uint64_t bytes) {
+    written_.bytes = bytes;
+    written_.is_cloned = true;
+  }
+  Digest256 finish_digest() { return written_.sha256 = hasher_.finish(); }
+
+  WrittenPayload commit() {
+    tell({SaveStep::flush, SaveStep::sync});
+    file_.prepare();
+    if (output_.durability != Durability::none)
+      written_.sync_seconds =
+          io::sync_file(file_.fd(), output_.durability == Durability::full, file_.path());
+    const std::filesystem::path path = file_.path();
+    if (output_.replace) container::remove_sha256_file(path, output_);
+    tell({SaveStep::rename});
+    written_.sync_seconds += file_.commit(true);
+    tell({SaveStep::sidecar});
+    container::write_sha256_file(path, written_.sha256, session_.output());
+    return written_;
+  }
+
+ private:
+  const Session& session_;
+  const OutputOptions output_;
+  io::AtomicFile file_;
+  integrity::Sha256 hasher_;
+  WrittenPayload written_;
+};
+
+constexpr std::uint64_t kCopied = 4 << 20;
+
+}  // namespace
+
+WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+                             ByteSpan bytes, bool replace) {
+  session.step(SaveStep::serialize);
+  PayloadWriter out(session, path, replace);
+  out.tell({SaveStep::digest});
+  out.digest(bytes);
+  out.finish_digest();
+  out.tell({SaveStep::write});
+  for (std::uint64_t at = 0; at < bytes.size(); at += kCopied)
+    out.write(bytes.subspan(at, std::min<std::uint64_t>(kCopied, bytes.size() - at)));
+  return out.commit();
+}
+
+WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+                             const ByteProducer& produce, bool replace) {
+  PayloadWriter out(session, path, replace);
+  out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
+  produce([&](ByteSpan piece) {
+    out.digest(piece);
+    out.write(piece);
+  });
+  out.finish_digest();
+  return out.commit();
+}
+
+WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
+                            const std::filesystem::path& from, bool replace,
+                            const std::string& expected) {
+  const io::UniqueFd source = io::open_for_reading(from);
+  const std::uint64_t size = io::file_size(source.get(), from);
+  PayloadWriter out(session, path, replace);
+  out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
+  const bool is_cloned = io::clone_file(source.get(), out.fd());
+  if (is_cloned) out.set_cloned(size);
+  // What is digested is what the copy has: of a clone, the copy itself.
+  const int digested = is_cloned ? out.fd() : source.get();
+  std::vector<std::byte> piece(std::min(size, kCopied));
+  for (std::uint64_t at = 0; at < size; at += kCopied) {
+    const MutableByteSpan part(piece.data(), std::min(kCopied, size - at));
+    io::start_readahead(digested, at + kCopied, kCopied);
+    io::pread_all(digested, at, part, from);
+    out.digest(part);
+    if (!is_cloned) out.write(part);
+  }
+  const std::string actual = hex(out.finish_digest().bytes);
+  if (!expected.empty() && actual != expected) {
+    throw IntegrityError(ErrorCode::checksum_mismatch, "not the bytes that were saved",
+                         {.path = from.string(), .value = actual, .bound = expected});
+  }
+  return out.commit();
+}
+
+}  // namespace thalia::store

@@ -1,0 +1,30 @@
+// Bytes that are no .thalia file, or a file that is copied as it is, brought to their name by the
+// specification's steps. docs/store.md, "Saving".
+#pragma once
+
+#include <filesystem>
+
+#include "store/save/session.h"
+#include "thalia/storage.h"
+
+namespace thalia::store {
+
+struct WrittenPayload {
+  std::uint64_t bytes = 0;
+  Digest256 sha256;
+  double sync_seconds = 0;
+  bool is_cloned = false;
+};
+
+/// With its digest beside it. @throws UsageError (exists), IoError; what `produce` throws.
+WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+                             const ByteProducer& produce, bool replace);
+WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+                             ByteSpan bytes, bool replace);
+/// @param expected in hexadecimal, empty: any. @throws IntegrityError where the file has another
+/// digest.
+WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
+                            const std::filesystem::path& from, bool replace,
+                            const std::string& expected = {});
+
+}  // namespace thalia::store

@@ -1,0 +1,125 @@
+// Copies that leave the phase's folder: gates, and checkpoints that are restored. What is copied is
+// held against its digest while it is copied.
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "io/atomic_file.h"
+#include "io/folder/folder.h"
+#include "model/delta/save_state.h"
+#include "store/load/checked_file.h"
+#include "store/run/names.h"
+#include "store/run/sidecar.h"
+#include "store/run/small_file.h"
+#include "store/save/impl.h"
+#include "store/save/payload.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia {
+namespace {
+
+using store::WrittenPayload;
+
+// The best, or where no metric has told one the latest.
+CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
+                             std::optional<std::uint64_t> step) {
+  const std::vector<CheckpointEntry> entries = run.list(phase);
+  if (step) {
+    const auto found = std::ranges::find(entries, *step, &CheckpointEntry::step);
+    if (found != entries.end()) return *found;
+    throw UsageError(ErrorCode::not_found, fmt::format("no checkpoint of step {}", *step),
+                     {.path = run.phase_folder(phase).string()});
+  }
+  if (auto best = run.best(phase)) return *best;
+  if (auto latest = run.latest(phase)) return *latest;
+  throw UsageError(ErrorCode::not_found, "the phase has no checkpoint",
+                   {.path = run.phase_folder(phase).string()});
+}
+
+// Of a delta the state, else the file as it is. A file without a digest has to pass its own checks.
+WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& config,
+                               const std::filesystem::path& from, const std::filesystem::path& to,
+                               const LoadOptions& load, bool replace) {
+  const std::optional<std::string> digest = store::read_sidecar(from);
+  if (config.is_thalia()) {
+    const ChainReader chain = [&] {
+      if (!digest) return store::open_chain_checked(from, load, store::MissingDigest::warn);
+      return ChainReader::open(from, {.read = load.read});
+    }();
+    if (chain.depth() != 0) {
+      const ChainReader checked = store::open_chain_checked(from, load, store::MissingDigest::warn);
+      const SaveResult saved = model::save_state(
+          state_source(checked), to,
+          SaveOptions{
+              .sha256 = true,
+              .output = session.output(replace),
+              .work = {.threads = load.read.work.threads, .cancel = session.options.cancel}});
+      return {
+          .bytes = saved.file_bytes, .sha256 = *saved.sha256, .sync_seconds = saved.sync_seconds};
+    }
+  }
+  return store::copy_payload(session, to, from, replace, digest.value_or(""));
+}
+
+}  // namespace
+
+PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& options) {
+  const store::Session session = impl_->session();
+  const std::string name = options.gate.value_or(run().config().phase(phase).gate_name());
+  const std::filesystem::path path = run().gate_path(name);
+  io::check_output_name(path, {.replace = options.force});
+  // Held, so that retention does not take away what is copied.
+  const std::unique_lock held = impl_->lock();
+  const CheckpointEntry entry = chosen_entry(run(), phase, options.step);
+  io::make_folders(path.parent_path(), session.options.durability);
+  LoadOptions load;
+  load.on_warning = session.options.on_warning;
+  load.read.work.cancel = session.options.cancel;
+  const WrittenPayload written =
+      copy_checkpoint(session, run().config(), run().path_of(entry), path, load, options.force);
+  PromoteResult result{.gate = {.name = name,
+                                .file = path.filename().string(),
+                                .bytes = written.bytes,
+                                .phase = entry.phase,
+                                .step = entry.step,
+                                .source_file = entry.file,
+                                .sha256 = hex(written.sha256.bytes),
+                                .metric = entry.metric,
+                                .promoted_at = store::now_seconds()},
+                       .is_cloned = written.is_cloned};
+  // Behind the file: it says which digest it tells of.
+  store::write_text(path.parent_path() / (name + std::string(store::kMetaEnding)),
+                    store::gate_text(result.gate), session.options.durability);
+  return result;
+}
+
+RestoreResult restore(const Run& run, std::string_view phase, const std::filesystem::path& target,
+                      const RestoreOptions& options) {
+  io::check_output_name(target, options.output);
+  const RunConfig& config = run.config();
+  const auto take = [&](auto loaded) {
+    return RestoreResult{.entry = std::move(loaded.entry),
+                         .source = std::move(loaded.path),
+                         .attempts = std::move(loaded.attempts)};
+  };
+  // Loaded, it has passed every check; then it is copied.
+  RestoreResult result = [&] {
+    if (options.gate) {
+      return config.is_thalia() ? take(run.load_gate(*options.gate, options.load))
+                                : take(run.load_gate_bytes(*options.gate, options.load));
+    }
+    return config.is_thalia() ? take(run.load(phase, options.load))
+                              : take(run.load_bytes(phase, options.load));
+  }();
+  const RunWriterOptions writing{.cancel = options.load.read.work.cancel,
+                                 .durability = options.output.durability};
+  const store::Session session{store::RunFolder::of(run), writing};
+  const WrittenPayload written =
+      copy_checkpoint(session, config, result.source, target, options.load, options.output.replace);
+  result.bytes = written.bytes;
+  result.is_cloned = written.is_cloned;
+  return result;
+}
+
+}  // namespace thalia

@@ -1,0 +1,236 @@
+#include "store/save/publish.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "io/folder/line_log.h"
+#include "store/retention/prune.h"
+#include "store/run/names.h"
+#include "store/run/pointer.h"
+#include "store/run/sidecar.h"
+#include "store/run/small_file.h"
+
+namespace thalia::store {
+namespace {
+
+bool is_better(double value, double than, Direction direction) {
+  return direction == Direction::min ? value < than : value > than;
+}
+
+bool is_metric(const std::optional<double>& value) {
+  return value && std::isfinite(*value);
+}
+
+class Phase {
+ public:
+  Phase(const Session& session, std::string_view name)
+      : session_(session),
+        config_(session.run.config().phase(name)),
+        folder_(session.run.phase(name)) {}
+
+  const io::Folder& folder() const { return folder_; }
+
+  void point(const std::string& pointer, const std::string& file) const {
+    const std::string& extension = session_.run.config().extension;
+    if (!write_pointer(folder_, pointer, extension, file, session_.options.durability))
+      session_.warn("the file system has no symbolic links: " + pointer + ".txt tells the " +
+                    pointer + " checkpoint");
+  }
+
+  void sync() const {
+    if (session_.syncs_folders()) folder_.sync();
+  }
+
+  // True where the checkpoint is the best now.
+  bool compare(const JournalLine& line, const Listing& listing) const {
+    if (!config_.metric) return false;
+    const std::optional<Best> best = session_.run.best(config_.name);
+    if (best && best->metric == config_.metric->name &&
+        best->direction == config_.metric->direction) {
+      const bool is_there = best->file != line.file &&
+                            std::ranges::find(listing.entries, best->file,
+                                              &CheckpointEntry::file) != listing.entries.end();
+      if (is_there && !(is_metric(line.metric) &&
+                        is_better(*line.metric, best->value, config_.metric->direction)))
+        return false;
+      if (!is_there) return choose_again(listing) == line.file;
+    }
+    if (!is_metric(line.metric)) return false;
+    set_best(line.file, line.step, *line.metric);
+    return true;
+  }
+
+  // The best one is gone, or another one of its step is there: of those that are, the oldest of the
+  // best. Its file; empty where there is none.
+  std::string choose_again(const Listing& listing) const {
+    const CheckpointEntry* chosen = nullptr;
+    for (const CheckpointEntry& entry : listing.entries)
+      if (config_.metric && is_metric(entry.metric) &&
+          (chosen == nullptr ||
+           is_better(*entry.metric, *chosen->metric, config_.metric->direction)))
+        chosen = &entry;
+    if (chosen == nullptr) {
+      forget_best(session_, config_.name);
+      return {};
+    }
+    set_best(chosen->file, chosen->step, *chosen->metric);
+    return chosen->file;
+  }
+
+ private:
+  void set_best(const std::string& file, std::uint64_t step, double value) const {
+    write_text(folder_.path() / kBestMeta,
+               best_text({file, step, config_.metric->name, value, config_.metric->direction}),
+               session_.options.durability);
+    point("best", file);
+  }
+
+  const Session& session_;
+  const PhaseConfig& config_;
+  const io::Folder folder_;
+};
+
+}  // namespace
+
+Published publish(const Session& session, std::string_view phase, const JournalLine& line,
+                  const std::function<void(Listing&)>& protect) {
+  const Phase place(session, phase);
+  session.step(SaveStep::journal);
+  io::append_lines(place.folder().path() / kJournal, journal_text(line),
+                   session.options.durability);
+  session.step(SaveStep::latest);
+  place.point("latest", line.file);
+  session.step(SaveStep::best);
+  Listing listing = session.run.list(phase);
+  Published published;
+  published.is_best = place.compare(line, listing);
+  // Before anything goes, what it is protected by is on the disk.
+  place.sync();
+  session.step(SaveStep::retain);
+  listing = session.run.list(phase);
+  for (const CheckpointEntry& entry : listing.entries)
+    if (entry.file == line.file) published.entry = entry;
+  protect(listing);
+  auto decisions = decide(session.run, phase, listing, session.run.config().phase(phase).retention);
+  published.removed = prune({.run = session.run,
+                             .phase = std::string(phase),
+                             .durability = session.options.durability,
+                             .cancel = session.options.cancel,
+                             .on_warning = session.options.on_warning,
+                             .has_valid = true},
+                            listing, decisions)
+                          .removed;
+  return published;
+}
+
+namespace {
+
+// The line of a checkpoint that has none: its save was cut short in front of it, or somebody
+// brought the file.
+void add_line(const Session& session, const std::filesystem::path& folder,
+              const CheckpointEntry& entry) {
+  JournalLine line{
+      .file = entry.file, .step = entry.step, .bytes = entry.bytes, .saved_at = entry.saved_at};
+  if (session.run.config().is_thalia()) {
+    try {
+      const Reader reader = Reader::open(folder / entry.file);
+      if (const auto base = reader.delta_base()) {
+        line.base = std::filesystem::path(base->path).filename().string();
+        line.depth = base->depth;
+      }
+    } catch (const Error& error) {
+      // It is no checkpoint, and gets no line that would say so.
+      session.warn(std::string("not readable: ") + error.what());
+      return;
+    }
+  }
+  io::append_lines(folder / kJournal, journal_text(line), session.options.durability);
+}
+
+// The checkpoint that was saved last, and when it was written: by the journal, and of
+// those that it does not know by the times of their files. These are not looked at otherwise, since
+// a copy of a run has others.
+struct Newest {
+  const CheckpointEntry* entry = nullptr;
+  std::uint64_t since_ns = 0;
+};
+
+Newest newest_of(const io::Folder& folder, const Listing& listing) {
+  Newest newest;
+  const CheckpointEntry* last = nullptr;
+  std::uint64_t number = 0;
+  for (const CheckpointEntry& entry : listing.entries) {
+    const auto line = listing.journal.saved.find(entry.file);
+    if (line == listing.journal.saved.end() || line->second.bytes != entry.bytes) continue;
+    if (last == nullptr || line->second.number > number) {
+      last = &entry;
+      number = line->second.number;
+    }
+  }
+  const auto time_of = [&](const std::string& name) {
+    const auto facts = folder.facts(name);
+    return facts ? facts->modified_ns : 0;
+  };
+  if (last != nullptr) newest = {last, time_of(last->file)};
+  for (const CheckpointEntry& entry : listing.entries) {
+    if (listing.journal.saved.contains(entry.file)) continue;
+    const std::uint64_t time = time_of(entry.file);
+    if (time >= newest.since_ns) newest = {&entry, time};
+  }
+  return newest;
+}
+
+}  // namespace
+
+// Files of temporary names are of saves that were killed: this process holds the lock, and has not
+// begun to save.
+void mend(const Session& session, std::string_view phase, bool may_sweep) {
+  const Listing listing = session.run.list(phase);
+  if (listing.entries.empty() && listing.temporaries.empty() && listing.lone_digests.empty())
+    return;
+  const Phase place(session, phase);
+  const io::Folder& folder = place.folder();
+  bool has_changed = false;
+  if (may_sweep) {
+    for (const auto* const names : {&listing.temporaries, &listing.lone_digests})
+      for (const std::string& name : *names) has_changed |= folder.remove(name);
+  }
+  const Newest newest = newest_of(folder, listing);
+  for (const CheckpointEntry& entry : listing.entries)
+    if (!listing.journal.saved.contains(entry.file)) add_line(session, folder.path(), entry);
+  if (newest.entry != nullptr && listing.latest != newest.entry->file) {
+    // Somebody may have led the link to an older one on purpose: then it is younger than the save.
+    const auto link = folder.facts("latest." + session.run.config().extension);
+    const bool was_led_back = listing.latest && link && link->kind == io::FileKind::link &&
+                              link->modified_ns > newest.since_ns;
+    if (!was_led_back) {
+      place.point("latest", newest.entry->file);
+      has_changed = true;
+    }
+  }
+  const std::optional<Best> best = session.run.best(phase);
+  if (best && read_pointer(folder, "best", session.run.config().extension) != best->file &&
+      std::ranges::find(listing.entries, best->file, &CheckpointEntry::file) !=
+          listing.entries.end()) {
+    place.point("best", best->file);
+    has_changed = true;
+  }
+  if (has_changed) place.sync();
+}
+
+void choose_best(const Session& session, std::string_view phase) {
+  const Phase place(session, phase);
+  place.choose_again(session.run.list(phase));
+  place.sync();
+}
+
+void forget_best(const Session& session, std::string_view phase) {
+  const io::Folder folder(session.run.phase(phase));
+  folder.remove(std::string(kBestMeta));
+  remove_pointer(folder, "best", session.run.config().extension);
+  if (session.syncs_folders()) folder.sync();
+}
+
+}  // namespace thalia::store

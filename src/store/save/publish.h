@@ -1,0 +1,34 @@
+// What follows once a checkpoint's file and its digest are in place. docs/store.md, "Saving".
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "store/run/journal.h"
+#include "store/save/session.h"
+
+namespace thalia::store {
+
+struct Published {
+  CheckpointEntry entry;
+  bool is_best = false;
+  std::vector<std::string> removed;
+};
+
+/// Journal, latest, best, retention. @param protect says what else is not to go. @throws IoError:
+/// the checkpoint is saved all the same.
+Published publish(const Session& session, std::string_view phase, const JournalLine& line,
+                  const std::function<void(Listing&)>& protect);
+
+/// Of a phase whose last save a crash cut short: what it left behind goes, and what it did not get
+/// to is done, but for retention. @param may_sweep no other process can be saving. @throws IoError.
+void mend(const Session& session, std::string_view phase, bool may_sweep);
+
+/// The best of the checkpoints that are there, by what the journal knows of them. @throws IoError.
+void choose_best(const Session& session, std::string_view phase);
+
+/// The phase has no best: the next metric is. @throws IoError.
+void forget_best(const Session& session, std::string_view phase);
+
+}  // namespace thalia::store

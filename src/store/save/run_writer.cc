@@ -1,0 +1,294 @@
+// The public face: each way to save makes a file at the place of its step, and all of them end in
+// Impl::publish().
+#include <array>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/stopwatch.h"
+#include "container/write/writer_access.h"
+#include "model/delta/save_state.h"
+#include "store/retention/prune.h"
+#include "store/run/record_keys.h"
+#include "store/save/impl.h"
+#include "store/save/payload.h"
+#include "thalia/text.h"
+
+namespace thalia {
+namespace {
+
+store::RecordKeys keys_of(const BrainState& brain) {
+  store::RecordKeys keys;
+  keys.add_metadata(brain.metadata);
+  keys.add_metadata(brain.state);
+  for (const std::string& name : brain.regions.names()) keys.add_path(name);
+  return keys;
+}
+
+store::RecordKeys keys_of(const StateSource& state) {
+  store::RecordKeys keys;
+  keys.add_metadata_text(state.metadata_json);
+  for (const RegionSource& region : state.regions) {
+    keys.add_path(region.spec.name);
+    for (const TensorSource& tensor : region.tensors) keys.add_path(tensor.spec.name);
+  }
+  return keys;
+}
+
+store::RecordKeys keys_of(const container::Draft& draft) {
+  store::RecordKeys keys;
+  keys.add_metadata_text(draft.metadata);
+  for (const container::DraftRegion& region : draft.regions) keys.add_path(region.spec.name);
+  for (const container::DraftTensor& tensor : draft.tensors) keys.add_path(tensor.spec.name);
+  return keys;
+}
+
+std::string hex_of(const std::optional<Digest256>& digest) {
+  return digest ? hex(digest->bytes) : std::string();
+}
+
+store::SavedFile saved_file(const SaveResult& saved) {
+  return {saved.file_bytes, hex_of(saved.sha256), saved.sync_seconds};
+}
+
+store::SavedFile saved_file(const store::WrittenPayload& written) {
+  return {written.bytes, hex(written.sha256.bytes), written.sync_seconds};
+}
+
+store::SavedFile saved_file(const BrainSaveResult& saved) {
+  return {saved.file_bytes, hex_of(saved.sha256), saved.sync_seconds};
+}
+
+// A delta's digest is read off the file.
+store::SavedFile delta_file(std::uint64_t bytes) {
+  return {.bytes = bytes, .is_delta = true};
+}
+
+void tell_overlapped(const store::Session& session) {
+  for (const SaveStep step : {SaveStep::serialize, SaveStep::digest, SaveStep::write,
+                              SaveStep::flush, SaveStep::sync, SaveStep::rename})
+    session.step(step);
+}
+
+template <typename Keys>
+void require_keys(const Run& run, std::string_view phase, const Keys& keys) {
+  const RunConfig& config = run.config();
+  const PhaseConfig& own = config.phase(phase);
+  // A record of many tensors is not looked at for nothing.
+  if (config.required_keys.empty() && own.required_keys.empty()) return;
+  keys().require(config, own);
+}
+
+void require_thalia_run(const Run& run) {
+  if (run.config().is_thalia()) return;
+  throw UsageError(ErrorCode::wrong_state,
+                   "the run's checkpoints are no .thalia files: save bytes, or a file",
+                   {.field = "extension", .value = fmt::format("'{}'", run.config().extension)});
+}
+
+BrainDeltaOptions delta_options(BrainSaveOptions brain) {
+  return {.brain = std::move(brain)};
+}
+
+}  // namespace
+
+std::string_view save_step_name(SaveStep step) noexcept {
+  constexpr std::array<std::string_view, 12> kNames{"serialize", "digest", "write",   "flush",
+                                                    "sync",      "rename", "sidecar", "sync_folder",
+                                                    "journal",   "latest", "best",    "retain"};
+  return kNames[static_cast<std::size_t>(step)];
+}
+
+RunWriter::RunWriter(const std::filesystem::path& folder, RunWriterOptions options) {
+  impl_ = std::make_unique<Impl>(folder, std::move(options));
+}
+RunWriter::~RunWriter() = default;
+RunWriter::RunWriter(RunWriter&&) noexcept = default;
+RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
+
+const Run& RunWriter::run() const noexcept {
+  return impl_->run();
+}
+
+Writer RunWriter::new_checkpoint(std::string_view phase, std::uint64_t step, SaveOptions options,
+                                 bool replace) {
+  require_thalia_run(run());
+  const store::SavePlace place = impl_->place(phase, step, {.replace = replace});
+  return Writer(place.path, impl_->save_options(std::move(options), replace));
+}
+
+StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
+  const Stopwatch watch;
+  const store::SavePlace place = impl_->place_of(writer, info);
+  require_keys(run(), place.phase,
+               [&] { return keys_of(container::WriterAccess::declared(writer)); });
+  tell_overlapped(impl_->session());
+  StoredCheckpoint stored = impl_->publish(place, saved_file(writer.commit()));
+  stored.seconds = watch.seconds();
+  return stored;
+}
+
+StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info,
+                                    Snapshot snapshot) {
+  store::SavePlace place = impl_->place_of(writer, info);
+  require_keys(run(), place.phase,
+               [&] { return keys_of(container::WriterAccess::declared(writer)); });
+  tell_overlapped(impl_->session());
+  const SaveHandle save = saver.save_async(std::move(writer), snapshot);
+  return impl_->publish_later(save, std::move(place), [save] { return saved_file(save.wait()); });
+}
+
+StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
+                                 const BrainState& brain, const SaveInfo& info,
+                                 const BrainSaveOptions& options) {
+  require_thalia_run(run());
+  require_keys(run(), phase, [&] { return keys_of(brain); });
+  // Codes of a few bits have no delta.
+  store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
+  tell_overlapped(impl_->session());
+  BrainSaveOptions own = options;
+  return impl_->save(
+      std::move(place),
+      [&](const store::SavePlace& at) {
+        own.save = impl_->save_options(options.save, at.info.replace);
+        return saved_file(BrainCheckpoint::save(brain, at.path, own));
+      },
+      [&](const store::SavePlace& at) {
+        own.save = impl_->save_options(options.save, at.info.replace);
+        own.save.sha256 = false;
+        return delta_file(BrainCheckpoint::save_delta(brain, at.path,
+                                                      at.path.parent_path() / at.delta->base,
+                                                      delta_options(own))
+                              .file_bytes);
+      });
+}
+
+StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std::uint64_t step,
+                                  const BrainState& brain, const SaveInfo& info,
+                                  const BrainSaveOptions& options, Snapshot snapshot) {
+  require_thalia_run(run());
+  require_keys(run(), phase, [&] { return keys_of(brain); });
+  store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
+  tell_overlapped(impl_->session());
+  BrainSaveOptions own = options;
+  own.save = impl_->save_options(options.save, info.replace);
+  if (place.delta) {
+    own.save.sha256 = false;
+    const std::filesystem::path base = place.path.parent_path() / place.delta->base;
+    const BrainDeltaHandle handle = BrainCheckpoint::save_delta_async(
+        saver, brain, place.path, base, delta_options(std::move(own)), snapshot);
+    return impl_->publish_later(handle.save(), std::move(place),
+                                [handle] { return delta_file(handle.wait().file_bytes); });
+  }
+  const BrainSaveHandle handle =
+      BrainCheckpoint::save_async(saver, brain, place.path, own, snapshot);
+  return impl_->publish_later(handle.save(), std::move(place),
+                              [handle] { return saved_file(handle.wait()); });
+}
+
+StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
+                                 const StateSource& state, const SaveInfo& info,
+                                 const SaveOptions& options) {
+  require_thalia_run(run());
+  require_keys(run(), phase, [&] { return keys_of(state); });
+  tell_overlapped(impl_->session());
+  return impl_->save(
+      impl_->place(phase, step, info, true),
+      [&](const store::SavePlace& at) {
+        return saved_file(
+            model::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
+      },
+      [&](const store::SavePlace& at) {
+        const SaveOptions save = impl_->save_options(options, at.info.replace);
+        const ChainReader base = ChainReader::open(at.path.parent_path() / at.delta->base);
+        const DeltaResult saved = write_delta(state, base, at.path,
+                                              {.compression = options.compression,
+                                               .checksum = options.checksum,
+                                               .leaves = options.leaves,
+                                               .timestamp = options.timestamp,
+                                               .file_uuid = options.file_uuid,
+                                               .output = save.output,
+                                               .work = save.work});
+        return delta_file(saved.file_bytes);
+      });
+}
+
+StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
+                                       const SaveInfo& info) {
+  const Stopwatch watch;
+  const store::SavePlace place = impl_->place(phase, step, info);
+  StoredCheckpoint stored = impl_->publish(
+      place, saved_file(store::write_payload(impl_->session(), place.path, bytes, info.replace)));
+  stored.seconds = watch.seconds();
+  return stored;
+}
+
+StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t step,
+                                        const ByteProducer& produce, const SaveInfo& info) {
+  const Stopwatch watch;
+  const store::SavePlace place = impl_->place(phase, step, info);
+  StoredCheckpoint stored = impl_->publish(
+      place, saved_file(store::write_payload(impl_->session(), place.path, produce, info.replace)));
+  stored.seconds = watch.seconds();
+  return stored;
+}
+
+StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step,
+                                      const std::filesystem::path& file, const SaveInfo& info) {
+  const auto copy = [&](const store::SavePlace& at) {
+    return saved_file(store::copy_payload(impl_->session(), at.path, file, at.info.replace));
+  };
+  if (!run().config().is_thalia()) {
+    const Stopwatch watch;
+    const store::SavePlace place = impl_->place(phase, step, info);
+    StoredCheckpoint stored = impl_->publish(place, copy(place));
+    stored.seconds = watch.seconds();
+    return stored;
+  }
+  // What is damaged is not kept as if it were whole.
+  const ChainReader chain = ChainReader::open(file);
+  chain.reader().verify_all(impl_->options().cancel);
+  const StateSource state = state_source(chain);
+  if (chain.depth() != 0) return save(phase, step, state, info);
+  require_keys(run(), phase, [&] { return keys_of(state); });
+  return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
+    const ChainReader base = ChainReader::open(at.path.parent_path() / at.delta->base);
+    return delta_file(
+        write_delta(state, base, at.path, {.output = impl_->session().output(at.info.replace)})
+            .file_bytes);
+  });
+}
+
+StorePruneResult RunWriter::prune(std::string_view phase, const StorePruneOptions& options) {
+  const std::unique_lock held = impl_->lock();
+  const store::Session session = impl_->session();
+  store::Listing listing = session.run.list(phase);
+  impl_->protect_held(listing);
+  const RetentionPolicy& policy =
+      options.policy ? *options.policy : session.run.config().phase(phase).retention;
+  StorePruneResult result{.entries = listing.entries,
+                          .decisions = store::decide(session.run, phase, listing, policy)};
+  if (options.dry_run) {
+    for (const RetentionDecision& decision : result.decisions) {
+      if (decision.fate != RetentionDecision::Fate::remove) continue;
+      result.removed.push_back(listing.entries[decision.entry].file);
+      result.freed_bytes += listing.entries[decision.entry].bytes;
+    }
+    return result;
+  }
+  store::Pruned pruned = store::prune({.run = session.run,
+                                       .phase = std::string(phase),
+                                       .durability = session.options.durability,
+                                       .cancel = session.options.cancel,
+                                       .on_warning = session.options.on_warning},
+                                      listing, result.decisions);
+  result.removed = std::move(pruned.removed);
+  result.freed_bytes = pruned.freed_bytes;
+  return result;
+}
+
+void RunWriter::reset_best(std::string_view phase) {
+  const std::unique_lock held = impl_->lock();
+  store::forget_best(impl_->session(), phase);
+}
+
+}  // namespace thalia

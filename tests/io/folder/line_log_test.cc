@@ -1,0 +1,34 @@
+#include "io/folder/line_log.h"
+
+#include <filesystem>
+
+#include "boost_test.h"
+#include "support/errors.h"
+#include "support/files.h"
+#include "thalia/error.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+BOOST_AUTO_TEST_SUITE(line_log)
+
+BOOST_AUTO_TEST_CASE(lines_are_added_and_a_torn_one_is_ended) {
+  const TemporaryFolder place;
+  const auto path = place / "log";
+  io::append_lines(path, "one\n", Durability::full);
+  io::append_lines(path, "two\nthree\n", Durability::none);
+  BOOST_TEST(read_file(path) == "one\ntwo\nthree\n");
+  write_file(path, "one\ntw");
+  io::append_lines(path, "three\n", Durability::data);
+  BOOST_TEST(read_file(path) == "one\ntw\nthree\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_file_is_refused) {
+  const TemporaryFolder place;
+  std::filesystem::create_symlink("elsewhere", place / "link");
+  BOOST_CHECK_THROW(io::append_lines(place / "link", "x\n", Durability::none), IoError);
+  BOOST_CHECK_THROW(io::append_lines(place.path(), "x\n", Durability::none), IoError);
+  BOOST_TEST(!std::filesystem::exists(place / "elsewhere"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,102 @@
+#include "io/folder/lock.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "boost_test.h"
+#include "support/errors.h"
+#include "support/fault.h"
+#include "support/files.h"
+
+using namespace thalia;
+using namespace thalia::test;
+using io::FolderLock;
+
+BOOST_AUTO_TEST_SUITE(folder_lock)
+
+namespace {
+
+auto is_held_by(const std::string& who) {
+  return [who](const IoError& error) {
+    return error.errno_value() == EWOULDBLOCK &&
+           std::string(error.what()).find(who) != std::string::npos;
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_at_a_time_and_the_other_is_told_who) {
+  const TemporaryFolder place;
+  BOOST_TEST(!io::is_locked(place.path()));
+  {
+    const FolderLock first(place.path(), false);
+    BOOST_TEST(!first.missing());
+    BOOST_TEST(io::is_locked(place.path()));
+    BOOST_CHECK_EXCEPTION(FolderLock(place.path(), false), IoError,
+                          is_held_by("process " + std::to_string(::getpid()) + " ("));
+    BOOST_TEST(io::lock_holder(place.path()).find("since 20") != std::string::npos);
+  }
+  BOOST_TEST(!io::is_locked(place.path()));
+  const FolderLock second(place.path(), false);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_gets_it_or_is_stopped) {
+  const TemporaryFolder place;
+  std::optional<FolderLock> first(std::in_place, place.path(), false);
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop.request_stop();
+  });
+  BOOST_CHECK_THROW(FolderLock(place.path(), true, stop.get_token()), CancelledError);
+  std::jthread releaser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    first.reset();
+  });
+  const FolderLock second(place.path(), true);
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_process_lets_go_unless_it_was_forked) {
+  const TemporaryFolder place;
+  int ready[2];
+  BOOST_REQUIRE(::pipe(ready) == 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const FolderLock lock(place.path(), false);
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    [[maybe_unused]] const ssize_t told = ::write(ready[1], &worker, sizeof worker);
+    ::pause();
+    ::_exit(0);
+  }
+  pid_t worker = 0;
+  BOOST_REQUIRE(::read(ready[0], &worker, sizeof worker) == sizeof worker);
+  ::kill(holder, SIGKILL);
+  int status = 0;
+  ::waitpid(holder, &status, 0);
+  BOOST_CHECK_EXCEPTION(FolderLock(place.path(), false), IoError, is_held_by("it has ended"));
+  ::kill(worker, SIGKILL);
+  const FolderLock lock(place.path(), true);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_system_without_locks_is_told_of) {
+  const TemporaryFolder place;
+  const Outcome outcome = run_with_faults({{SYS_flock, ENOLCK}}, [&] {
+    const FolderLock lock(place.path(), false);
+    if (!lock.missing()) throw std::runtime_error("held");
+  });
+  BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

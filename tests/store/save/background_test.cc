@@ -1,0 +1,155 @@
+// Saves through the store that run beside the training.
+#include <atomic>
+
+#include "boost_test.h"
+#include "container/background/gate.h"
+#include "store/runs.h"
+#include "support/errors.h"
+
+using namespace thalia;
+using namespace thalia::test;
+using boost::test_tools::per_element;
+using Steps = std::vector<std::uint64_t>;
+
+BOOST_AUTO_TEST_SUITE(store_background)
+
+namespace {
+
+RunConfig delta_config() {
+  RunConfig config = small_config();
+  config.deltas = {.kind = DeltaPolicy::Kind::every, .full_every = 4};
+  return config;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_save_in_the_background_ends_as_one_in_the_foreground) {
+  const TemporaryRun run(delta_config());
+  RunWriter writer = run.writer();
+  AsyncSaver saver;
+  for (std::uint64_t step = 1; step <= 6; ++step) {
+    BrainState brain = brain_of(step);
+    const StoreHandle handle =
+        writer.save_async(saver, "train", step, brain, {.metric = 1.0 / static_cast<double>(step)});
+    brain.regions.at("model").weights()["b"] = Tensor::zeros(DType::f32, {64});
+    const StoredCheckpoint stored = handle.wait();
+    BOOST_TEST(handle.done());
+    BOOST_TEST(stored.is_best);
+    BOOST_TEST(stored.entry.depth == (step - 1) % 4);
+    BOOST_TEST(stored.entry.has_digest);
+    const LoadedCheckpoint loaded = run.run().load("train");
+    BOOST_TEST(loaded.entry.step == step);
+    BOOST_TEST((BrainCheckpoint::load(loaded.path).regions == brain_of(step).regions));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_writer_is_committed_in_the_background) {
+  const TemporaryRun run;
+  RunWriter writer = run.writer();
+  AsyncSaver saver;
+  const Sample sample = state_of_step(3);
+  Writer file = writer.new_checkpoint("train", 3, steady_options());
+  declare(file, sample);
+  const StoreHandle handle = writer.commit_async(saver, std::move(file), {.metric = 1.0});
+  BOOST_TEST(handle.wait().entry.step == 3);
+  BOOST_TEST(run.run().load("train").entry.metric.value() == 1.0);
+  Writer other(run.path() / "elsewhere.thalia");
+  BOOST_CHECK_EXCEPTION(writer.commit_async(saver, std::move(other)), UsageError,
+                        says(ErrorCode::bad_argument, "new_checkpoint"));
+}
+
+BOOST_AUTO_TEST_CASE(the_writer_waits_for_saves_at_its_end) {
+  const TemporaryRun run(delta_config());
+  {
+    AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
+    RunWriter writer = run.writer();
+    for (std::uint64_t step = 1; step <= 8; ++step)
+      writer.save_async(saver, "train", step, brain_of(step));
+  }
+  BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2, 3, 4, 5, 6, 7, 8}), per_element());
+  for (std::uint64_t step = 1; step <= 8; ++step) run.run().load("train", {.step = step});
+}
+
+BOOST_AUTO_TEST_CASE(the_base_of_a_save_under_way_is_not_pruned) {
+  RunConfig config = delta_config();
+  config.phases[0].retention.keep_last = 1;
+  const TemporaryRun run(config);
+  RunWriter writer = run.writer();
+  AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
+  std::vector<StoreHandle> handles;
+  for (std::uint64_t step = 1; step <= 12; ++step)
+    handles.push_back(writer.save_async(saver, "train", step, brain_of(step)));
+  for (const StoreHandle& handle : handles) handle.wait();
+  const LoadedCheckpoint loaded = run.run().load("train");
+  BOOST_TEST(loaded.entry.step == 12);
+  BOOST_TEST((BrainCheckpoint::load(loaded.path).regions == brain_of(12).regions));
+}
+
+BOOST_AUTO_TEST_CASE(what_goes_wrong_comes_through_the_handle_and_the_run_stays_whole) {
+  const TemporaryRun run;
+  std::vector<std::string> warnings;
+  std::mutex mutex;
+  RunWriter writer = run.writer({.on_warning = [&](const std::string& sentence) {
+    const std::lock_guard lock(mutex);
+    warnings.push_back(sentence);
+  }});
+  AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
+  writer.save_async(saver, "train", 1, brain_of(1)).wait();
+  // Two of one step: the second meets the first at the rename.
+  const StoreHandle first = writer.save_async(saver, "train", 2, brain_of(2));
+  StoreHandle second = first;
+  try {
+    second = writer.save_async(saver, "train", 2, brain_of(3));
+    BOOST_CHECK_EXCEPTION(second.wait(), UsageError, has_code(ErrorCode::exists));
+    BOOST_CHECK_EXCEPTION(second.wait(), UsageError, has_code(ErrorCode::exists));
+    const std::lock_guard lock(mutex);
+    BOOST_TEST(warnings.size() == 1);
+  } catch (const UsageError& error) {
+    BOOST_TEST((error.code() == ErrorCode::exists));  // the first was that fast
+  }
+  BOOST_TEST(first.wait().entry.step == 2);
+  BOOST_TEST((BrainCheckpoint::load(run.run().load("train").path).regions == brain_of(2).regions));
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_would_rather_miss_one_skips_it) {
+  const TemporaryRun run;
+  RunWriter writer = run.writer();
+  Gate gate;
+  AsyncSaver saver({.when_busy = WhenBusy::skip});
+  BrainSaveOptions held;
+  held.save.work.progress = gate.progress();
+  const StoreHandle first = writer.save_async(saver, "train", 1, brain_of(1), {}, held);
+  gate.wait_until_reached();
+  const StoreHandle second = writer.save_async(saver, "train", 2, brain_of(2));
+  BOOST_TEST(second.save().skipped());
+  BOOST_TEST(!first.save().skipped());
+  BOOST_TEST(second.save().done());
+  gate.open();
+  first.wait();
+  BOOST_CHECK_EXCEPTION(second.wait(), CancelledError, says(ErrorCode::cancelled, "skipped"));
+  const StoreHandle third = writer.save_async(saver, "train", 3, brain_of(3));
+  BOOST_TEST(!third.save().skipped());
+  third.wait();
+  BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 3}), per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_save_leaves_no_checkpoint) {
+  const TemporaryRun run;
+  RunWriter writer = run.writer();
+  Gate gate;
+  AsyncSaver saver;
+  BrainSaveOptions held;
+  held.save.work.progress = gate.progress();
+  const StoreHandle handle = writer.save_async(saver, "train", 1, brain_of(1), {}, held);
+  gate.wait_until_reached();
+  handle.save().cancel();
+  gate.open();
+  try {
+    handle.wait();
+    BOOST_TEST(run.run().list("train").size() == 1);  // it was past its last extent
+  } catch (const CancelledError&) {
+    BOOST_TEST(run.run().list("train").empty());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
