@@ -70,6 +70,7 @@ SECTIONS = (
     Section("async_benchmark", ("--mib", "512"), "steps"),
     Section("stream_benchmark", LARGE),
     Section("save_benchmark", LARGE),
+    Section("store_benchmark", ("--mib", "1024")),
     Section("load_benchmark", LARGE),
     Section("verify_benchmark", LARGE),
     Section("open_benchmark"),

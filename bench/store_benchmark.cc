@@ -1,0 +1,162 @@
+// The store: a save through it beside the same durable save without it; listing beside reading the
+// folder's names and sizes; pruning beside removing the files.
+#include <memory>
+
+#include "floors.h"
+#include "io/folder/folder.h"
+#include "measure/samples.h"
+#include "paired.h"
+#include "scratch.h"
+#include "settings.h"
+#include "store/run/journal.h"
+#include "thalia/output_file.h"
+#include "thalia/store.h"
+
+namespace thalia::bench::store_subject {
+namespace {
+
+RunConfig config_of(const std::string& extension) {
+  RunConfig config;
+  config.extension = extension;
+  config.phases = {{.name = "train", .metric = Metric{"loss", Direction::min}}};
+  config.deltas.kind = DeltaPolicy::Kind::never;
+  return config;
+}
+
+// Weights in memory, a run, and a folder beside it.
+struct Saves {
+  Saves(const std::filesystem::path& where, std::uint64_t bytes)
+      : folder(where), parent(where), weights(measure::normal_f32(bytes)) {
+    create_run(folder / "run", config_of("thalia"));
+    writer.emplace(folder / "run");
+  }
+
+  void declare(Writer& file) const {
+    const RegionId region = file.add_region({.name = "model"});
+    const std::size_t count = measure::kTensorBytes / sizeof(float);
+    for (std::size_t at = 0; at < weights.size(); at += count) {
+      const std::span<const float> part =
+          std::span(weights).subspan(at, std::min(count, weights.size() - at));
+      file.add_tensor(region, {.name = "w" + std::to_string(at), .shape = {part.size()}},
+                      as_byte_span(part));
+    }
+  }
+  void save_through_store() {
+    Writer file = writer->new_checkpoint("train", ++step);
+    declare(file);
+    writer->commit(std::move(file), {.metric = 1.0 / static_cast<double>(step)});
+  }
+  void save_bare(bool sha256) {
+    Writer file(folder / "bare.thalia", {.sha256 = sha256});
+    declare(file);
+    file.commit();
+  }
+  // Neither side has an old file to remove, or a disk that is busy with one.
+  void clear() {
+    std::filesystem::remove(folder / "bare.thalia");
+    std::filesystem::remove(folder / "bare.thalia.sha256");
+    for (const CheckpointEntry& entry : writer->run().list("train"))
+      std::filesystem::remove(writer->run().path_of(entry));
+    if (is_in_memory(parent)) return;
+    measure::settle(parent);
+    measure::touch_free_memory(parent, weights.size() * sizeof(float));
+  }
+
+  ScratchFolder folder;
+  std::filesystem::path parent;
+  std::vector<float> weights;
+  std::optional<RunWriter> writer;
+  std::uint64_t step = 0;
+};
+
+// A run of many small files, with what their saves would have noted.
+struct Many {
+  Many(const std::filesystem::path& where, std::uint64_t files) : folder(where), count(files) {
+    create_run(folder / "run", config_of("pt"));
+    fill();
+  }
+
+  std::filesystem::path phase() const { return folder / "run/train/checkpoints"; }
+  Run run() const { return Run::open(folder / "run"); }
+
+  void fill() {
+    const OutputOptions output{.durability = Durability::none};
+    std::string journal;
+    for (std::uint64_t step = 1; step <= count; ++step) {
+      const std::string name = run().file_name("train", step);
+      if (!std::filesystem::exists(phase() / name)) {
+        for (const char* const ending : {"", ".sha256"}) {
+          OutputFile file(phase() / (name + ending), output);
+          file.write(as_byte_span(name));
+          file.commit();
+        }
+      }
+      journal += store::journal_text({.file = name,
+                                      .step = step,
+                                      .bytes = name.size(),
+                                      .saved_at = step,
+                                      .sha256 = std::string(64, '0'),
+                                      .metric = 1.0 / static_cast<double>(step)});
+    }
+    OutputFile file(phase() / "journal.jsonl", output);
+    file.write(as_byte_span(journal));
+    file.commit();
+  }
+
+  void read_names_and_sizes() const {
+    const io::Folder there(phase());
+    std::uint64_t bytes = 0;
+    for (const io::FolderEntry& entry : there.entries()) bytes += there.facts(entry.name)->bytes;
+    if (bytes == 0) throw std::runtime_error("an empty folder");
+  }
+  // Half of them, and their digests.
+  void remove_half() const {
+    const io::Folder there(phase());
+    for (std::uint64_t step = 1; step <= count / 2; ++step) {
+      const std::string name = run().file_name("train", step);
+      there.remove(name);
+      there.remove(name + ".sha256");
+    }
+    there.sync();
+  }
+  void prune_half() const {
+    RunWriter writer(folder / "run");
+    writer.prune(
+        "train",
+        {.policy = RetentionPolicy{.keep_last = static_cast<std::uint32_t>(count - count / 2)}});
+  }
+
+  ScratchFolder folder;
+  std::uint64_t count;
+};
+
+}  // namespace
+
+bool add_subject(const Settings& settings, PairedSuite& suite) {
+  const std::uint64_t bytes = settings.bytes();
+  const std::string size = settings.smoke ? "smoke" : std::to_string(settings.mib) + " MiB of f32";
+  for (const bool sha256 : {false, true}) {
+    suite.add("save, " + size + ", beside a durable save" + (sha256 ? " with SHA-256" : ""), [=] {
+      const auto saves = std::make_shared<Saves>(settings.disk, bytes);
+      return Comparison{.ours = {"save through the store", [=] { saves->save_through_store(); }},
+                        .floor = {"the same file", [=] { saves->save_bare(sha256); }},
+                        .bytes = bytes,
+                        .prepare = [=] { saves->clear(); }};
+    });
+  }
+  const std::uint64_t count = settings.at_most(10'000, 100);
+  suite.add("list " + std::to_string(count) + " checkpoints, beside names and sizes", [=] {
+    const auto many = std::make_shared<Many>(settings.disk, count);
+    return Comparison{.ours = {"list", [=] { many->run().list("train"); }},
+                      .floor = {"readdir, fstatat", [=] { many->read_names_and_sizes(); }}};
+  });
+  suite.add("prune half of " + std::to_string(count) + " checkpoints, beside unlink", [=] {
+    const auto many = std::make_shared<Many>(settings.disk, count);
+    return Comparison{.ours = {"prune", [=] { many->prune_half(); }},
+                      .floor = {"unlink, fsync of the folder", [=] { many->remove_half(); }},
+                      .prepare = [=] { many->fill(); }};
+  });
+  return false;
+}
+
+}  // namespace thalia::bench::store_subject
