@@ -16,6 +16,7 @@
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "io/temporary_file.h"
+#include "thalia/error.h"
 
 namespace thalia::io {
 namespace {

@@ -130,8 +130,9 @@ class PhaseExamination {
       examination_.find(
           Severity::warning, "journal", path,
           fmt::format("{} was saved, and went without anybody's having noted why", file),
-          [&](const Session& session) {
-            io::append_lines(path, removal_text(file, "was found to be gone", now_seconds()),
+          // A copy: clang 14 refuses to capture one of two names.
+          [&path, gone = file](const Session& session) {
+            io::append_lines(path, removal_text(gone, "was found to be gone", now_seconds()),
                              session.options.durability);
           });
     }

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "thalia/value.h"
 
 namespace thalia::store {
 namespace {
