@@ -1,7 +1,9 @@
 // Crashes of every operation, in every mode of the model (disk.h):
 //
 //   crash_test RECORDER [--states N] [--least M] [--seed S] [--operation NAME] [--mode MODE]
-//   [--calls] crash_test RECORDER --broken      savers that are wrong: each must be found out
+//   [--calls]
+//   crash_test RECORDER --store ...    of the operations of the store
+//   crash_test RECORDER --broken       savers that are wrong: each must be found out
 //
 // N is of an operation and a mode, M of all: fewer are a failure. The last lines are a table of
 // what was found; the exit status is 0 only where nothing was violated. docs/durability.md tells
@@ -39,7 +41,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::string operation;
   std::string mode;
-  bool broken = false;
+  Group group = Group::files;
   bool calls = false;
 };
 
@@ -104,7 +106,7 @@ Sum print(const std::vector<Row>& rows, std::uint64_t seed) {
 
 int run(const Options& options) {
   std::vector<Row> rows;
-  for (const Operation* operation : operations(options.broken)) {
+  for (const Operation* operation : operations(options.group)) {
     if (!options.operation.empty() && options.operation != operation->name) continue;
     rows.push_back({operation, std::make_unique<Trial>(*operation, options.recorder), {}});
     if (options.calls) fmt::print("{}:\n{}", operation->name, rows.back().trial->description());
@@ -112,7 +114,7 @@ int run(const Options& options) {
   use_memory(true);
   try_all(rows, options);
   const Sum sum = print(rows, options.seed);
-  if (!options.broken) return sum.violations == 0 && sum.states >= options.least ? 0 : 1;
+  if (options.group != Group::broken) return sum.violations == 0 && sum.states >= options.least ? 0 : 1;
   int missed = 0;
   for (const Row& row : rows) {
     std::size_t found = 0;
@@ -152,7 +154,9 @@ int main(int count, char** arguments) {
       } else if (word == "--mode") {
         options.mode = value();
       } else if (word == "--broken") {
-        options.broken = true;
+        options.group = Group::broken;
+      } else if (word == "--store") {
+        options.group = Group::store;
       } else if (word == "--calls") {
         options.calls = true;
       } else {

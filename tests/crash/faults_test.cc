@@ -1,7 +1,7 @@
 // Every operation with a fault at each of its calls, one at a time, and with each of its
 // allocations refused:
 //
-//   faults_test RECORDER REFUSER [--calls N] [--allocations N] [--operation NAME] [--fault NAME]
+//   faults_test RECORDER REFUSER [--store] [--calls N] [--allocations N] [--operation NAME] [--fault NAME]
 //
 // One call, or one allocation, in N is tried. What has to hold: the operation returns with
 // all of its work done, or ends with an error that says what happened; what was promised is there;
@@ -197,7 +197,9 @@ class Driver {
     try {
       const std::string observed = operation_.observe(folder);
       run.found = learned_.name_of(observed, allowed);
-      if (std::find(allowed.begin(), allowed.end(), run.found) == allowed.end())
+      if (operation_.fault != nullptr) {
+        run.fault = learned_.fault_of(operation_, observed, allowed);
+      } else if (std::find(allowed.begin(), allowed.end(), run.found) == allowed.end())
         run.fault = fmt::format("'{}' is found, expected '{}'", run.found, allowed.back());
       operation_.go_on(folder);
     } catch (const std::exception& error) {
@@ -237,6 +239,7 @@ struct Options {
   long allocations = 1;
   std::string operation;
   std::string fault;
+  Group group = Group::files;
 };
 
 void print(const Operation& operation, std::string_view fault, const Tally& tally) {
@@ -279,7 +282,7 @@ int run(const Options& options) {
     runs += tally.runs;
     bad += tally.faults;
   };
-  for (const Operation* operation : operations(false)) {
+  for (const Operation* operation : operations(options.group)) {
     if (!wanted(options.operation, operation->name)) continue;
     use_memory(!std::string_view(operation->name).starts_with("direct"));
     const Driver driver(*operation, options.libraries.at(0), options.libraries.at(1));
@@ -314,6 +317,8 @@ int main(int count, char** arguments) {
         options.calls = std::max(1L, std::atol(value()));
       } else if (word == "--allocations") {
         options.allocations = std::max(1L, std::atol(value()));
+      } else if (word == "--store") {
+        options.group = Group::store;
       } else if (word == "--operation") {
         options.operation = value();
       } else if (word == "--fault") {

@@ -44,6 +44,13 @@ std::string Learned::name_of(const std::string& observed,
   return "";
 }
 
+std::string Learned::fault_of(const Operation& operation, const std::string& observed,
+                              const std::vector<std::string>& allowed) const {
+  std::vector<std::string> descriptions;
+  for (const std::string& name : allowed) descriptions.push_back(contents.at(name));
+  return operation.fault(observed, descriptions);
+}
+
 Learned learn(const Operation& operation) {
   const test::TemporaryFolder place;
   const fs::path names = place / "notes" / "names";

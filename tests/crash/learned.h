@@ -23,6 +23,9 @@ struct Learned {
 
   /// The name of what was observed, those of `first` before all others; empty where it has none.
   std::string name_of(const std::string& observed, const std::vector<std::string>& first) const;
+  /// By Operation::fault().
+  std::string fault_of(const Operation& operation, const std::string& observed,
+                       const std::vector<std::string>& allowed) const;
 };
 Learned learn(const Operation& operation);
 

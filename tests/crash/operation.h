@@ -9,8 +9,8 @@
 // when it began counts as promised. What a name stands for is what observe() finds in the folder at
 // promise("b") in a run without a crash: so observe() tells whole states apart, as by a hash of
 // all content, and run() does the same each time. A name stands for the state of the whole folder,
-// as in a history without branches: where several things are kept, as in a store, each change of
-// any of them is a name of its own. It names a file in the harness, so it has no '/'.
+// as in a history without branches. Where several things are kept, as in a store, fault() tells
+// what of them may be mixed. A name is one of a file in the harness, so it has no '/'.
 //
 // Broken savers, which have to be found out, are operations too (operations_broken.cc).
 #pragma once
@@ -45,18 +45,32 @@ struct Operation {
   void (*go_on)(const std::filesystem::path& folder);
   /// A crash may leave nothing valid, but nothing invalid may pass as valid: Durability::none.
   bool may_be_lost = false;
+  /// Where what observe() says need not be one of the allowed states as a whole: what is wrong with
+  /// it, empty where nothing is. @param allowed what was promised, then what was attempted since.
+  std::string (*fault)(const std::string& observed, std::span<const std::string> allowed) = nullptr;
 };
 
 /// What observe() returns where there is no file.
 inline constexpr const char* kAbsent = "absent";
 
-/// All that are right, or all that are broken.
-std::vector<const Operation*> operations(bool broken);
+enum class Group { files, store, broken };
+std::vector<const Operation*> operations(Group group);
 /// @throws std::runtime_error where there is none of that name.
 const Operation& operation_named(std::string_view name);
 
 std::span<const Operation> save_operations();
 std::span<const Operation> in_place_operations();
+std::span<const Operation> store_save_operations();
+std::span<const Operation> store_keeping_operations();
 std::span<const Operation> broken_operations();
+
+/// From now on this process makes no files without a name, as on a file system that has none: what
+/// is written is seen from the start.
+void name_all_files();
+template <void (*kRun)(const std::filesystem::path&, Teller&)>
+void run_named(const std::filesystem::path& folder, Teller& teller) {
+  name_all_files();
+  kRun(folder, teller);
+}
 
 }  // namespace thalia::crash

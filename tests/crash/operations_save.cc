@@ -1,17 +1,12 @@
 // Saves: a whole new file in the place of an old one.
-#include <fcntl.h>
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "crash/content.h"
 #include "crash/operation.h"
-#include "support/fault.h"
 #include "support/files.h"
 #include "thalia/async_save.h"
 #include "thalia/output_file.h"
@@ -113,15 +108,6 @@ void run_streamed(const fs::path& folder, Teller& teller) {
         writer.write(id, payload.subspan(at, std::min<std::size_t>(5000, payload.size() - at)));
     writer.commit();
   });
-}
-
-// As on a file system that has no files without a name: what is written is seen from the start.
-template <void (*kRun)(const fs::path&, Teller&)>
-void run_named(const fs::path& folder, Teller& teller) {
-  if (!test::install_faults(
-          {{SYS_openat, EOPNOTSUPP, test::ArgumentCondition::has_bits(2, O_TMPFILE)}}))
-    throw std::runtime_error("no seccomp filter");
-  kRun(folder, teller);
 }
 
 void run_without_replacing(const fs::path& folder, Teller& teller) {

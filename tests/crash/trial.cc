@@ -19,6 +19,7 @@ namespace thalia::crash {
 namespace {
 
 constexpr const char* kLost = "refused";
+constexpr const char* kBetween = "between";
 constexpr std::size_t kKeptViolations = 3;
 // A save and the one after it may each leave a temporary file.
 constexpr std::size_t kMostTemporaries = 2;
@@ -58,9 +59,14 @@ std::string Trial::check(const Tree& tree, std::size_t place, std::string& found
     return fmt::format("nothing valid is left: {}", error.what());
   }
   found = learned_.name_of(observed, allowed);
-  if (found.empty())
+  if (operation_.fault != nullptr) {
+    if (found.empty()) found = kBetween;
+    const std::string fault = learned_.fault_of(operation_, observed, allowed);
+    if (!fault.empty()) return fault;
+  } else if (found.empty())
     return fmt::format("something is believed that nobody saved: {}", observed.substr(0, 100));
-  if (std::find(allowed.begin(), allowed.end(), found) == allowed.end()) {
+  if (operation_.fault == nullptr &&
+      std::find(allowed.begin(), allowed.end(), found) == allowed.end()) {
     if (operation_.may_be_lost) return "";
     return fmt::format("'{}' is found where '{}' was promised", found, allowed.front());
   }

@@ -1,0 +1,246 @@
+// Saves into a run: of every kind, with what they take out of it. Each begins with a run that a
+// process has left in order.
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "crash/content.h"
+#include "crash/operation.h"
+#include "crash/store_run.h"
+#include "support/files.h"
+#include "thalia/output_file.h"
+
+namespace fs = std::filesystem;
+
+namespace thalia::crash {
+namespace store_saves {
+namespace {
+
+constexpr const char* kTrain = "train";
+
+fs::path run_in(const fs::path& folder) {
+  return folder / "run";
+}
+
+RunWriterOptions quick() {
+  return {.durability = Durability::none};
+}
+
+void prepare_nothing(const fs::path&) {}
+
+std::string observe(const fs::path& folder) {
+  return description_of_run(run_in(folder));
+}
+
+void go_on(const fs::path& folder) {
+  go_on_with_run(run_in(folder));
+}
+
+/// Does `work` between what it attempts and what it has promised then.
+void tell(Teller& teller, const std::string& name, const std::function<void()>& work) {
+  teller.attempt(name);
+  work();
+  teller.promise(name);
+}
+
+RunConfig with_deltas(DeltaPolicy::Kind kind) {
+  RunConfig config = crash_config();
+  config.deltas = {.kind = kind, .full_every = 4};
+  config.phases[0].retention.keep_last = 2;
+  return config;
+}
+
+// --- A run --------------------------------------------------------------------
+
+void run_create(const fs::path& folder, Teller& teller) {
+  tell(teller, "run", [&] { create_run(run_in(folder), crash_config()); });
+  RunWriter writer(run_in(folder));
+  tell(teller, "1", [&] { writer.save(kTrain, 1, crash_state(1), {.metric = 0.5}); });
+}
+
+// The folders are another process's, which was killed before it had synced any of them.
+void run_in_unsynced_folders(const fs::path& folder, Teller& teller) {
+  for (const char* const name : {"run", "run/train", "run/train/checkpoints"})
+    fs::create_directory(folder / name);
+  {
+    OutputFile config(run_in(folder) / "run.toml");
+    config.write(test::bytes_of(run_config_text(crash_config(), ConfigFormat::toml)));
+    teller.attempt("run");
+    config.commit();
+  }
+  RunWriter writer(run_in(folder));
+  teller.promise("run");
+  tell(teller, "1", [&] { writer.save(kTrain, 1, crash_state(1), {.metric = 0.5}); });
+}
+
+// --- Bytes --------------------------------------------------------------------
+
+void prepare_bytes(const fs::path& folder) {
+  RunConfig config = crash_config_of_bytes();
+  config.phases[0].retention.keep_last = 2;
+  create_run(run_in(folder), config);
+  RunWriter writer(run_in(folder), quick());
+  writer.save_bytes(kTrain, 1, test::bytes_of(crash_bytes(1)), {.metric = 0.5});
+}
+
+// The first is the best until the third is: then it goes.
+void run_bytes(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  for (const std::uint64_t step : {2, 3, 4})
+    tell(teller, std::to_string(step), [&] {
+      writer.save_bytes(kTrain, step, test::bytes_of(crash_bytes(step)),
+                        {.metric = step == 3 ? 0.25 : 0.75});
+    });
+}
+
+void run_streamed(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  for (const std::uint64_t step : {2, 3})
+    tell(teller, std::to_string(step), [&] {
+      const std::string bytes = crash_bytes(step);
+      writer.save_stream(
+          kTrain, step,
+          [&](const ByteSink& sink) {
+            for (std::size_t at = 0; at < bytes.size(); at += 5000)
+              sink(test::bytes_of(std::string_view(bytes).substr(at, 5000)));
+          },
+          {.metric = 0.75});
+    });
+}
+
+// Of the same size: by that, nobody can tell the two.
+void run_replace_bytes(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  std::string bytes = crash_bytes(1);
+  std::reverse(bytes.begin(), bytes.end());
+  tell(teller, "1 again", [&] {
+    writer.save_bytes(kTrain, 1, test::bytes_of(bytes), {.metric = 0.875, .replace = true});
+  });
+  tell(teller, "2", [&] {
+    writer.save_bytes(kTrain, 2, test::bytes_of(crash_bytes(2)), {.metric = 0.75});
+  });
+}
+
+// --- Files --------------------------------------------------------------------
+
+template <typename... Steps>
+void prepare_run(const fs::path& folder, const RunConfig& config, Steps... steps) {
+  create_run(run_in(folder), config);
+  RunWriter writer(run_in(folder), quick());
+  for (const std::uint64_t step : {std::uint64_t(steps)...})
+    writer.save(kTrain, step, crash_state(step), {.metric = 1.0 / static_cast<double>(step)});
+}
+
+void prepare_full(const fs::path& folder) {
+  prepare_run(folder, crash_config(), 1);
+}
+
+void run_writer(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  for (const unsigned step : {2u, 3u})
+    tell(teller, std::to_string(step), [&] {
+      const test::Sample sample = network(step);
+      Writer file = writer.new_checkpoint(kTrain, step, {.work = {.threads = 1}});
+      test::declare(file, sample);
+      writer.commit(std::move(file), {.metric = 0.5});
+    });
+}
+
+template <DeltaPolicy::Kind kKind>
+void prepare_deltas(const fs::path& folder) {
+  prepare_run(folder, with_deltas(kKind), 1, 2);
+}
+
+// Each leaves one that goes, with what it is based on kept as long as it is needed.
+void run_deltas(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  for (const std::uint64_t step : {3, 4, 5, 6})
+    tell(teller, std::to_string(step), [&] {
+      writer.save(kTrain, step, crash_state(step), {.metric = 1.0 / static_cast<double>(step)});
+    });
+}
+
+// The first delta would be as large as a full file: it is thrown away.
+void run_dear_delta(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  for (const std::uint64_t step : {3, 4})
+    tell(teller, std::to_string(step),
+         [&] { writer.save(kTrain, step, crash_state(step, true), {.metric = 0.5}); });
+}
+
+// Of one that others are based on: they become full files first.
+void run_replace_base(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  tell(teller, "2 again", [&] {
+    writer.save(kTrain, 2, crash_state(20), {.metric = 0.5, .replace = true});
+  });
+  tell(teller, "4", [&] { writer.save(kTrain, 4, crash_state(4), {.metric = 0.125}); });
+}
+
+void prepare_base(const fs::path& folder) {
+  RunConfig config = with_deltas(DeltaPolicy::Kind::every);
+  config.phases[0].retention.keep_last = 4;
+  prepare_run(folder, config, 1, 2, 3);
+}
+
+// Each is promised by the thread that has published it, while the other waits.
+void run_background(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  std::vector<StoreHandle> saves;
+  std::mutex mutex;
+  std::size_t next = 0;
+  AsyncSaveOptions options{.when_busy = WhenBusy::queue, .background_threads = 1};
+  options.on_done = [&](const SaveHandle&) {
+    const std::lock_guard all_are_begun(mutex);
+    const std::size_t done = next++;
+    try {
+      saves.at(done).wait();
+      teller.promise(std::to_string(done + 3));
+    } catch (const std::exception&) {
+      // Who waits for it hears of it.
+    }
+  };
+  AsyncSaver saver(options);
+  {
+    const std::lock_guard begin(mutex);
+    for (const std::uint64_t step : {3, 4}) {
+      teller.attempt(std::to_string(step));
+      saves.push_back(writer.save_async(saver, kTrain, step, crash_state(step), {.metric = 0.125}));
+    }
+  }
+  for (const StoreHandle& save : saves) save.wait();
+  saver.wait_all();
+}
+
+constexpr auto kEvery = DeltaPolicy::Kind::every;
+constexpr auto kCost = DeltaPolicy::Kind::cost;
+
+#define OPERATION(name, prepare, run) \
+  {name, prepare, run, observe, go_on, false, fault_of_run}
+constexpr Operation kOperations[] = {
+    OPERATION("store: create", prepare_nothing, run_create),
+    OPERATION("store: folders of others", prepare_nothing, run_in_unsynced_folders),
+    OPERATION("store: bytes", prepare_bytes, run_bytes),
+    OPERATION("store: bytes, named", prepare_bytes, run_named<run_bytes>),
+    OPERATION("store: stream", prepare_bytes, run_streamed),
+    OPERATION("store: replace bytes", prepare_bytes, run_replace_bytes),
+    OPERATION("store: writer", prepare_full, run_writer),
+    OPERATION("store: deltas, every", prepare_deltas<kEvery>, run_deltas),
+    OPERATION("store: deltas, cost", prepare_deltas<kCost>, run_deltas),
+    OPERATION("store: deltas, named", prepare_deltas<kEvery>, run_named<run_deltas>),
+    OPERATION("store: delta too dear", prepare_deltas<kCost>, run_dear_delta),
+    OPERATION("store: replace a base", prepare_base, run_replace_base),
+    OPERATION("store: background", prepare_deltas<kEvery>, run_background),
+};
+#undef OPERATION
+
+}  // namespace
+}  // namespace store_saves
+
+std::span<const Operation> store_save_operations() {
+  return store_saves::kOperations;
+}
+
+}  // namespace thalia::crash
