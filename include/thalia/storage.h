@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,8 +70,9 @@ class StorageBackend {
 };
 
 /// A folder and what is below it: the object of key a/b is the file b in the folder a. A put writes
-/// a temporary file, syncs it, renames it and syncs the folder, and those folders that it had to
-/// make. Symbolic links that stay in the folder are followed; a key that one leads out of it is
+/// a temporary file, syncs it, renames it and syncs the folder. The first put into a folder also
+/// syncs the names of that folder and of those above it, up to the storage's own, whoever made them:
+/// a folder that another process removes and makes again later is not synced twice. Symbolic links that stay in the folder are followed; a key that one leads out of it is
 /// none. list() does not follow them from a folder to one that it lies in, which has no end. A key
 /// cannot be a folder of another one.
 class LocalStorage final : public StorageBackend {
@@ -92,8 +94,13 @@ class LocalStorage final : public StorageBackend {
   StoredBytes view(std::string_view key) const override;
 
  private:
+  void put_on_disk(const std::filesystem::path& folder);
+  std::filesystem::path new_object_path(std::string_view key);
+
   std::filesystem::path folder_;
   OutputOptions output_;
+  std::mutex mutex_;
+  std::set<std::filesystem::path> synced_;  ///< folders whose names are on the disk
 };
 
 /// Objects in memory, gone with the storage but for those that are viewed.

@@ -1,6 +1,6 @@
 // Objects as files below a folder. A put is a commit (docs/writing.md, "Commit"), so a reader of a
 // key sees the old object or the whole new one, and no locks are needed between threads or
-// processes: each call resolves its key anew and keeps no state.
+// processes: each call resolves its key anew. What is kept is only which folders' names were synced.
 //
 // No key leads out of the folder. check_storage_key() refuses `..` and hidden names; inside()
 // refuses what links would do. The check and the use are two steps: who can change links in the
@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -59,21 +60,6 @@ std::filesystem::path object_path(const LocalStorage& storage, std::string_view 
   return inside(io::real_path(storage.folder()), storage.path_of(key), key);
 }
 
-// The path of an object to be put. Folders are made and checked one name at a time, so that none is
-// made behind a link that leads out of the storage.
-std::filesystem::path new_object_path(const LocalStorage& storage, std::string_view key,
-                                      Durability durability) {
-  io::make_folders(storage.folder(), durability);
-  const std::filesystem::path root = io::real_path(storage.folder());
-  const std::filesystem::path names(key);
-  std::filesystem::path folder = root;
-  for (const std::filesystem::path& name : names.parent_path()) {
-    folder = inside(root, folder / name, key);
-    io::make_folder(folder, durability);
-  }
-  return inside(root, folder / names.filename(), key);
-}
-
 // ENOTDIR: a name within the key is a file, so there is nothing below it.
 bool is_absent(const IoError& error) {
   return error.errno_value() == ENOENT || error.errno_value() == ENOTDIR;
@@ -108,6 +94,33 @@ bool is_key(std::string_view text) {
 LocalStorage::LocalStorage(std::filesystem::path folder, const OutputOptions& output)
     : folder_(std::move(folder)), output_(output) {}
 
+// Two threads may sync one folder, which is no harm.
+void LocalStorage::put_on_disk(const std::filesystem::path& folder) {
+  if (output_.durability != Durability::full) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (synced_.contains(folder)) return;
+  }
+  io::sync_name(folder);
+  const std::lock_guard lock(mutex_);
+  synced_.insert(folder);
+}
+
+// The path of an object to be put. Folders are made and checked one name at a time, so that none is
+// made behind a link that leads out of the storage.
+std::filesystem::path LocalStorage::new_object_path(std::string_view key) {
+  io::make_folders(folder_, output_.durability);
+  const std::filesystem::path root = io::real_path(folder_);
+  put_on_disk(root);
+  const std::filesystem::path names(key);
+  std::filesystem::path folder = root;
+  for (const std::filesystem::path& name : names.parent_path()) {
+    folder = inside(root, folder / name, key);
+    if (!io::make_folder(folder, output_.durability)) put_on_disk(folder);
+  }
+  return inside(root, folder / names.filename(), key);
+}
+
 std::filesystem::path LocalStorage::path_of(std::string_view key) const {
   check_storage_key(key);
   return folder_ / key;
@@ -116,7 +129,7 @@ std::filesystem::path LocalStorage::path_of(std::string_view key) const {
 void LocalStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
   OutputFile file = for_key("put", key, [&] {
-    return OutputFile(new_object_path(*this, key, output_.durability), output_);
+    return OutputFile(new_object_path(key), output_);
   });
   // When the producer throws, `file` goes without a commit: the old object stays.
   produce([&](ByteSpan piece) { for_key("put", key, [&] { file.write(piece); }); });

@@ -199,6 +199,16 @@ void run_put(const fs::path& folder, Teller& teller) {
   teller.promise("d");
 }
 
+// Below folders of another process, which was killed before it had synced any of them.
+void run_put_in_unsynced_folders(const fs::path& folder, Teller& teller) {
+  for (const char* const name : {"store", "store/runs", "store/runs/a"})
+    fs::create_directory(folder / name);
+  LocalStorage storage(folder / "store");
+  teller.attempt("a");
+  storage.put("runs/a/state", test::bytes_of("a"));
+  teller.promise("a");
+}
+
 std::string observe_storage(const fs::path& folder) {
   if (!fs::exists(folder / "store")) return "";
   const LocalStorage storage(folder / "store");
@@ -235,6 +245,8 @@ constexpr Operation kOperations[] = {
     {"wrapped save, named", prepare_sources, run_named<run_wrapped>, observe_wrapped, save_again},
     {"output file", prepare_output, run_output, observe_output, output_again},
     {"storage", prepare_nothing, run_put, observe_storage, put_again},
+    {"storage, folders of others", prepare_nothing, run_put_in_unsynced_folders, observe_storage,
+     put_again},
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "io/posix_error.h"
 #include "io/posix_file.h"
+#include "io/real_path.h"
 #include "io/temporary_file.h"
 #include "thalia/error.h"
 
@@ -140,14 +141,24 @@ void Folder::sync() const {
   sync_file(fd_.get(), true, path_);
 }
 
-void make_folder(const std::filesystem::path& folder, Durability durability) {
+bool make_folder(const std::filesystem::path& folder, Durability durability) {
   if (::mkdir(folder.c_str(), 0777) != 0) {
     if (errno != EEXIST) throw_errno("mkdir", folder);
-    return;
+    return false;
   }
   // Without it, a power cut could take the new folder, and with it a file that was synced.
   const std::filesystem::path parent = folder.parent_path();
   if (durability == Durability::full) Folder(parent.empty() ? "." : parent).sync();
+  return true;
+}
+
+void sync_name(const std::filesystem::path& folder) {
+  const std::filesystem::path parent = real_path(folder).parent_path();
+  try {
+    Folder(parent).sync();
+  } catch (const IoError& error) {
+    if (error.errno_value() != EACCES) throw;
+  }
 }
 
 void make_folders(const std::filesystem::path& folder, Durability durability) {

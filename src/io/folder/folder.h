@@ -61,7 +61,10 @@ class Folder {
 /// Makes a folder and those above it that are missing; with Durability::full, the folders that got
 /// a new name are synced. @throws IoError.
 void make_folders(const std::filesystem::path& folder, Durability durability);
-/// The same for one whose parent is there. @throws IoError.
-void make_folder(const std::filesystem::path& folder, Durability durability);
+/// The same for one whose parent is there. @return false where the folder is. @throws IoError.
+bool make_folder(const std::filesystem::path& folder, Durability durability);
+/// That the folder has its name is on the disk afterwards, whoever made it. Where this process must
+/// not read the folder above, that is left to who may. @throws IoError.
+void sync_name(const std::filesystem::path& folder);
 
 }  // namespace thalia::io
