@@ -159,7 +159,8 @@ void write_roster(const Session& session) {
     write_text(session.run.pool() / kRoster, text, session.options.durability);
 }
 
-// The file goes before what stands beside it: that alone is swept up, and is no version.
+// The file is gone, on the disk too, before what stands beside it goes: that alone is swept up, and
+// is no version.
 std::vector<std::string> evict(const Session& session) {
   const PoolListing listing = list_pool(session.run);
   const std::vector<PoolMember>& versions = listing.view.versions;
@@ -173,12 +174,12 @@ std::vector<std::string> evict(const Session& session) {
     evicted.push_back(versions[i].name);
   }
   io::append_lines(folder.path() / kEvictions, log, session.options.durability);
+  for (const std::string& file : evicted) folder.remove(file);
+  if (session.syncs_folders()) folder.sync();
   for (const std::string& file : evicted) {
-    folder.remove(file);
     folder.remove(sidecar_name(file));
     folder.remove(meta_name(file));
   }
-  if (session.syncs_folders()) folder.sync();
   return evicted;
 }
 

@@ -1,7 +1,8 @@
 // The order is what makes a crash harmless. A delta is rewritten while its base is there; deltas of
 // it first, since they find it by an identity that the rewriting changes. A delta's name is gone,
-// on the disk too, before that of its base: no crash leaves a delta without a base. A file goes
-// before its digest, and a digest without a file is swept up by the next writer.
+// on the disk too, before that of its base: no crash leaves a delta without a base. Files are
+// gone, on the disk too, before their digests go, and a digest without a file is swept up by the
+// next writer.
 #include "store/retention/prune.h"
 
 #include <algorithm>
@@ -134,10 +135,10 @@ class Pruning {
       if (depth && *depth != entry->depth) sync();
       depth = entry->depth;
       if (folder_.remove(entry->file)) pruned_.freed_bytes += entry->bytes;
-      folder_.remove(sidecar_name(entry->file));
       pruned_.removed.push_back(entry->file);
     }
     if (!going.empty()) sync();
+    for (const CheckpointEntry* const entry : going) folder_.remove(sidecar_name(entry->file));
   }
 
   // For people who ask what became of a checkpoint; nothing depends on it.
