@@ -1,5 +1,7 @@
 #include "store/load/checked_file.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
@@ -24,12 +26,17 @@ constexpr int kMostReplacements = 10;
 }  // namespace
 
 CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& options,
-                         MissingDigest missing) {
+                         MissingDigest missing, const OtherDigests& others) {
   for (int tries = 0;; ++tries) {
     CheckedFile file{io::FileBytes::open(path, options.read.input.access)};
     if (options.check == LoadCheck::on_touch && missing == MissingDigest::warn) return file;
-    const std::optional<std::string> expected = read_sidecar(path);
-    if (!expected) {
+    std::vector<std::string> expected;
+    if (const std::optional<std::string> beside = read_sidecar(path)) {
+      expected.push_back(*beside);
+    } else if (others) {
+      expected = others();
+    }
+    if (expected.empty()) {
       if (missing == MissingDigest::refuse) fail_missing(path);
       if (options.on_warning)
         options.on_warning(
@@ -40,16 +47,16 @@ CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& o
     }
     file.has_digest = true;
     const std::string actual = hex(digest_of(*file.bytes, options.read.work.cancel).bytes);
-    if (actual == *expected) return file;
+    if (std::ranges::find(expected, actual) != expected.end()) return file;
     if (tries < kMostReplacements && !io::is_at_path(file.bytes->fd(), path)) continue;
     throw IntegrityError(ErrorCode::checksum_mismatch, "not the bytes that were saved",
-                         {.path = path.string(), .value = actual, .bound = *expected});
+                         {.path = path.string(), .value = actual, .bound = expected.front()});
   }
 }
 
 ChainReader open_chain_checked(const std::filesystem::path& path, const LoadOptions& options,
-                               MissingDigest missing) {
-  const CheckedFile top = open_checked(path, options, missing);
+                               MissingDigest missing, const OtherDigests& others) {
+  const CheckedFile top = open_checked(path, options, missing, others);
   const bool is_checked = options.check == LoadCheck::digest;
   return with_path(path.string(), [&] {
     const Reader reader = DeltaAccess::reader_over(detail::OpenFile::over(

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "io/file_bytes.h"
 #include "thalia/store/run.h"
@@ -20,15 +23,19 @@ struct CheckedFile {
   bool has_digest = false;
 };
 
+/// Digests in hexadecimal that something else than NAME.sha256 tells of a file: asked for where that
+/// is missing. One of them has to be the file's, unless there is none.
+using OtherDigests = std::function<std::vector<std::string>()>;
+
 /// Opens the file and, where the options ask for it, reads all of it: with calls that report a disk
 /// that fails. @throws IoError; IntegrityError (checksum_mismatch); FormatError for a digest that
 /// is none; CancelledError.
 CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& options,
-                         MissingDigest missing);
+                         MissingDigest missing, const OtherDigests& others = {});
 
 /// The same as a checkpoint, with the files that it is based on, each checked like this one. A file
 /// without a digest is held against its own checksums. @throws as above, and ChainReader::open().
 ChainReader open_chain_checked(const std::filesystem::path& path, const LoadOptions& options,
-                               MissingDigest missing);
+                               MissingDigest missing, const OtherDigests& others = {});
 
 }  // namespace thalia::store

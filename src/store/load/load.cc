@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "store/load/checked_file.h"
+#include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/run_folder.h"
 #include "thalia/store/run.h"
@@ -121,18 +122,28 @@ auto load_gate_with(const Run& run, std::string_view name, const Open& open) {
   return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
 }
 
-auto thalia_opener(const LoadOptions& options, store::MissingDigest missing) {
-  return [&options, missing](CheckpointEntry entry, const std::filesystem::path& path,
+// Of one that a crash, or a process that is at it, left between its name and its digest.
+store::OtherDigests digests_of_gate(const store::RunFolder& run, std::string name) {
+  return [&run, name = std::move(name)] {
+    const std::optional<store::GateMeta> meta = store::read_gate_meta(run, name);
+    return meta ? meta->digests() : std::vector<std::string>();
+  };
+}
+
+auto thalia_opener(const LoadOptions& options, store::MissingDigest missing,
+                   const store::OtherDigests& others = {}) {
+  return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
                              std::vector<LoadAttempt> attempts) {
-    ChainReader chain = store::open_chain_checked(path, options, missing);
+    ChainReader chain = store::open_chain_checked(path, options, missing, others);
     return LoadedCheckpoint{std::move(entry), path, std::move(chain), std::move(attempts)};
   };
 }
 
-auto bytes_opener(const LoadOptions& options, store::MissingDigest missing) {
-  return [&options, missing](CheckpointEntry entry, const std::filesystem::path& path,
+auto bytes_opener(const LoadOptions& options, store::MissingDigest missing,
+                  const store::OtherDigests& others = {}) {
+  return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
                              std::vector<LoadAttempt> attempts) {
-    auto file = store::open_checked(path, options, missing).bytes;
+    auto file = store::open_checked(path, options, missing, others).bytes;
     file->touch_whole(options.read.work.cancel);
     const ByteSpan bytes = file->bytes();
     return LoadedBytes{std::move(entry), path, {bytes, std::move(file)}, std::move(attempts)};
@@ -157,11 +168,15 @@ LoadedBytes Run::load_bytes(std::string_view phase, const LoadOptions& options) 
 
 LoadedCheckpoint Run::load_gate(std::string_view name, const LoadOptions& options) const {
   require_thalia(config());
-  return load_gate_with(*this, name, thalia_opener(options, store::MissingDigest::refuse));
+  return load_gate_with(*this, name,
+                        thalia_opener(options, store::MissingDigest::refuse,
+                                      digests_of_gate(*folder_, std::string(name))));
 }
 
 LoadedBytes Run::load_gate_bytes(std::string_view name, const LoadOptions& options) const {
-  return load_gate_with(*this, name, bytes_opener(options, store::MissingDigest::refuse));
+  return load_gate_with(*this, name,
+                        bytes_opener(options, store::MissingDigest::refuse,
+                                     digests_of_gate(*folder_, std::string(name))));
 }
 
 }  // namespace thalia

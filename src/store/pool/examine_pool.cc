@@ -7,6 +7,7 @@
 #include "store/pool/member_text.h"
 #include "store/pool/pool_folder.h"
 #include "store/run/names.h"
+#include "store/run/gate_meta.h"
 #include "store/run/small_file.h"
 
 namespace thalia::store {
@@ -23,7 +24,10 @@ void find_lost_gates(Examination& examination, const std::vector<GateEntry>& gat
     for (const std::string_view ending : {std::string_view(digest_ending), kMetaEnding}) {
       if (!found.name.ends_with(ending)) continue;
       const std::string gate = found.name.substr(0, found.name.size() - ending.size());
-      if (std::ranges::find(gates, gate, &GateEntry::name) == gates.end())
+      if (std::ranges::find(gates, gate, &GateEntry::name) != gates.end()) continue;
+      // One that a crash kept from being there: the next writer removes what tells of it.
+      const std::optional<GateMeta> meta = read_gate_meta(examination.run(), gate);
+      if (!meta || !meta->before)
         examination.find(Severity::error, "gate", path / found.name,
                          fmt::format("the gate {} is gone", gate));
     }

@@ -138,6 +138,8 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
   const std::string text = run_config_text(config, format);
   constexpr Durability kFull = Durability::full;
   io::make_folders(folder, kFull);
+  // It may have been there, with its name not yet on the disk.
+  io::sync_name(folder);
   for (const char* const name : {kTomlName, kJsonName})
     io::check_output_name(folder / name, {.replace = false});
   const auto make = [&](const std::filesystem::path& name) {

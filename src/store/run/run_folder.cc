@@ -12,6 +12,7 @@
 #include "json/writer.h"
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
+#include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
@@ -23,7 +24,6 @@ namespace {
 
 // A journal of a million saves.
 constexpr std::uint64_t kMaxJournalBytes = 1ull << 30;
-constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
 
 // What is no metadata is as good as none: a file of ours that somebody broke does not hide what it
 // is about.
@@ -85,9 +85,11 @@ Listing RunFolder::list(std::string_view phase) const {
   if (!folder) return listing;
   std::vector<std::string> digests;
   for (io::FolderEntry& found : folder->entries()) {
-    if (found.kind != io::FileKind::file) continue;
+    // Links get their names by a temporary one, too.
     if (io::temporary_process(found.name)) {
-      listing.temporaries.push_back(std::move(found.name));
+      if (found.kind != io::FileKind::folder) listing.temporaries.push_back(std::move(found.name));
+    } else if (found.kind != io::FileKind::file) {
+      continue;
     } else if (found.name.ends_with(kDigestEnding)) {
       digests.push_back(found.name.substr(0, found.name.size() - kDigestEnding.size()));
     } else if (const auto step = checkpoint_step(found.name, phase, config_.extension)) {
@@ -139,10 +141,15 @@ void RunFolder::protect(std::string_view phase, const io::Folder& folder, Listin
   const auto linked = find(read_pointer(folder, "best", config_.extension));
   if (linked != listing.entries.end() && linked != best_entry)
     linked->protected_by.push_back("best");
-  for (const GateEntry& gate : list_gates())
+  for (const GateEntry& gate : list_gates()) {
+    // A crash while it was replaced leaves it without a digest: it may still be the one before.
+    const std::optional<GateMeta> meta =
+        gate.sha256.empty() ? read_gate_meta(*this, gate.name) : std::nullopt;
     for (CheckpointEntry& entry : listing.entries)
-      if (is_source(gate, entry, listing.journal))
+      if (is_source(gate, entry, listing.journal) ||
+          (meta && meta->before && is_source(*meta->before, entry, listing.journal)))
         entry.protected_by.push_back("gate " + gate.name);
+  }
 }
 
 std::optional<Best> RunFolder::best(std::string_view phase) const {
@@ -181,20 +188,16 @@ std::vector<GateEntry> RunFolder::list_gates() const {
     } catch (const FormatError&) {
       // Whoever loads the gate hears of it.
     }
-    const std::string meta = gate.name + std::string(kMetaEnding);
-    if (const std::optional<Value> object = read_object(folder->path() / meta)) {
-      try {
-        Fields fields(*object);
-        gate.phase = fields.text("phase").value_or("");
-        gate.step = fields.integer("step", 0, kMaxStep).value_or(0);
-        gate.source_file = fields.text("source_file").value_or("");
-        gate.metric = fields.number("metric");
-        gate.promoted_at = fields.integer("promoted_at", 0, kAnyNumber).value_or(0);
-        // It tells of this file, and not of one that was there before.
-        if (fields.text("sha256").value_or("") != gate.sha256) gate.source_file.clear();
-      } catch (const FormatError&) {
-        gate.source_file.clear();
-      }
+    if (const std::optional<GateMeta> meta = read_gate_meta(*this, gate.name)) {
+      const bool is_of_before = meta->before && gate.sha256 == meta->before->sha256;
+      const GateEntry& told = is_of_before && !gate.sha256.empty() ? *meta->before : meta->gate;
+      gate.phase = told.phase;
+      gate.step = told.step;
+      gate.metric = told.metric;
+      gate.promoted_at = told.promoted_at;
+      // It tells of this file, and not of one that was there before.
+      if (told.sha256 == gate.sha256 || (meta->before && gate.sha256.empty()))
+        gate.source_file = told.source_file;
     }
     gates.push_back(std::move(gate));
   }
@@ -205,18 +208,6 @@ std::vector<GateEntry> RunFolder::list_gates() const {
 std::optional<std::uint64_t> latest_step(const Listing& listing) {
   if (!listing.latest) return std::nullopt;
   return std::ranges::find(listing.entries, *listing.latest, &CheckpointEntry::file)->step;
-}
-
-std::string gate_text(const GateEntry& gate) {
-  Value object = Value::object();
-  object.add("gate", gate.name);
-  object.add("phase", gate.phase);
-  object.add("step", gate.step);
-  object.add("source_file", gate.source_file);
-  object.add("sha256", gate.sha256);
-  if (gate.metric) object.add("metric", *gate.metric);
-  object.add("promoted_at", gate.promoted_at);
-  return pretty_json(object);
 }
 
 std::string best_text(const Best& best) {

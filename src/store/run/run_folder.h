@@ -64,8 +64,6 @@ class RunFolder {
 /// Step of the latest checkpoint, as RetentionFacts have it.
 std::optional<std::uint64_t> latest_step(const Listing& listing);
 
-/// JSON of gates/NAME.meta.json.
-std::string gate_text(const GateEntry& gate);
 /// JSON of best.meta.json.
 std::string best_text(const Best& best);
 

@@ -14,9 +14,11 @@
 #include "container/write/writer_access.h"
 #include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/temporary_file.h"
 #include "store/retention/prune.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
+#include "store/save/mend_gates.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
 
@@ -53,9 +55,38 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
   const store::Session own = session();
   if (folder_lock_.missing())
     own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
+  const bool is_full = options_.durability == Durability::full;
+  if (is_full) io::sync_name(run_.folder());
   for (const PhaseConfig& phase : run_.config().phases) {
-    io::make_folders(run_.phase_folder(phase.name), options_.durability);
-    store::mend(own, phase.name, !folder_lock_.missing());
+    const std::filesystem::path checkpoints = run_.phase_folder(phase.name);
+    io::make_folders(checkpoints, options_.durability);
+    // Another process may have made them, and have been killed before it synced them.
+    if (is_full) {
+      io::sync_name(folder_of(checkpoints));
+      io::sync_name(checkpoints);
+    }
+    store::mend(own, phase.name, is_alone());
+  }
+  if (is_alone()) {
+    store::mend_gates(own);
+    sweep();
+  }
+}
+
+// What only holders of the lock write, outside of the folders of checkpoints and gates: a pool's own
+// folder is the pool's to sweep.
+void RunWriter::Impl::sweep() const {
+  const std::string& extension = run_.config().extension;
+  const std::string beginnings[] = {".start." + extension, ".kl_anchor." + extension,
+                                    ".transition.json"};
+  for (const PhaseConfig& phase : run_.config().phases) {
+    const io::Folder beginning_of(run_.folder() / phase.name);
+    for (const io::FolderEntry& found : beginning_of.entries())
+      if (io::temporary_process(found.name) &&
+          std::ranges::any_of(beginnings, [&](const std::string& beginning) {
+            return found.name.starts_with(beginning);
+          }))
+        beginning_of.remove(found.name);
   }
 }
 
@@ -161,9 +192,10 @@ StoredCheckpoint RunWriter::Impl::save(
     store::SavePlace place, const std::function<store::SavedFile(const store::SavePlace&)>& full,
     const std::function<store::SavedFile(const store::SavePlace&)>& delta) {
   const Stopwatch watch;
-  if (place.info.replace) container::remove_sha256_file(place.path, session().output());
   store::SavedFile file;
   if (place.delta) {
+    // A delta is taken of what is not there, and a digest of what was is not its own.
+    if (place.info.replace) container::remove_sha256_file(place.path, session().output());
     file = delta(place);
     file.is_delta = true;
     if (store::is_too_dear(run_.config().deltas, *place.delta, file.bytes, std::nullopt)) {

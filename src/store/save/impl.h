@@ -94,6 +94,7 @@ class RunWriter::Impl {
   void remember_delta(const store::SavePlace& place, std::uint64_t delta_bytes);
 
  private:
+  void sweep() const;
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 

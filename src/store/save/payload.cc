@@ -41,13 +41,14 @@ class PayloadWriter {
   }
   Digest256 finish_digest() { return written_.sha256 = hasher_.finish(); }
 
-  WrittenPayload commit() {
+  WrittenPayload commit(const std::function<void(const WrittenPayload&)>& announce = {}) {
     tell({SaveStep::flush, SaveStep::sync});
     file_.prepare();
     if (output_.durability != Durability::none)
       written_.sync_seconds =
           io::sync_file(file_.fd(), output_.durability == Durability::full, file_.path());
     const std::filesystem::path path = file_.path();
+    if (announce) announce(written_);
     if (output_.replace) container::remove_sha256_file(path, output_);
     tell({SaveStep::rename});
     written_.sync_seconds += file_.commit(true);
@@ -95,7 +96,8 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
 
 WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
                             const std::filesystem::path& from, bool replace,
-                            const std::string& expected) {
+                            const std::string& expected,
+                            const std::function<void(const WrittenPayload&)>& announce) {
   const io::UniqueFd source = io::open_for_reading(from);
   const std::uint64_t size = io::file_size(source.get(), from);
   PayloadWriter out(session, path, replace);
@@ -117,7 +119,7 @@ WrittenPayload copy_payload(const Session& session, const std::filesystem::path&
     throw IntegrityError(ErrorCode::checksum_mismatch, "not the bytes that were saved",
                          {.path = from.string(), .value = actual, .bound = expected});
   }
-  return out.commit();
+  return out.commit(announce);
 }
 
 }  // namespace thalia::store

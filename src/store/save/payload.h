@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "store/save/session.h"
 #include "thalia/storage.h"
@@ -21,10 +22,11 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
                              const ByteProducer& produce, bool replace);
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
                              ByteSpan bytes, bool replace);
-/// @param expected in hexadecimal, empty: any. @throws IntegrityError where the file has another
-/// digest.
+/// @param expected in hexadecimal, empty: any. @param announce called before anything that was there
+/// changes, with what will be. @throws IntegrityError where the file has another digest.
 WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
                             const std::filesystem::path& from, bool replace,
-                            const std::string& expected = {});
+                            const std::string& expected = {},
+                            const std::function<void(const WrittenPayload&)>& announce = {});
 
 }  // namespace thalia::store

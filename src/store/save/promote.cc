@@ -6,12 +6,15 @@
 #include "base/fail.h"
 #include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/temporary_file.h"
 #include "model/delta/save_state.h"
 #include "store/load/checked_file.h"
+#include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "store/run/small_file.h"
 #include "store/save/impl.h"
+#include "store/save/mend_gates.h"
 #include "store/save/payload.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
@@ -40,7 +43,8 @@ CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
 // Of a delta the state, else the file as it is. A file without a digest has to pass its own checks.
 WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& config,
                                const std::filesystem::path& from, const std::filesystem::path& to,
-                               const LoadOptions& load, bool replace) {
+                               const LoadOptions& load, bool replace,
+                               const std::function<void(const WrittenPayload&)>& announce = {}) {
   const std::optional<std::string> digest = store::read_sidecar(from);
   if (config.is_thalia()) {
     const ChainReader chain = [&] {
@@ -49,17 +53,22 @@ WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& c
     }();
     if (chain.depth() != 0) {
       const ChainReader checked = store::open_chain_checked(from, load, store::MissingDigest::warn);
+      // Where it is announced, its digest has to be known before it gets its name.
+      std::optional<io::TemporaryFile> first;
+      if (announce) first.emplace(to);
       const SaveResult saved = model::save_state(
-          state_source(checked), to,
+          state_source(checked), first ? first->path() : to,
           SaveOptions{
-              .sha256 = true,
-              .output = session.output(replace),
+              .sha256 = !first,
+              .output = first ? OutputOptions{.durability = Durability::none}
+                              : session.output(replace),
               .work = {.threads = load.read.work.threads, .cancel = session.options.cancel}});
+      if (first) return store::copy_payload(session, to, first->path(), replace, {}, announce);
       return {
           .bytes = saved.file_bytes, .sha256 = *saved.sha256, .sync_seconds = saved.sync_seconds};
     }
   }
-  return store::copy_payload(session, to, from, replace, digest.value_or(""));
+  return store::copy_payload(session, to, from, replace, digest.value_or(""), announce);
 }
 
 }  // namespace
@@ -76,22 +85,39 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
   LoadOptions load;
   load.on_warning = session.options.on_warning;
   load.read.work.cancel = session.options.cancel;
-  const WrittenPayload written =
-      copy_checkpoint(session, run().config(), run().path_of(entry), path, load, options.force);
-  PromoteResult result{.gate = {.name = name,
-                                .file = path.filename().string(),
-                                .bytes = written.bytes,
-                                .phase = entry.phase,
-                                .step = entry.step,
-                                .source_file = entry.file,
-                                .sha256 = hex(written.sha256.bytes),
-                                .metric = entry.metric,
-                                .promoted_at = store::now_seconds()},
-                       .is_cloned = written.is_cloned};
-  // Behind the file: it says which digest it tells of.
-  store::write_text(path.parent_path() / (name + std::string(store::kMetaEnding)),
-                    store::gate_text(result.gate), session.options.durability);
-  return result;
+  GateEntry gate{.name = name,
+                 .file = path.filename().string(),
+                 .phase = entry.phase,
+                 .step = entry.step,
+                 .source_file = entry.file,
+                 .metric = entry.metric,
+                 .promoted_at = store::now_seconds()};
+  GateEntry before;
+  for (const GateEntry& there : run().gates())
+    if (there.name == name) before = there;
+  const auto write_meta = [&](const store::GateMeta& meta) {
+    store::write_text(path.parent_path() / (name + std::string(store::kMetaEnding)),
+                      store::gate_text(meta), session.options.durability);
+  };
+  try {
+    const WrittenPayload written =
+        copy_checkpoint(session, run().config(), run().path_of(entry), path, load, options.force,
+                        [&](const WrittenPayload& made) {
+                          gate.bytes = made.bytes;
+                          gate.sha256 = hex(made.sha256.bytes);
+                          write_meta({.gate = gate, .before = before});
+                        });
+    // Behind the file and its digest: which of the two is there has not to be told any more.
+    write_meta({.gate = gate});
+    return {.gate = std::move(gate), .is_cloned = written.is_cloned};
+  } catch (...) {
+    try {
+      store::mend_gate(session, name);
+    } catch (const Error&) {
+      // The next writer does it.
+    }
+    throw;
+  }
 }
 
 RestoreResult restore(const Run& run, std::string_view phase, const std::filesystem::path& target,

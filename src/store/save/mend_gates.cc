@@ -1,0 +1,59 @@
+#include "store/save/mend_gates.h"
+
+#include <algorithm>
+
+#include "container/write/file_digest.h"
+#include "io/file_bytes.h"
+#include "io/temporary_file.h"
+#include "store/run/gate_meta.h"
+#include "store/run/names.h"
+#include "store/run/sidecar.h"
+#include "store/run/small_file.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+
+void mend_gate(const Session& session, const std::string& name) {
+  const std::optional<GateMeta> meta = read_gate_meta(session.run, name);
+  if (!meta || !meta->before) return;
+  const std::filesystem::path path =
+      session.run.gates() / (name + "." + session.run.config().extension);
+  const std::filesystem::path text = session.run.gates() / (name + std::string(kMetaEnding));
+  if (!is_file(path)) {
+    remove_file(text);
+    return;
+  }
+  const std::optional<std::string> beside = read_sidecar(path);
+  const Digest256 digest =
+      beside ? Digest256{} : digest_of(*io::FileBytes::open(path, Access::mapped));
+  const std::string sha256 = beside ? *beside : hex(digest.bytes);
+  const bool is_new = sha256 == meta->gate.sha256;
+  // Of neither: whoever loads it hears of it.
+  if (!is_new && sha256 != meta->before->sha256) return;
+  if (!beside) container::write_sha256_file(path, digest, session.output());
+  GateEntry gate = is_new ? meta->gate : *meta->before;
+  if (gate.phase.empty()) {
+    remove_file(text);
+    return;
+  }
+  gate.name = name;
+  write_text(text, gate_text({.gate = gate}), session.options.durability);
+}
+
+void mend_gates(const Session& session) {
+  const std::optional<io::Folder> folder = io::Folder::find(session.run.gates());
+  if (!folder) return;
+  bool has_changed = false;
+  for (const io::FolderEntry& found : folder->entries()) {
+    if (found.kind != io::FileKind::file) continue;
+    if (io::temporary_process(found.name)) {
+      has_changed |= folder->remove(found.name);
+    } else if (found.name.ends_with(kMetaEnding)) {
+      mend_gate(session, found.name.substr(0, found.name.size() - kMetaEnding.size()));
+    }
+  }
+  if (has_changed && session.syncs_folders()) folder->sync();
+}
+
+}  // namespace thalia::store

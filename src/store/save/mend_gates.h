@@ -1,0 +1,17 @@
+// A gate takes the place of another one in four steps, each on the disk before the next: its
+// metadata tell of both, the old digest goes, the file gets its name, the new digest is written.
+// After a crash between them, the file that is there says which of the two it is.
+#pragma once
+
+#include <string>
+
+#include "store/save/session.h"
+
+namespace thalia::store {
+
+/// Of one gate. @throws IoError; UsageError where it cannot be told: the gate is left alone.
+void mend_gate(const Session& session, const std::string& name);
+/// Of all of them; what a killed process left in gates/ goes. @throws IoError.
+void mend_gates(const Session& session);
+
+}  // namespace thalia::store
