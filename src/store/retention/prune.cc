@@ -42,7 +42,8 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
                          .bytes = saved.file_bytes,
                          .saved_at = entry.saved_at,
                          .sha256 = hex(saved.sha256->bytes),
-                         .metric = entry.metric};
+                         .metric = entry.metric,
+                         .is_save = false};
   io::append_lines(folder.path() / kJournal, journal_text(line), job.durability);
 }
 
@@ -199,14 +200,18 @@ void squash_dependents(const PruneJob& job, const Listing& listing, const std::s
 void shorten_journal(const PruneJob& job, const Listing& before) {
   if (before.journal.lines < kShortJournal + 4 * before.entries.size()) return;
   const Listing listing = job.run.list(job.phase);
-  std::vector<const JournalLine*> lines;
+  std::vector<JournalLine> lines;
   for (const CheckpointEntry& entry : listing.entries) {
     const auto line = listing.journal.saved.find(entry.file);
-    if (line != listing.journal.saved.end()) lines.push_back(&line->second);
+    if (line != listing.journal.saved.end()) lines.push_back(line->second);
   }
   std::ranges::sort(lines, {}, &JournalLine::number);
   std::string text;
-  for (const JournalLine* const line : lines) text += journal_text(*line);
+  for (JournalLine& line : lines) {
+    // In the order of their saves: that is all that it says.
+    line.is_save = line.number != 0;
+    text += journal_text(line);
+  }
   write_text(job.run.phase(job.phase) / kJournal, text, job.durability);
 }
 

@@ -68,6 +68,8 @@ ParsedLine parse_line(std::string_view text) {
       line.saved.base = text_of(value);
     else if (key == "read_factor")
       line.saved.read_factor = number_of(value);
+    else if (key == "mended")
+      line.saved.is_save = false;
     else if (key == "depth")
       line.saved.depth = static_cast<unsigned>(
           std::min<std::uint64_t>(value.unsigned_integer().value_or(0), 1u << 16));
@@ -86,6 +88,7 @@ std::string journal_text(const JournalLine& line) {
   if (line.metric) add_number(json, "metric", *line.metric);
   if (line.depth != 0) json.member("base", line.base).member("depth", line.depth);
   if (line.read_factor) add_number(json, "read_factor", *line.read_factor);
+  if (!line.is_save) json.member("mended", true);
   json.end_object();
   return text + "\n";
 }
@@ -109,10 +112,21 @@ Journal parse_journal(std::string_view text) {
     try {
       ParsedLine parsed = parse_line(line);
       if (!parsed.removed.empty()) {
-        journal.saved.erase(parsed.removed);
+        if (auto known = journal.saved.extract(parsed.removed)) {
+          journal.removed.insert_or_assign(std::move(parsed.removed), std::move(known.mapped()));
+        } else {
+          journal.removed.try_emplace(parsed.removed, JournalLine{.file = parsed.removed});
+        }
       } else if (!parsed.saved.file.empty()) {
-        parsed.saved.number = journal.lines;
         std::string file = parsed.saved.file;
+        const auto gone = journal.removed.extract(file);
+        if (parsed.saved.is_save) {
+          parsed.saved.number = journal.lines;
+        } else if (const auto known = journal.saved.find(file); known != journal.saved.end()) {
+          parsed.saved.number = known->second.number;
+        } else if (gone) {
+          parsed.saved.number = gone.mapped().number;
+        }
         journal.saved.insert_or_assign(std::move(file), std::move(parsed.saved));
       }
     } catch (const FormatError&) {

@@ -28,7 +28,9 @@ struct JournalLine {
   std::string base{};
   unsigned depth = 0;
   std::optional<double> read_factor{};
-  std::uint64_t number = 0;  ///< of the line, in the order of the saves; not written
+  /// Written by a save: the last of these is of the latest checkpoint.
+  bool is_save = true;
+  std::uint64_t number = 0;  ///< of the save's line, in their order; not written
 };
 
 /// With a line end.
@@ -38,6 +40,8 @@ std::string removal_text(std::string_view file, std::string_view reason, std::ui
 struct Journal {
   /// The last line of each file that was not removed since.
   std::map<std::string, JournalLine, std::less<>> saved;
+  /// The same of those that were: what a crash kept from being removed or replaced is still there.
+  std::map<std::string, JournalLine, std::less<>> removed;
   std::uint64_t lines = 0;
 };
 /// Lines that are none are passed over.

@@ -79,6 +79,7 @@ void RunWriter::Impl::work() noexcept {
       state->done = true;
       state->saved_file = {};
       state->place.hold.reset();
+      state->place.replacement.reset();
     }
     state->ended.notify_all();
     lock.lock();

@@ -126,6 +126,12 @@ store::SavePlace RunWriter::Impl::place(std::string_view phase, std::uint64_t st
   return place;
 }
 
+void RunWriter::Impl::begin_replacing(store::SavePlace& place) const {
+  if (!place.info.replace) return;
+  const std::unique_lock held = lock();
+  place.replacement = std::make_shared<store::Replacement>(session(), place.phase, place.path);
+}
+
 store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo& info) const {
   const std::filesystem::path& target = container::WriterAccess::target(writer);
   const std::string name = target.filename().string();
@@ -133,12 +139,14 @@ store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo&
     const auto step = store::checkpoint_step(name, phase.name, run_.config().extension);
     if (!step || resolved_path(run_.phase_folder(phase.name)) != resolved_path(folder_of(target)))
       continue;
-    return {.phase = phase.name,
-            .step = *step,
-            .file = name,
-            .path = run_.phase_folder(phase.name) / name,
-            .info = info,
-            .hold = held_files_->hold({name})};
+    store::SavePlace place{.phase = phase.name,
+                           .step = *step,
+                           .file = name,
+                           .path = run_.phase_folder(phase.name) / name,
+                           .info = info,
+                           .hold = held_files_->hold({name})};
+    place.info.replace = container::WriterAccess::options(writer).output.replace;
+    return place;
   }
   throw UsageError(ErrorCode::bad_argument,
                    "the writer was not made by new_checkpoint() of this run",
@@ -179,6 +187,8 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
       line.read_factor = store::measure_read_factor(place.path);
   }
   const std::unique_lock held = lock();
+  // What comes after its line does not bring the old one back.
+  if (place.replacement) place.replacement->done();
   store::Published published = store::publish(
       own, place.phase, line, [this](store::Listing& listing) { protect_held(listing); });
   return {.entry = std::move(published.entry),
@@ -192,6 +202,7 @@ StoredCheckpoint RunWriter::Impl::save(
     store::SavePlace place, const std::function<store::SavedFile(const store::SavePlace&)>& full,
     const std::function<store::SavedFile(const store::SavePlace&)>& delta) {
   const Stopwatch watch;
+  begin_replacing(place);
   store::SavedFile file;
   if (place.delta) {
     // A delta is taken of what is not there, and a digest of what was is not its own.

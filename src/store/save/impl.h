@@ -16,6 +16,7 @@
 #include "io/folder/lock.h"
 #include "store/save/delta_choice.h"
 #include "store/save/publish.h"
+#include "store/save/replacement.h"
 #include "store/save/session.h"
 #include "thalia/store/writer.h"
 
@@ -42,6 +43,7 @@ struct SavePlace {
   std::filesystem::path path;
   SaveInfo info;
   std::optional<DeltaChoice> delta{};
+  std::shared_ptr<Replacement> replacement{};
   std::shared_ptr<const void> hold{};  ///< on the file, and on the delta's base
 };
 
@@ -76,6 +78,8 @@ class RunWriter::Impl {
   /// @param may_be_delta the policy is asked. @throws UsageError (exists) where the step is there.
   store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
                          bool may_be_delta = false) const;
+  /// Just before the save: of a file that is replaced, nothing is told from here on.
+  void begin_replacing(store::SavePlace& place) const;
   store::SavePlace place_of(const Writer& writer, const SaveInfo& info) const;
   /// Options of a save into the run, made of those that the caller gave.
   SaveOptions save_options(SaveOptions options, bool replace) const;

@@ -11,6 +11,7 @@
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
 #include "store/run/small_file.h"
+#include "store/save/replacement.h"
 
 namespace thalia::store {
 namespace {
@@ -130,9 +131,12 @@ namespace {
 // The line of a checkpoint that has none: its save was cut short in front of it, or somebody
 // brought the file.
 void add_line(const Session& session, const std::filesystem::path& folder,
-              const CheckpointEntry& entry) {
-  JournalLine line{
-      .file = entry.file, .step = entry.step, .bytes = entry.bytes, .saved_at = entry.saved_at};
+              const CheckpointEntry& entry, bool is_newest) {
+  JournalLine line{.file = entry.file,
+                   .step = entry.step,
+                   .bytes = entry.bytes,
+                   .saved_at = entry.saved_at,
+                   .is_save = is_newest};
   if (session.run.config().is_thalia()) {
     try {
       const Reader reader = Reader::open(folder / entry.file);
@@ -147,6 +151,18 @@ void add_line(const Session& session, const std::filesystem::path& folder,
     }
   }
   io::append_lines(folder / kJournal, journal_text(line), session.options.durability);
+}
+
+// A crash came between a removal's line, or that of a replacement, and what it tells of.
+bool restore_lines(const Session& session, const std::filesystem::path& folder,
+                   const Listing& listing) {
+  bool has_restored = false;
+  for (const CheckpointEntry& entry : listing.entries) {
+    const auto gone = listing.journal.removed.find(entry.file);
+    if (gone != listing.journal.removed.end())
+      has_restored |= restore_line(session, folder / entry.file, gone->second);
+  }
+  return has_restored;
 }
 
 // The checkpoint that was saved last, and when it was written: by the journal, and of
@@ -187,7 +203,7 @@ Newest newest_of(const io::Folder& folder, const Listing& listing) {
 // Files of temporary names are of saves that were killed: this process holds the lock, and has not
 // begun to save.
 void mend(const Session& session, std::string_view phase, bool may_sweep) {
-  const Listing listing = session.run.list(phase);
+  Listing listing = session.run.list(phase);
   if (listing.entries.empty() && listing.temporaries.empty() && listing.lone_digests.empty())
     return;
   const Phase place(session, phase);
@@ -197,9 +213,17 @@ void mend(const Session& session, std::string_view phase, bool may_sweep) {
     for (const auto* const names : {&listing.temporaries, &listing.lone_digests})
       for (const std::string& name : *names) has_changed |= folder.remove(name);
   }
+  // First what was to go and did not: it is not new.
+  if (restore_lines(session, folder.path(), listing)) listing = session.run.list(phase);
   const Newest newest = newest_of(folder, listing);
-  for (const CheckpointEntry& entry : listing.entries)
-    if (!listing.journal.saved.contains(entry.file)) add_line(session, folder.path(), entry);
+  const std::optional<Best> best_before = session.run.best(phase);
+  bool is_best_replaced = false;
+  for (const CheckpointEntry& entry : listing.entries) {
+    if (listing.journal.saved.contains(entry.file)) continue;
+    add_line(session, folder.path(), entry, &entry == newest.entry);
+    is_best_replaced |= best_before && best_before->file == entry.file &&
+                        listing.journal.removed.contains(entry.file);
+  }
   if (newest.entry != nullptr && listing.latest != newest.entry->file) {
     // Somebody may have led the link to an older one on purpose: then it is younger than the save.
     const auto link = folder.facts("latest." + session.run.config().extension);
@@ -209,6 +233,10 @@ void mend(const Session& session, std::string_view phase, bool may_sweep) {
       place.point("latest", newest.entry->file);
       has_changed = true;
     }
+  }
+  if (is_best_replaced) {
+    place.choose_again(session.run.list(phase));
+    has_changed = true;
   }
   const std::optional<Best> best = session.run.best(phase);
   if (best && read_pointer(folder, "best", session.run.config().extension) != best->file &&

@@ -118,10 +118,11 @@ Writer RunWriter::new_checkpoint(std::string_view phase, std::uint64_t step, Sav
 
 StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   const Stopwatch watch;
-  const store::SavePlace place = impl_->place_of(writer, info);
+  store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
   tell_overlapped(impl_->session());
+  impl_->begin_replacing(place);
   StoredCheckpoint stored = impl_->publish(place, saved_file(writer.commit()));
   stored.seconds = watch.seconds();
   return stored;
@@ -133,6 +134,7 @@ StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const Sa
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
   tell_overlapped(impl_->session());
+  impl_->begin_replacing(place);
   const SaveHandle save = saver.save_async(std::move(writer), snapshot);
   return impl_->publish_later(save, std::move(place), [save] { return saved_file(save.wait()); });
 }
@@ -171,6 +173,7 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
   tell_overlapped(impl_->session());
   BrainSaveOptions own = options;
   own.save = impl_->save_options(options.save, info.replace);
+  impl_->begin_replacing(place);
   if (place.delta) {
     own.save.sha256 = false;
     const std::filesystem::path base = place.path.parent_path() / place.delta->base;
@@ -215,7 +218,8 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
 StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
                                        const SaveInfo& info) {
   const Stopwatch watch;
-  const store::SavePlace place = impl_->place(phase, step, info);
+  store::SavePlace place = impl_->place(phase, step, info);
+  impl_->begin_replacing(place);
   StoredCheckpoint stored = impl_->publish(
       place, saved_file(store::write_payload(impl_->session(), place.path, bytes, info.replace)));
   stored.seconds = watch.seconds();
@@ -225,7 +229,8 @@ StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t ste
 StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t step,
                                         const ByteProducer& produce, const SaveInfo& info) {
   const Stopwatch watch;
-  const store::SavePlace place = impl_->place(phase, step, info);
+  store::SavePlace place = impl_->place(phase, step, info);
+  impl_->begin_replacing(place);
   StoredCheckpoint stored = impl_->publish(
       place, saved_file(store::write_payload(impl_->session(), place.path, produce, info.replace)));
   stored.seconds = watch.seconds();
@@ -239,7 +244,8 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   };
   if (!run().config().is_thalia()) {
     const Stopwatch watch;
-    const store::SavePlace place = impl_->place(phase, step, info);
+    store::SavePlace place = impl_->place(phase, step, info);
+  impl_->begin_replacing(place);
     StoredCheckpoint stored = impl_->publish(place, copy(place));
     stored.seconds = watch.seconds();
     return stored;

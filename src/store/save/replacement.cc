@@ -1,0 +1,52 @@
+#include "store/save/replacement.h"
+
+#include "io/file_bytes.h"
+#include "io/folder/line_log.h"
+#include "store/run/names.h"
+#include "store/run/sidecar.h"
+#include "thalia/error.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia::store {
+
+bool restore_line(const Session& session, const std::filesystem::path& path,
+                  const JournalLine& line) {
+  if (line.sha256.empty() || !is_file(path) || file_bytes(path) != line.bytes) return false;
+  std::optional<std::string> sha256;
+  try {
+    sha256 = read_sidecar(path);
+  } catch (const FormatError&) {
+    // It says nothing.
+  }
+  if (!sha256) sha256 = hex(digest_of(*io::FileBytes::open(path, Access::mapped)).bytes);
+  if (*sha256 != line.sha256) return false;
+  JournalLine again = line;
+  again.is_save = false;
+  io::append_lines(path.parent_path() / kJournal, journal_text(again), session.options.durability);
+  return true;
+}
+
+Replacement::Replacement(const Session& session, std::string_view phase,
+                         const std::filesystem::path& path)
+    : session_(session), path_(path) {
+  if (!is_file(path)) return;
+  const std::string file = path.filename().string();
+  const Journal journal = session.run.list(phase).journal;
+  const auto known = journal.saved.find(file);
+  if (known == journal.saved.end()) return;
+  io::append_lines(path.parent_path() / kJournal, removal_text(file, "replaced", now_seconds()),
+                   session.options.durability);
+  line_ = known->second;
+}
+
+Replacement::~Replacement() {
+  if (line_.file.empty()) return;
+  try {
+    restore_line(session_, path_, line_);
+  } catch (const std::exception&) {
+    // The next writer does it.
+  }
+}
+
+}  // namespace thalia::store
