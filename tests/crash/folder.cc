@@ -1,6 +1,7 @@
 #include "crash/folder.h"
 
 #include <fmt/format.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <functional>
@@ -71,7 +72,11 @@ Tree read_tree(const fs::path& folder) {
   return tree;
 }
 
+// Times are not in the model of the disk: all files have the same one, and no file is older than
+// another one only because it was written here first.
 void write_tree(const Tree& tree, const fs::path& folder) {
+  constexpr timespec kTimes[] = {{.tv_sec = 1'767'225'600, .tv_nsec = 0},
+                                 {.tv_sec = 1'767'225'600, .tv_nsec = 0}};
   fs::create_directories(folder);
   std::map<std::size_t, fs::path> written;
   walk(tree, [&](const std::string& name, std::size_t number) {
@@ -87,6 +92,7 @@ void write_tree(const Tree& tree, const fs::path& folder) {
     } else {
       test::write_file(path, node.bytes);
     }
+    ::utimensat(AT_FDCWD, path.c_str(), kTimes, AT_SYMLINK_NOFOLLOW);
   });
 }
 

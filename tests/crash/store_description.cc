@@ -25,10 +25,19 @@ std::string hash_of(ByteSpan bytes) {
   return test::hex(integrity::xxh3_128(bytes));
 }
 
+// A save tells when it was made.
+std::string without_time(std::string metadata) {
+  constexpr std::string_view kMember = "\"created\":\"";
+  const std::size_t at = metadata.find(kMember);
+  if (at == std::string::npos) return metadata;
+  return metadata.erase(at, metadata.find('"', at + kMember.size()) + 1 - at);
+}
+
 // The state that a file stands for, whether it is a delta or not.
 std::string state_of(const ChainReader& chain) {
   const Reader& reader = chain.reader();
-  std::string text = fmt::format("{} {}", reader.header().training_steps, reader.metadata_json());
+  std::string text = fmt::format("{} {}", reader.header().training_steps,
+                                 without_time(std::string(reader.metadata_json())));
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {

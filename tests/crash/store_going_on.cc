@@ -101,11 +101,17 @@ void go_on_with_run(const fs::path& folder) {
   const std::string before = description_of_run(folder);
   if (before.empty()) create_run(folder, crash_config());
   {
+    const RunWriter first(folder);
+  }
+  const std::string mended = description_of_run(folder);
+  {
     RunWriter writer(folder);
+    const std::string again = description_of_run(folder);
+    require(again == mended, "mending twice changes what is there: " + mended + "to " + again);
     const Run& run = writer.run();
     require_swept(run, false);
     if (!before.empty())
-      require(unchanged_part(description_of_run(folder)) == unchanged_part(before),
+      require(unchanged_part(mended) == unchanged_part(before),
               "mending changes what is there");
     for (const PhaseConfig& phase : run.config().phases) require_latest(run, phase.name);
     const std::string& phase = run.config().phases[0].name;

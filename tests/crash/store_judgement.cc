@@ -73,7 +73,7 @@ class Judgement {
       // A delta that is too dear, or a file that replaces one.
       if (key.ends_with(" form")) return is_rewritten(of);
       // It has its line in the journal last: but no content has the metric of another.
-      if (!changes(key) || !value.ends_with(" -")) return false;
+      if (!is_rewritten(key) || !value.ends_with(" -")) return false;
       return std::ranges::any_of(allowed_, [&](const Items& one) {
         return content_of_item(value_of(one, key)) == content_of_item(value);
       });
@@ -81,6 +81,8 @@ class Judgement {
     // Of several saves that were attempted, each is the latest and perhaps the best in its turn.
     if (key.starts_with("latest ") || key.starts_with("load ") || key.starts_with("best "))
       return is_rewritten("checkpoint " + value);
+    // One that is begun again by force has not begun until all of it is there.
+    if (key.starts_with("begun ")) return value.empty() && changes(key);
     // While a gate is replaced, both that it may be a copy of are.
     if (key.ends_with(" protects")) return value == all_values(key);
     return false;
