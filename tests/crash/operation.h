@@ -16,6 +16,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,10 @@ std::span<const Operation> in_place_operations();
 std::span<const Operation> store_save_operations();
 std::span<const Operation> store_keeping_operations();
 std::span<const Operation> broken_operations();
+
+/// Folders of another process, in this order, which was killed before it had synced any of them.
+void make_unsynced_folders(const std::filesystem::path& folder,
+                           std::initializer_list<const char*> names);
 
 /// From now on this process makes no files without a name, as on a file system that has none: what
 /// is written is seen from the start.

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -6,6 +7,7 @@
 
 #include "crash/operation.h"
 #include "support/fault.h"
+#include "thalia/error.h"
 
 namespace thalia::crash {
 
@@ -34,6 +36,13 @@ const Operation& operation_named(std::string_view name) {
     for (const Operation* operation : operations(group))
       if (operation->name == name) return *operation;
   throw std::runtime_error("no such operation: " + std::string(name));
+}
+
+void make_unsynced_folders(const std::filesystem::path& folder,
+                           std::initializer_list<const char*> names) {
+  for (const char* const name : names)
+    if (::mkdir((folder / name).c_str(), 0777) != 0)
+      throw IoError("mkdir", errno, {.path = (folder / name).string()});
 }
 
 void name_all_files() {

@@ -199,10 +199,8 @@ void run_put(const fs::path& folder, Teller& teller) {
   teller.promise("d");
 }
 
-// Below folders of another process, which was killed before it had synced any of them.
 void run_put_in_unsynced_folders(const fs::path& folder, Teller& teller) {
-  for (const char* const name : {"store", "store/runs", "store/runs/a"})
-    fs::create_directory(folder / name);
+  make_unsynced_folders(folder, {"store", "store/runs", "store/runs/a"});
   LocalStorage storage(folder / "store");
   teller.attempt("a");
   storage.put("runs/a/state", test::bytes_of("a"));

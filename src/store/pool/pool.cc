@@ -15,6 +15,7 @@
 #include "store/run/names.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
+#include "thalia/paths.h"
 #include "thalia/tensor_role.h"
 
 namespace thalia {
@@ -48,7 +49,9 @@ PoolAddResult add_version(const store::Session& session, std::string_view phase,
   try {
     member.bytes = write(member);
   } catch (...) {
-    io::Folder(session.run.pool()).remove(member.name + std::string(store::kMetaEnding));
+    // Where its digest could not be written, it is a version, and keeps its rating.
+    if (!is_file(member.path))
+      io::Folder(session.run.pool()).remove(member.name + std::string(store::kMetaEnding));
     throw;
   }
   PoolAddResult result{std::move(member), store::evict(session)};

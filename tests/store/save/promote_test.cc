@@ -76,6 +76,42 @@ BOOST_AUTO_TEST_CASE(a_damaged_gate_fails_hard_and_so_does_one_without_a_digest)
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_gate_that_was_being_replaced_is_the_old_one_or_the_new_one) {
+  for (const bool is_new : {false, true}) {
+    RunConfig config = bytes_config();
+    config.phases[0].retention.keep_last = 1;
+    const TemporaryRun run(config);
+    const std::filesystem::path gate = run.run().gate_path("train_best");
+    const std::filesystem::path meta = run.path() / "gates/train_best.meta.json";
+    std::string before;
+    {
+      RunWriter writer = run.writer();
+      save_step(writer, 1);
+      writer.promote("train");
+      before = read_file(meta);
+      save_step(writer, 2);
+      writer.promote("train", {.step = 2, .force = true});
+      // As a crash leaves it: both are told of, and the digest is gone.
+      std::string both = read_file(meta);
+      both.replace(both.rfind('}'), 1, ",\"replaces\":" + before + "}");
+      write_file(meta, both);
+      std::filesystem::remove(gate.string() + ".sha256");
+      if (!is_new) write_file(gate, "checkpoint 1");
+    }
+    const std::string expected = is_new ? "checkpoint 2" : "checkpoint 1";
+    BOOST_TEST(text_of(run.run().load_gate_bytes("train_best").bytes.bytes) == expected);
+    const RunWriter writer = run.writer();
+    BOOST_TEST(run.run().gates()[0].step == (is_new ? 2u : 1u));
+    BOOST_TEST(read_file(gate.string() + ".sha256").size() > 64u);
+    BOOST_TEST(text_of(run.run().load_gate_bytes("train_best").bytes.bytes) == expected);
+    if (!is_new) BOOST_TEST((read_file(meta) == before));
+    // What is neither is refused.
+    damage(gate);
+    BOOST_CHECK_EXCEPTION(run.run().load_gate_bytes("train_best"), IntegrityError,
+                          has_code(ErrorCode::checksum_mismatch));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_damaged_is_not_promoted) {
   const TemporaryRun run(bytes_config());
   RunWriter writer = run.writer();
