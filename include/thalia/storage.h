@@ -71,10 +71,11 @@ class StorageBackend {
 
 /// A folder and what is below it: the object of key a/b is the file b in the folder a. A put writes
 /// a temporary file, syncs it, renames it and syncs the folder. The first put into a folder also
-/// syncs the names of that folder and of those above it, up to the storage's own, whoever made them:
-/// a folder that another process removes and makes again later is not synced twice. Symbolic links that stay in the folder are followed; a key that one leads out of it is
-/// none. list() does not follow them from a folder to one that it lies in, which has no end. A key
-/// cannot be a folder of another one.
+/// syncs the names of that folder and of those above it, up to the storage's own, whoever made
+/// them: a folder that another process removes and makes again later is not synced twice. Symbolic
+/// links that stay in the folder are followed; a key that one leads out of it is none. list() does
+/// not follow them from a folder to one that it lies in, which has no end. A key cannot be a folder
+/// of another one.
 class LocalStorage final : public StorageBackend {
  public:
   /// `folder` need not be there yet: the first put makes it.

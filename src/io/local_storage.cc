@@ -1,6 +1,7 @@
 // Objects as files below a folder. A put is a commit (docs/writing.md, "Commit"), so a reader of a
 // key sees the old object or the whole new one, and no locks are needed between threads or
-// processes: each call resolves its key anew. What is kept is only which folders' names were synced.
+// processes: each call resolves its key anew. What is kept is only which folders' names were
+// synced.
 //
 // No key leads out of the folder. check_storage_key() refuses `..` and hidden names; inside()
 // refuses what links would do. The check and the use are two steps: who can change links in the
@@ -128,9 +129,7 @@ std::filesystem::path LocalStorage::path_of(std::string_view key) const {
 
 void LocalStorage::put_stream(std::string_view key, const ByteProducer& produce) {
   check_storage_key(key);
-  OutputFile file = for_key("put", key, [&] {
-    return OutputFile(new_object_path(key), output_);
-  });
+  OutputFile file = for_key("put", key, [&] { return OutputFile(new_object_path(key), output_); });
   // When the producer throws, `file` goes without a commit: the old object stays.
   produce([&](ByteSpan piece) { for_key("put", key, [&] { file.write(piece); }); });
   for_key("put", key, [&] { file.commit(); });

@@ -114,7 +114,8 @@ int run(const Options& options) {
   use_memory(true);
   try_all(rows, options);
   const Sum sum = print(rows, options.seed);
-  if (options.group != Group::broken) return sum.violations == 0 && sum.states >= options.least ? 0 : 1;
+  if (options.group != Group::broken)
+    return sum.violations == 0 && sum.states >= options.least ? 0 : 1;
   int missed = 0;
   for (const Row& row : rows) {
     std::size_t found = 0;

@@ -1,7 +1,8 @@
 // Every operation with a fault at each of its calls, one at a time, and with each of its
 // allocations refused:
 //
-//   faults_test RECORDER REFUSER [--store] [--calls N] [--allocations N] [--operation NAME] [--fault NAME]
+//   faults_test RECORDER REFUSER [--store] [--calls N] [--allocations N] [--operation NAME]
+//   [--fault NAME]
 //
 // One call, or one allocation, in N is tried. What has to hold: the operation returns with
 // all of its work done, or ends with an error that says what happened; what was promised is there;

@@ -44,8 +44,7 @@ RunWriter quick_writer(const fs::path& folder) {
 
 void prepare_steps(const fs::path& folder, RunConfig config, unsigned full_every) {
   config.phases[0].retention = {.keep_last = std::nullopt};
-  if (full_every > 0)
-    config.deltas = {.kind = DeltaPolicy::Kind::every, .full_every = full_every};
+  if (full_every > 0) config.deltas = {.kind = DeltaPolicy::Kind::every, .full_every = full_every};
   create_run(run_in(folder), config);
   RunWriter writer = quick_writer(folder);
   save_steps(writer, {1, 2, 3, 4, 5, 6});
@@ -141,9 +140,8 @@ void run_pool(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
   Pool pool(writer);
   const auto add = [&](std::uint64_t step) {
-    tell(teller, "add " + std::to_string(step), [&] {
-      pool.add(kTrain, step, {.mu = 20.0 + static_cast<double>(step), .sigma = 4});
-    });
+    tell(teller, "add " + std::to_string(step),
+         [&] { pool.add(kTrain, step, {.mu = 20.0 + static_cast<double>(step), .sigma = 4}); });
   };
   add(2);
   tell(teller, "rated", [&] { pool.rate(2, {.mu = 31, .sigma = 2}, 12, 0.75); });
@@ -170,7 +168,7 @@ void run_transition(const fs::path& folder, Teller& teller) {
 }
 
 #define OPERATION(name, prepare, run) \
-  {name, prepare, run, observe, go_on, false, fault_of_run}
+  { name, prepare, run, observe, go_on, false, fault_of_run }
 constexpr Operation kOperations[] = {
     OPERATION("store: prune", prepare_chains, run_prune<NeededBases::keep>),
     OPERATION("store: prune, squash", prepare_chains, run_prune<NeededBases::squash>),

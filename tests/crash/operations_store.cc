@@ -98,13 +98,12 @@ void run_streamed(const fs::path& folder, Teller& teller) {
   for (const std::uint64_t step : {2, 3})
     tell(teller, std::to_string(step), [&] {
       const std::string bytes = crash_bytes(step);
-      writer.save_stream(
-          kTrain, step,
-          [&](const ByteSink& sink) {
-            for (std::size_t at = 0; at < bytes.size(); at += 5000)
-              sink(test::bytes_of(std::string_view(bytes).substr(at, 5000)));
-          },
-          {.metric = 0.75});
+      writer.save_stream(kTrain, step,
+                         [&](const ByteSink& sink) {
+                           for (std::size_t at = 0; at < bytes.size(); at += 5000)
+                             sink(test::bytes_of(std::string_view(bytes).substr(at, 5000)));
+                         },
+                         {.metric = 0.75});
     });
 }
 
@@ -116,9 +115,8 @@ void run_replace_bytes(const fs::path& folder, Teller& teller) {
   tell(teller, "1 again", [&] {
     writer.save_bytes(kTrain, 1, test::bytes_of(bytes), {.metric = 0.875, .replace = true});
   });
-  tell(teller, "2", [&] {
-    writer.save_bytes(kTrain, 2, test::bytes_of(crash_bytes(2)), {.metric = 0.75});
-  });
+  tell(teller, "2",
+       [&] { writer.save_bytes(kTrain, 2, test::bytes_of(crash_bytes(2)), {.metric = 0.75}); });
 }
 
 // --- Files --------------------------------------------------------------------
@@ -171,9 +169,8 @@ void run_dear_delta(const fs::path& folder, Teller& teller) {
 // Of one that others are based on: they become full files first.
 void run_replace_base(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
-  tell(teller, "2 again", [&] {
-    writer.save(kTrain, 2, crash_state(20), {.metric = 0.5, .replace = true});
-  });
+  tell(teller, "2 again",
+       [&] { writer.save(kTrain, 2, crash_state(20), {.metric = 0.5, .replace = true}); });
   tell(teller, "4", [&] { writer.save(kTrain, 4, crash_state(4), {.metric = 0.125}); });
 }
 
@@ -219,7 +216,7 @@ constexpr auto kEvery = DeltaPolicy::Kind::every;
 constexpr auto kCost = DeltaPolicy::Kind::cost;
 
 #define OPERATION(name, prepare, run) \
-  {name, prepare, run, observe, go_on, false, fault_of_run}
+  { name, prepare, run, observe, go_on, false, fault_of_run }
 constexpr Operation kOperations[] = {
     OPERATION("store: create", prepare_nothing, run_create),
     OPERATION("store: folders of others", prepare_nothing, run_in_unsynced_folders),

@@ -88,15 +88,15 @@ class Description {
         const auto paths = loaded.chain.paths();
         add(key + " form", paths.size() == 1 ? "full" : "on " + paths[1].filename().string());
       } else {
-        add(key, hash_of(run_.load_bytes(phase, options).bytes.bytes) + " " +
-                     number_text(entry.metric));
+        add(key,
+            hash_of(run_.load_bytes(phase, options).bytes.bytes) + " " + number_text(entry.metric));
       }
       if (entry.has_digest) add(key + " digest", "is there");
     }
     if (const auto latest = run_.latest(phase)) {
       add("latest " + phase, fmt::format("{} {}", phase, latest->step));
-      const CheckpointEntry loaded = is_thalia_ ? run_.load(phase, loading_).entry
-                                                : run_.load_bytes(phase, loading_).entry;
+      const CheckpointEntry loaded =
+          is_thalia_ ? run_.load(phase, loading_).entry : run_.load_bytes(phase, loading_).entry;
       add("load " + phase, fmt::format("{} {}", phase, loaded.step));
     }
     if (const auto best = run_.best(phase))
@@ -106,9 +106,8 @@ class Description {
   // A gate has a digest, or is refused.
   void add_gates() {
     for (const GateEntry& gate : run_.gates()) {
-      const std::string content = is_thalia_
-                                      ? state_of(run_.load_gate(gate.name, loading_).chain)
-                                      : hash_of(run_.load_gate_bytes(gate.name).bytes.bytes);
+      const std::string content = is_thalia_ ? state_of(run_.load_gate(gate.name, loading_).chain)
+                                             : hash_of(run_.load_gate_bytes(gate.name).bytes.bytes);
       add("gate " + gate.name, content);
       std::string sources;
       for (const PhaseConfig& phase : run_.config().phases)
@@ -122,14 +121,13 @@ class Description {
 
   void add_pool() {
     const PoolView view = read_pool(run_);
-    const fs::path folder =
-        run_.folder() / run_.config().pool->phase / run_.config().pool->folder;
+    const fs::path folder = run_.folder() / run_.config().pool->phase / run_.config().pool->folder;
     std::set<std::uint64_t> there;
     for (const PoolMember& member : view.versions) {
       there.insert(member.version);
       add(fmt::format("version {}", member.version),
-          fmt::format("{} step {} mu {} sigma {} games {}", content_of_version(member),
-                      member.step, member.rating.mu, member.rating.sigma, member.games_played));
+          fmt::format("{} step {} mu {} sigma {} games {}", content_of_version(member), member.step,
+                      member.rating.mu, member.rating.sigma, member.games_played));
     }
     const fs::path log = folder / "pool_evictions.jsonl";
     const std::string evictions = is_file(log) ? test::read_file(log) : "";

@@ -22,9 +22,9 @@ void require(bool holds, const std::string& what) {
 
 // The pool sweeps its folder itself, once it is opened.
 void require_swept(const Run& run, bool pool_is_open) {
-  const fs::path pool =
-      run.config().pool ? run.folder() / run.config().pool->phase / run.config().pool->folder
-                        : fs::path();
+  const fs::path pool = run.config().pool
+                            ? run.folder() / run.config().pool->phase / run.config().pool->folder
+                            : fs::path();
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run.folder())) {
     const fs::path& path = entry.path();
     if (path.parent_path() == pool && !pool_is_open) continue;
@@ -100,9 +100,7 @@ void go_on_with_run(const fs::path& folder) {
   using namespace going_on;
   const std::string before = description_of_run(folder);
   if (before.empty()) create_run(folder, crash_config());
-  {
-    const RunWriter first(folder);
-  }
+  { const RunWriter first(folder); }
   const std::string mended = description_of_run(folder);
   {
     RunWriter writer(folder);
@@ -111,8 +109,7 @@ void go_on_with_run(const fs::path& folder) {
     const Run& run = writer.run();
     require_swept(run, false);
     if (!before.empty())
-      require(unchanged_part(mended) == unchanged_part(before),
-              "mending changes what is there");
+      require(unchanged_part(mended) == unchanged_part(before), "mending changes what is there");
     for (const PhaseConfig& phase : run.config().phases) require_latest(run, phase.name);
     const std::string& phase = run.config().phases[0].name;
     save_next(writer, phase, kNext);

@@ -20,7 +20,8 @@ RunConfig crash_config_of_bytes() {
 RunConfig crash_config_with_pool() {
   RunConfig config = crash_config();
   config.phases.push_back({.name = "league"});
-  config.pool = PoolConfig{.phase = "league", .folder = "pool", .keep = 2, .anchors = {"train_best"}};
+  config.pool =
+      PoolConfig{.phase = "league", .folder = "pool", .keep = 2, .anchors = {"train_best"}};
   return config;
 }
 
@@ -29,7 +30,8 @@ BrainState crash_state(std::uint64_t step, bool all_changes) {
   brain.training_steps = step;
   BrainRegion& region = brain.regions.add("model");
   const auto add = [&](const char* name, const Shape& shape, std::uint64_t seed) {
-    const test::SampleTensor made = test::dense_tensor(name, DType::f32, shape, Role::weights, seed);
+    const test::SampleTensor made =
+        test::dense_tensor(name, DType::f32, shape, Role::weights, seed);
     region.weights()[name] = Tensor::copy_of(DType::f32, shape, made.payload);
   };
   add("w", {40, 64}, all_changes ? step : 1);

@@ -23,8 +23,8 @@ struct CheckedFile {
   bool has_digest = false;
 };
 
-/// Digests in hexadecimal that something else than NAME.sha256 tells of a file: asked for where that
-/// is missing. One of them has to be the file's, unless there is none.
+/// Digests in hexadecimal that something else than NAME.sha256 tells of a file: asked for where
+/// that is missing. One of them has to be the file's, unless there is none.
 using OtherDigests = std::function<std::vector<std::string>()>;
 
 /// Opens the file and, where the options ask for it, reads all of it: with calls that report a disk

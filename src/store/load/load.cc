@@ -133,7 +133,7 @@ store::OtherDigests digests_of_gate(const store::RunFolder& run, std::string nam
 auto thalia_opener(const LoadOptions& options, store::MissingDigest missing,
                    const store::OtherDigests& others = {}) {
   return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
-                             std::vector<LoadAttempt> attempts) {
+                                     std::vector<LoadAttempt> attempts) {
     ChainReader chain = store::open_chain_checked(path, options, missing, others);
     return LoadedCheckpoint{std::move(entry), path, std::move(chain), std::move(attempts)};
   };
@@ -142,7 +142,7 @@ auto thalia_opener(const LoadOptions& options, store::MissingDigest missing,
 auto bytes_opener(const LoadOptions& options, store::MissingDigest missing,
                   const store::OtherDigests& others = {}) {
   return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
-                             std::vector<LoadAttempt> attempts) {
+                                     std::vector<LoadAttempt> attempts) {
     auto file = store::open_checked(path, options, missing, others).bytes;
     file->touch_whole(options.read.work.cancel);
     const ByteSpan bytes = file->bytes();

@@ -6,8 +6,8 @@
 #include "store/pool/examination.h"
 #include "store/pool/member_text.h"
 #include "store/pool/pool_folder.h"
-#include "store/run/names.h"
 #include "store/run/gate_meta.h"
+#include "store/run/names.h"
 #include "store/run/small_file.h"
 
 namespace thalia::store {

@@ -73,8 +73,8 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
   }
 }
 
-// What only holders of the lock write, outside of the folders of checkpoints and gates: a pool's own
-// folder is the pool's to sweep.
+// What only holders of the lock write, outside of the folders of checkpoints and gates: a pool's
+// own folder is the pool's to sweep.
 void RunWriter::Impl::sweep() const {
   const std::string& extension = run_.config().extension;
   const std::string beginnings[] = {".start." + extension, ".kl_anchor." + extension,

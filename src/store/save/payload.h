@@ -22,8 +22,8 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
                              const ByteProducer& produce, bool replace);
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
                              ByteSpan bytes, bool replace);
-/// @param expected in hexadecimal, empty: any. @param announce called before anything that was there
-/// changes, with what will be. @throws IntegrityError where the file has another digest.
+/// @param expected in hexadecimal, empty: any. @param announce called before anything that was
+/// there changes, with what will be. @throws IntegrityError where the file has another digest.
 WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
                             const std::filesystem::path& from, bool replace,
                             const std::string& expected = {},

@@ -60,8 +60,8 @@ WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& c
           state_source(checked), first ? first->path() : to,
           SaveOptions{
               .sha256 = !first,
-              .output = first ? OutputOptions{.durability = Durability::none}
-                              : session.output(replace),
+              .output =
+                  first ? OutputOptions{.durability = Durability::none} : session.output(replace),
               .work = {.threads = load.read.work.threads, .cancel = session.options.cancel}});
       if (first) return store::copy_payload(session, to, first->path(), replace, {}, announce);
       return {

@@ -245,7 +245,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   if (!run().config().is_thalia()) {
     const Stopwatch watch;
     store::SavePlace place = impl_->place(phase, step, info);
-  impl_->begin_replacing(place);
+    impl_->begin_replacing(place);
     StoredCheckpoint stored = impl_->publish(place, copy(place));
     stored.seconds = watch.seconds();
     return stored;
