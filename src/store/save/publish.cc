@@ -179,7 +179,8 @@ Newest newest_of(const io::Folder& folder, const Listing& listing) {
   std::uint64_t number = 0;
   for (const CheckpointEntry& entry : listing.entries) {
     const auto line = listing.journal.saved.find(entry.file);
-    if (line == listing.journal.saved.end() || line->second.bytes != entry.bytes) continue;
+    // Of another size it is damaged, and all the same the one that was saved last.
+    if (line == listing.journal.saved.end()) continue;
     if (last == nullptr || line->second.number > number) {
       last = &entry;
       number = line->second.number;
