@@ -8,8 +8,8 @@ namespace thalia::store {
 namespace {
 
 template <typename T>
-void add_set(Value& object, std::string name, const std::optional<T>& value) {
-  if (value) object.add(std::move(name), *value);
+void add_set(Value& object, const char* name, const std::optional<T>& value) {
+  if (value) object.add(name, *value);
 }
 
 const char* name_of(Direction direction) {
@@ -96,7 +96,7 @@ void write_table(std::string& out, const Value& table, const std::string& prefix
   }
 }
 
-void write_json(std::string& out, const Value& value, std::string indent) {
+void write_json(std::string& out, const Value& value, const std::string& indent) {
   const bool is_object = value.is_object() && value.size() > 0;
   if (!is_object && !is_list_of_tables(value)) {
     out += to_json(value);
