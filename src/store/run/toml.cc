@@ -1,16 +1,33 @@
-// toml++ limits how deep a text may be nested, and checks its UTF-8.
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
 #include "store/run/toml.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <sstream>
 #include <string>
 
 #include "thalia/error.h"
 #include "thalia/text.h"
+
+namespace thalia::store {
+namespace {
+
+[[noreturn]] void refuse_toml(const char* expected) {
+  throw FormatError(ErrorCode::bad_value, fmt::format("no TOML: the parser expected {}", expected));
+}
+
+}  // namespace
+}  // namespace thalia::store
+
+// toml++ limits how deep a text may be nested, and checks its UTF-8. But it asserts of some texts
+// what it should refuse, "[=]" among them, and assumes the same under NDEBUG, which compilers may
+// take for a fact. Here an assertion that fails is an error of the text, in every build.
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ASSERT(expr) ((expr) ? void() : ::thalia::store::refuse_toml(#expr))
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace thalia::store {
 namespace {

@@ -75,6 +75,10 @@ BOOST_AUTO_TEST_CASE(an_error_names_file_member_and_value) {
                         says(ErrorCode::bad_value, "phases[0].name", "../up"));
   BOOST_CHECK_EXCEPTION(parse("version = 1\nname = "), FormatError,
                         says(ErrorCode::bad_value, "run.toml", "line 2"));
+  // toml++ asserts of these.
+  for (const char* table : {"[=]", "[\n", "[[\xc3\xa9]]"})
+    BOOST_CHECK_EXCEPTION(parse(table), FormatError,
+                          says(ErrorCode::bad_value, "run.toml", "no TOML"));
   BOOST_CHECK_EXCEPTION(parse("version = 2\n"), UnsupportedError,
                         says(ErrorCode::unsupported_version, "version", "got 2"));
   BOOST_CHECK_EXCEPTION(parse("version = 1\n"), FormatError,
