@@ -5,6 +5,8 @@
 
 #include <isa-l/crc.h>
 
+#include "integrity/vector_state.h"
+
 namespace thalia::integrity {
 namespace {
 
@@ -28,7 +30,10 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
 std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
   // An empty span may have no address.
   if (bytes.empty()) return crc;
-  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  crc = crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  // ISA-L leaves that to its caller.
+  clear_upper_vectors();
+  return crc;
 }
 
 // Appending B, of n bytes, to A multiplies A's CRC by x^(8n), here by repeated squaring; the

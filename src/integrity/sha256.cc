@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "integrity/vector_state.h"
 #include "thalia/error.h"
 
 namespace thalia::integrity {
@@ -45,6 +46,8 @@ void Sha256::Free::operator()(void* context) const noexcept {
 }
 
 Sha256& Sha256::update(ByteSpan bytes) {
+  // The caller's code may have left them in use.
+  clear_upper_vectors();
   require(EVP_DigestUpdate(as_context(context_.get()), bytes.data(), bytes.size()));
   return *this;
 }

@@ -1,8 +1,14 @@
 #include "integrity/crc32.h"
 
 #include <cstdint>
+#include <optional>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "boost_test.h"
+#include "integrity/vector_state.h"
 #include "support/bytes.h"
 #include "support/files.h"
 
@@ -34,6 +40,31 @@ BOOST_AUTO_TEST_CASE(every_length_and_alignment_gives_the_sum_of_the_definition)
     }
   }
 }
+
+#if defined(__x86_64__)
+// Whether upper halves of vector registers are in use; nullopt of a processor that does not tell.
+std::optional<bool> has_upper_vectors_in_use() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool tells = __builtin_cpu_supports("avx") != 0 &&
+                     __get_cpuid_count(0xd, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 4) != 0;
+  if (!tells) return std::nullopt;
+  unsigned low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+  return (low & 4) != 0;
+}
+
+BOOST_AUTO_TEST_CASE(the_upper_vectors_are_clear_behind_it) {
+  const auto bytes = test::random_bytes(70000);
+  integrity::clear_upper_vectors();
+  if (has_upper_vectors_in_use() != std::optional(false))
+    return BOOST_TEST_MESSAGE("the processor does not tell: left out");
+  // The calls between are of the test's own code, which is not compiled for AVX.
+  const std::uint32_t sum = crc32(bytes);
+  const std::optional<bool> after = has_upper_vectors_in_use();
+  BOOST_TEST(sum != 0u);
+  BOOST_TEST(after.value() == false);
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(continues_where_it_stopped) {
   const auto bytes = test::random_bytes(1000);
