@@ -1,7 +1,7 @@
 // JSON with simdjson's on-demand parser, which reads a text once from front to back. It checks only
 // what is looked at; hence Value::finish(), which walks through whatever a visitor leaves, so that
 // a text with a fault anywhere is refused. The text is copied once, as the parser needs room behind
-// it.
+// it. The parser's memory costs more than reading a short text does: Reader keeps it.
 // simdjson never leaves this file: its exceptions become FormatError, and values are handed out by
 // reference for the time of a visit. Its strings live in the parser, so they last until the walk
 // ends.
@@ -14,6 +14,7 @@
 #include <cassert>
 #include <charconv>
 #include <deque>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -43,16 +44,26 @@ std::string_view trim_end(std::string_view token) {
 
 }  // namespace
 
-// The parser's state for one text. It owns the copy of the text, and all strings that it hands out.
+struct Reader::Memory {
+  std::string copy;  ///< of the text, and what simdjson reads behind it
+  simdjson::ondemand::parser parser;
+};
+
+// The parser's state for one text. It owns all strings that it hands out, but for those in
+// `memory`.
 class Walk {
  public:
-  Walk(std::string_view text, unsigned max_depth, Dialect dialect, std::size_t bracket = 0)
-      : text_(text),
+  Walk(Reader::Memory& memory, std::string_view text, unsigned max_depth, Dialect dialect,
+       std::size_t bracket = 0)
+      : parser_(memory.parser),
         bracket_(bracket),
         max_depth_(std::min(max_depth, kDepthCeiling)),
         dialect_(dialect) {
-    // Where it gets no memory, simdjson goes on with an empty text.
-    if (text_.size() != text.size()) throw std::bad_alloc();
+    std::string& copy = memory.copy;
+    copy.clear();
+    copy.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+    copy.append(text).append(simdjson::SIMDJSON_PADDING, '\0');
+    text_ = std::string_view(copy).substr(0, text.size());
   }
 
   bool is_python() const noexcept { return dialect_ == Dialect::python; }
@@ -117,7 +128,7 @@ class Walk {
   // decoded strings where they are while it grows.
   std::string_view decoded(simdjson::ondemand::raw_json_string raw) {
     const std::size_t start = static_cast<std::size_t>(raw.raw() - text_.data());
-    const std::string_view rest = std::string_view(text_.data(), text_.size()).substr(start);
+    const std::string_view rest = text_.substr(start);
     std::size_t end = 0;
     while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
     const std::string_view escaped = rest.substr(0, end);
@@ -142,10 +153,12 @@ class Walk {
   void run(std::string_view what, const Work& work) {
     try {
       // One level more than is ever entered, as simdjson with assertions stops at its own ceiling.
-      const std::size_t levels = kDepthCeiling + bracket_ + 1;
-      if (const auto error = parser_.allocate(text_.size(), levels))
-        throw simdjson::simdjson_error(error);
-      document_ = parser_.iterate(text_);
+      constexpr std::size_t kLevels = kDepthCeiling + 2;
+      if (parser_.capacity() < text_.size() || parser_.max_depth() != kLevels)
+        if (const auto error = parser_.allocate(text_.size(), kLevels))
+          throw simdjson::simdjson_error(error);
+      document_ = parser_.iterate(
+          simdjson::padded_string_view(text_, text_.size() + simdjson::SIMDJSON_PADDING));
       work();
       // simdjson does not look behind the outermost value.
       if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
@@ -158,13 +171,13 @@ class Walk {
     }
   }
 
-  simdjson::padded_string text_;
+  simdjson::ondemand::parser& parser_;
+  std::string_view text_{};
   std::size_t bracket_;  ///< bytes before and behind the text that are not its own
   unsigned max_depth_;
   Dialect dialect_;
   std::deque<std::string> strings_;  ///< decoded here, and handed out
-  simdjson::ondemand::parser parser_;
-  simdjson::ondemand::document document_;
+  simdjson::ondemand::document document_{};
 };
 
 // Checked here because simdjson refuses integers of more than 64 bits, which are well formed.
@@ -295,14 +308,28 @@ void Value::finish() {
   }
 }
 
+Reader::Reader() : memory_(std::make_unique<Memory>()) {}
+
+Reader::~Reader() = default;
+
+void Reader::object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
+                    Dialect dialect) {
+  Walk(*memory_, text, max_depth, dialect).run_object(visit);
+}
+
+void Reader::value(std::string_view text, unsigned max_depth, const ElementVisitor& visit,
+                   Dialect dialect) {
+  Walk(*memory_, fmt::format("[{}]", text), max_depth, dialect, 1).run_value(visit);
+}
+
 void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
                  Dialect dialect) {
-  Walk(text, max_depth, dialect).run_object(visit);
+  Reader().object(text, max_depth, visit, dialect);
 }
 
 void walk_value(std::string_view text, unsigned max_depth, const ElementVisitor& visit,
                 Dialect dialect) {
-  Walk(fmt::format("[{}]", text), max_depth, dialect, 1).run_value(visit);
+  Reader().value(text, max_depth, visit, dialect);
 }
 
 void check_object(std::string_view text, unsigned max_depth) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -76,6 +77,27 @@ class Value {
 /// @throws FormatError as check_object(), possibly after members before the fault were visited.
 void walk_object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
                  Dialect dialect = Dialect::rfc8259);
+
+/// Reads many texts one after the other, and keeps the memory that it needs between them: most of
+/// the time of a short text goes into getting that.
+class Reader {
+ public:
+  Reader();
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  /// walk_object() and walk_value() are these, of one text. @throws FormatError as those.
+  void object(std::string_view text, unsigned max_depth, const MemberVisitor& visit,
+              Dialect dialect = Dialect::rfc8259);
+  void value(std::string_view text, unsigned max_depth, const ElementVisitor& visit,
+             Dialect dialect = Dialect::rfc8259);
+
+  struct Memory;
+
+ private:
+  std::unique_ptr<Memory> memory_;
+};
 
 /// The same of a text that is any value: calls `visit` once. @throws FormatError (bad_json,
 /// limit_exceeded) as check_object().

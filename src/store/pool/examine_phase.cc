@@ -125,14 +125,16 @@ class PhaseExamination {
                                       entry.bytes, line->second.bytes));
       }
     }
-    for (const auto& [file, line] : listing_.journal.saved) {
-      if (has(file)) continue;
+    std::vector<std::string> gone;
+    for (const auto& [file, line] : listing_.journal.saved)
+      if (!has(file)) gone.push_back(file);
+    std::ranges::sort(gone);
+    for (const std::string& file : gone) {
       examination_.find(
           Severity::warning, "journal", path,
           fmt::format("{} was saved, and went without anybody's having noted why", file),
-          // A copy: clang 14 refuses to capture one of two names.
-          [&path, gone = file](const Session& session) {
-            io::append_lines(path, removal_text(gone, "was found to be gone", now_seconds()),
+          [&path, file](const Session& session) {
+            io::append_lines(path, removal_text(file, "was found to be gone", now_seconds()),
                              session.options.durability);
           });
     }

@@ -47,9 +47,9 @@ struct ParsedLine {
   std::string removed;
 };
 
-ParsedLine parse_line(std::string_view text) {
+ParsedLine parse_line(json::Reader& reader, std::string_view text) {
   ParsedLine line;
-  json::walk_object(text, kDepth, [&](std::string_view key, json::Value& value) {
+  reader.object(text, kDepth, [&](std::string_view key, json::Value& value) {
     if (key == "file")
       line.saved.file = text_of(value);
     else if (key == "removed")
@@ -103,6 +103,7 @@ std::string removal_text(std::string_view file, std::string_view reason, std::ui
 
 Journal parse_journal(std::string_view text) {
   Journal journal;
+  json::Reader reader;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
@@ -110,7 +111,7 @@ Journal parse_journal(std::string_view text) {
     if (line.empty()) continue;
     ++journal.lines;
     try {
-      ParsedLine parsed = parse_line(line);
+      ParsedLine parsed = parse_line(reader, line);
       if (!parsed.removed.empty()) {
         if (auto known = journal.saved.extract(parsed.removed)) {
           journal.removed.insert_or_assign(std::move(parsed.removed), std::move(known.mapped()));

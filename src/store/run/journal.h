@@ -6,12 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
 
 #include "thalia/store/entry.h"
 
@@ -39,9 +37,9 @@ std::string removal_text(std::string_view file, std::string_view reason, std::ui
 
 struct Journal {
   /// The last line of each file that was not removed since.
-  std::map<std::string, JournalLine, std::less<>> saved;
+  std::unordered_map<std::string, JournalLine> saved;
   /// The same of those that were: what a crash kept from being removed or replaced is still there.
-  std::map<std::string, JournalLine, std::less<>> removed;
+  std::unordered_map<std::string, JournalLine> removed;
   std::uint64_t lines = 0;
 };
 /// Lines that are none are passed over.
