@@ -40,14 +40,6 @@ std::vector<CheckpointEntry> candidates(const store::Listing& listing) {
   return found;
 }
 
-CheckpointEntry entry_of_step(const store::Listing& listing, const std::filesystem::path& folder,
-                              std::uint64_t step) {
-  const auto found = std::ranges::find(listing.entries, step, &CheckpointEntry::step);
-  if (found != listing.entries.end()) return *found;
-  throw UsageError(ErrorCode::not_found, fmt::format("no checkpoint of step {}", step),
-                   {.path = folder.string()});
-}
-
 // Another file would not fare better.
 bool is_out_of_resources(const IoError& error) {
   const int code = error.errno_value();
@@ -60,7 +52,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
                 const Open& open) {
   const std::filesystem::path folder = run.phase(phase);
   if (options.step) {
-    CheckpointEntry entry = entry_of_step(run.list(phase), folder, *options.step);
+    CheckpointEntry entry = store::entry_of_step(run, phase, *options.step);
     const std::filesystem::path path = folder / entry.file;
     return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
   }

@@ -61,6 +61,9 @@ class RunFolder {
   RunConfig config_;
 };
 
+/// @throws UsageError (not_found) where the phase has none of that step.
+CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std::uint64_t step);
+
 /// Step of the latest checkpoint, as RetentionFacts have it.
 std::optional<std::uint64_t> latest_step(const Listing& listing);
 

@@ -89,7 +89,7 @@ class RunWriter::Impl {
   /// Saves by `full`, or by `delta` where that is the place's, and then publishes.
   StoredCheckpoint save(store::SavePlace place,
                         const std::function<store::SavedFile(const store::SavePlace&)>& full,
-                        const std::function<store::SavedFile(const store::SavePlace&)>& delta);
+                        const std::function<store::SavedFile(const store::SavePlace&)>& delta = {});
   /// publish() on a thread of its own, once the save is done.
   StoreHandle publish_later(SaveHandle save, store::SavePlace place,
                             std::function<store::SavedFile()> saved_file);

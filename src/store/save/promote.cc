@@ -27,13 +27,7 @@ using store::WrittenPayload;
 // The best, or where no metric has told one the latest.
 CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
                              std::optional<std::uint64_t> step) {
-  const std::vector<CheckpointEntry> entries = run.list(phase);
-  if (step) {
-    const auto found = std::ranges::find(entries, *step, &CheckpointEntry::step);
-    if (found != entries.end()) return *found;
-    throw UsageError(ErrorCode::not_found, fmt::format("no checkpoint of step {}", *step),
-                     {.path = run.phase_folder(phase).string()});
-  }
+  if (step) return store::entry_of_step(store::RunFolder::of(run), phase, *step);
   if (auto best = run.best(phase)) return *best;
   if (auto latest = run.latest(phase)) return *latest;
   throw UsageError(ErrorCode::not_found, "the phase has no checkpoint",

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/stopwatch.h"
 #include "container/write/writer_access.h"
 #include "model/delta/save_state.h"
 #include "store/retention/prune.h"
@@ -117,15 +116,12 @@ Writer RunWriter::new_checkpoint(std::string_view phase, std::uint64_t step, Sav
 }
 
 StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
-  const Stopwatch watch;
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
   tell_overlapped(impl_->session());
-  impl_->begin_replacing(place);
-  StoredCheckpoint stored = impl_->publish(place, saved_file(writer.commit()));
-  stored.seconds = watch.seconds();
-  return stored;
+  return impl_->save(std::move(place),
+                     [&](const store::SavePlace&) { return saved_file(writer.commit()); });
 }
 
 StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info,
@@ -217,24 +213,16 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
 
 StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
                                        const SaveInfo& info) {
-  const Stopwatch watch;
-  store::SavePlace place = impl_->place(phase, step, info);
-  impl_->begin_replacing(place);
-  StoredCheckpoint stored = impl_->publish(
-      place, saved_file(store::write_payload(impl_->session(), place.path, bytes, info.replace)));
-  stored.seconds = watch.seconds();
-  return stored;
+  return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
+    return saved_file(store::write_payload(impl_->session(), at.path, bytes, at.info.replace));
+  });
 }
 
 StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t step,
                                         const ByteProducer& produce, const SaveInfo& info) {
-  const Stopwatch watch;
-  store::SavePlace place = impl_->place(phase, step, info);
-  impl_->begin_replacing(place);
-  StoredCheckpoint stored = impl_->publish(
-      place, saved_file(store::write_payload(impl_->session(), place.path, produce, info.replace)));
-  stored.seconds = watch.seconds();
-  return stored;
+  return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
+    return saved_file(store::write_payload(impl_->session(), at.path, produce, at.info.replace));
+  });
 }
 
 StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step,
@@ -242,14 +230,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   const auto copy = [&](const store::SavePlace& at) {
     return saved_file(store::copy_payload(impl_->session(), at.path, file, at.info.replace));
   };
-  if (!run().config().is_thalia()) {
-    const Stopwatch watch;
-    store::SavePlace place = impl_->place(phase, step, info);
-    impl_->begin_replacing(place);
-    StoredCheckpoint stored = impl_->publish(place, copy(place));
-    stored.seconds = watch.seconds();
-    return stored;
-  }
+  if (!run().config().is_thalia()) return impl_->save(impl_->place(phase, step, info), copy);
   // What is damaged is not kept as if it were whole.
   const ChainReader chain = ChainReader::open(file);
   chain.reader().verify_all(impl_->options().cancel);
