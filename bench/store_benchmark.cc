@@ -1,5 +1,7 @@
 // The store: a save through it beside the same durable save without it; listing beside reading the
-// folder's names and sizes; pruning beside removing the files.
+// folder's names and sizes; pruning beside removing the files; restoring through the deltas of the
+// default policy beside a full checkpoint.
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -11,6 +13,7 @@
 #include "scratch.h"
 #include "settings.h"
 #include "store/run/journal.h"
+#include "thalia/delta.h"
 #include "thalia/output_file.h"
 #include "thalia/store.h"
 
@@ -136,6 +139,62 @@ struct Many {
   std::uint64_t count;
 };
 
+// A run whose policy for deltas is the default, and a training that has changed `changed` of every
+// ten tensors at each save, all their weights by little: the lower half of the mantissa.
+struct Learning {
+  Learning(const std::filesystem::path& where, std::uint64_t bytes, std::size_t changed)
+      : folder(where), memory(bytes) {
+    RunConfig config = config_of("thalia");
+    config.deltas = {};
+    create_run(folder / "run", config);
+    RunWriter writer(folder / "run");
+    std::vector<float> weights = measure::normal_f32(bytes);
+    const std::vector<float> noise = measure::normal_f32(bytes);
+    const std::size_t each = std::max<std::size_t>(weights.size() / kTensors, 1);
+    for (std::uint64_t step = 1; step <= kSaves; ++step) {
+      Writer file(folder / "state.thalia", {.output = {.durability = Durability::none}});
+      const RegionId region = file.add_region({.name = "model"});
+      for (std::size_t i = 0; i < kTensors; ++i) {
+        const std::span<float> part = std::span(weights).subspan(i * each, each);
+        if (i % 10 < changed)
+          for (std::size_t k = 0; k < each; ++k)
+            part[k] *= 1 + noise[(k * step + i) % noise.size()] / 64;
+        file.add_tensor(region, {.name = "w" + std::to_string(i), .shape = {each}},
+                        as_byte_span(std::span<const float>(part)));
+      }
+      file.commit();
+      writer.save("train", step, state_source(ChainReader::open(folder / "state.thalia")));
+      std::filesystem::remove(folder / "state.thalia");
+    }
+    const std::vector<CheckpointEntry> entries = run().list("train");
+    deepest = std::ranges::max(entries, {}, &CheckpointEntry::depth);
+    full = entries.front();
+    if (!deepest.is_delta()) throw std::runtime_error("the policy made no delta");
+    measure::settle(where);
+  }
+
+  Run run() const { return Run::open(folder / "run"); }
+  void forget() const {
+    for (const CheckpointEntry& entry : run().list("train")) drop_from_cache(run().path_of(entry));
+  }
+  void restore(const CheckpointEntry& entry, LoadCheck check) {
+    const LoadedCheckpoint loaded = run().load("train", {.check = check, .step = entry.step});
+    const RegionView region = *loaded.chain.reader().find_region("model");
+    std::uint64_t at = 0;
+    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+      const std::uint64_t length = loaded.chain.describe(region.tensor(i)).logical_bytes;
+      loaded.chain.read(region.tensor(i), MutableByteSpan(memory).subspan(at, length));
+      at += length;
+    }
+  }
+
+  static constexpr std::size_t kTensors = 40;
+  static constexpr std::uint64_t kSaves = 12;
+  ScratchFolder folder;
+  std::vector<std::byte> memory;
+  CheckpointEntry deepest, full;
+};
+
 }  // namespace
 
 bool add_subject(const Settings& settings, PairedSuite& suite) {
@@ -164,6 +223,24 @@ bool add_subject(const Settings& settings, PairedSuite& suite) {
                       .floor = {"unlink, fsync of the folder", [=] { many->remove_half(); }},
                       .prepare = [=] { many->fill(); }};
   });
+  // As the disk has them: what the policy promises is of a restore after the machine went down.
+  for (const std::size_t changed : {1u, 10u}) {
+    for (const LoadCheck check : {LoadCheck::digest, LoadCheck::on_touch}) {
+      const std::string digest = check == LoadCheck::digest ? ", with digests" : "";
+      suite.add(
+          "restore the deepest of " + std::to_string(Learning::kSaves) + " saves, " +
+              std::to_string(changed) + " of 10 tensors learn" + digest,
+          [=] {
+            const auto learning = std::make_shared<Learning>(settings.disk, bytes / 4, changed);
+            return Comparison{
+                .ours = {"through " + std::to_string(learning->deepest.depth) + " deltas",
+                         [=] { learning->restore(learning->deepest, check); }},
+                .floor = {"a full checkpoint", [=] { learning->restore(learning->full, check); }},
+                .bytes = bytes / 4,
+                .prepare = [=] { learning->forget(); }};
+          });
+    }
+  }
   return false;
 }
 

@@ -3,15 +3,11 @@
 // Zen line SHA-256 takes a third longer then. A thread is born with the registers of its parent.
 #pragma once
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace thalia::integrity {
 
 #if defined(__x86_64__)
 [[gnu::target("avx")]] inline void clear_with_avx() noexcept {
-  _mm256_zeroupper();
+  __builtin_ia32_vzeroupper();
 }
 #endif
 
