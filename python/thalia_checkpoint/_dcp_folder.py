@@ -25,15 +25,26 @@ _RENAME_EXCHANGE = 2
 class Lock:
     """Tells other processes that a folder is in use. Ends with the object, or the process."""
 
-    def __init__(self, folder: str) -> None:
-        """Raises BlockingIOError where it is in use; OSError where there are no such locks."""
+    def __init__(self, folder: str, *, wait: bool = False) -> None:
+        """Raises BlockingIOError where it is in use, unless it waits; OSError where there are no such locks."""
         self._fd = -1
         self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
             self.close()
             raise
+
+    def is_at(self, path: str) -> bool:
+        """Whether the folder still has that name: a lock is of a folder, and a name may get another one."""
+        try:
+            return os.path.samestat(os.fstat(self._fd), os.lstat(path))
+        except FileNotFoundError:
+            return False
+
+    def names(self) -> list[str]:
+        """What the folder holds."""
+        return os.listdir(self._fd)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()  # another process makes its own
@@ -95,8 +106,8 @@ def begin(folder: str, *, replace: bool) -> Lock | None:
         _check_replaceable(folder, replace)
         try:
             os.mkdir(target)
-            lock = Lock(target)
-        except (FileExistsError, FileNotFoundError, BlockingIOError):
+            lock = Lock(target, wait=True)  # for another save that just looks at it, in _clear()
+        except (FileExistsError, FileNotFoundError):
             raise make_error(
                 UsageError,
                 f"{folder}: another process saves to it, or {target} is not a save's; expected neither",
@@ -119,6 +130,11 @@ def commit(folder: str, *, durable: bool) -> None:
     with io_errors():
         if durable:
             sync(new)
+        # What goes is locked before it has a name that others may clear away: else this save and another
+        # one would remove it, the other one late, and of the next save's folder.
+        going: Lock | None = None
+        with suppress(OSError):
+            going = Lock(folder)
         if not os.path.isdir(folder) or not os.listdir(folder):
             os.rename(new, folder)
         elif _exchange(new, folder):
@@ -130,6 +146,8 @@ def commit(folder: str, *, durable: bool) -> None:
         if durable:
             sync(parent)
         _remove(old)
+        if going is not None:
+            going.close()
 
 
 def clear(folder: str, *, but: Collection[str] = ()) -> None:
@@ -210,18 +228,25 @@ def _clear(path: str, own: str) -> None:
     try:
         lock = Lock(path)
     except BlockingIOError:
-        if _dcp_metadata.FAILED_NAME not in names:
+        if not os.path.exists(os.path.join(path, _dcp_metadata.FAILED_NAME)):
             return
     except OSError:
         # Without locks nobody can tell whether a save to another folder is still going on.
         if path != own and name.endswith(".saving"):
             return
-    if name.endswith(".old") and _dcp_metadata.NAME in names and not os.path.lexists(folder):
-        os.rename(path, folder)
-    else:
-        _remove(path)
-    if lock is not None:
-        lock.close()
+    try:
+        if lock is not None:
+            # Its name may have gone to another save's since it was listed.
+            names = lock.names()
+            if not lock.is_at(path) or (path != own and not names):
+                return
+        if name.endswith(".old") and _dcp_metadata.NAME in names and not os.path.lexists(folder):
+            os.rename(path, folder)
+        else:
+            _remove(path)
+    finally:
+        if lock is not None:
+            lock.close()
 
 
 def _remove(folder: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import traceback
 
 import numpy as np
 import pytest
@@ -308,6 +309,8 @@ def test_saves_side_by_side_do_not_clear_each_other_away(tmp_path, monkeypatch, 
                 for turn in range(400):
                     put(tmp_path / name, str(turn))
                 failed = 0
+            except Exception:
+                traceback.print_exc()
             finally:
                 os._exit(failed)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
