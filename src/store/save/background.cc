@@ -23,9 +23,10 @@ StoredCheckpoint StoreHandle::wait() const {
 }
 
 StoreHandle RunWriter::Impl::publish_later(SaveHandle save, store::SavePlace place,
-                                           std::function<store::SavedFile()> saved_file) {
+                                           std::function<store::SavedFile()> saved_file,
+                                           std::function<store::SavedFile()> full) {
   const std::shared_ptr<StoreHandle::State> state(
-      new StoreHandle::State{save, std::move(place), std::move(saved_file)});
+      new StoreHandle::State{save, std::move(place), std::move(saved_file), std::move(full)});
   {
     const std::lock_guard lock(queue_mutex_);
     queue_.push_back(state);
@@ -45,6 +46,19 @@ void RunWriter::Impl::tell_failure(const store::SavePlace& place,
   }
 }
 
+// A checkpoint that is dear to read is better than none.
+store::SavedFile RunWriter::Impl::settle_or_keep(store::SavePlace& place, store::SavedFile delta,
+                                                 const std::function<store::SavedFile()>& full) {
+  try {
+    return settle(place, delta, [&](const store::SavePlace&) { return full(); });
+  } catch (const std::exception& failure) {
+    session().warn(fmt::format("step {} of {} stays a delta that is dear to read: {}", place.step,
+                               place.phase, failure.what()));
+  }
+  delta.is_delta = true;
+  return delta;
+}
+
 // A save's place holds its base until the save is published.
 void RunWriter::Impl::work() noexcept {
   std::unique_lock lock(queue_mutex_);
@@ -59,10 +73,7 @@ void RunWriter::Impl::work() noexcept {
     try {
       const SaveResult saved = state->save.wait();
       store::SavedFile file = state->saved_file();
-      if (state->place.delta) {
-        file.is_delta = true;
-        remember_delta(state->place, file.bytes);
-      }
+      if (state->place.delta) file = settle_or_keep(state->place, std::move(file), state->full);
       result = publish(state->place, file);
       result.seconds = saved.seconds;
     } catch (const CancelledError&) {
@@ -77,7 +88,7 @@ void RunWriter::Impl::work() noexcept {
       state->result = std::move(result);
       state->error = std::move(error);
       state->done = true;
-      state->saved_file = {};
+      state->saved_file = state->full = {};
       state->place.hold.reset();
       state->place.replacement.reset();
     }

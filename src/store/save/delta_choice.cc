@@ -10,6 +10,8 @@ namespace {
 
 // However little each stores: a chain that deep takes as many files to be whole.
 constexpr unsigned kDeepest = 64;
+// What a sample of the state says of the time of reading it all may be off by that.
+constexpr double kMeasuringError = 1.3;
 
 const CheckpointEntry* find(const Listing& listing, std::string_view file) {
   const auto found = std::ranges::find(listing.entries, file, &CheckpointEntry::file);
@@ -53,7 +55,7 @@ bool is_too_dear(const DeltaPolicy& policy, const DeltaChoice& choice, std::uint
   if (policy.kind != DeltaPolicy::Kind::cost) return false;
   const double bytes = static_cast<double>(choice.chain_bytes) + static_cast<double>(delta_bytes);
   return bytes > policy.max_cost * static_cast<double>(choice.full_bytes) ||
-         read_factor.value_or(1) > policy.max_cost;
+         1 + (read_factor.value_or(1) - 1) * kMeasuringError > policy.max_cost;
 }
 
 }  // namespace thalia::store

@@ -183,8 +183,7 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
   if (file.is_delta) {
     line.base = place.delta->base;
     line.depth = place.delta->depth;
-    if (run_.config().deltas.kind == DeltaPolicy::Kind::cost)
-      line.read_factor = store::measure_read_factor(place.path);
+    line.read_factor = file.read_factor;
   }
   const std::unique_lock held = lock();
   // What comes after its line does not bring the old one back.
@@ -208,19 +207,11 @@ StoredCheckpoint RunWriter::Impl::save(
     // A delta is taken of what is not there, and a digest of what was is not its own.
     if (place.info.replace) container::remove_sha256_file(place.path, session().output());
     file = delta(place);
-    file.is_delta = true;
-    if (store::is_too_dear(run_.config().deltas, *place.delta, file.bytes, std::nullopt)) {
-      // Nobody has been told of it yet: the full file takes its place.
-      remember_delta(place, file.bytes);
-      place.delta.reset();
-      place.hold = held_files_->hold({place.file});
-      place.info.replace = true;
-      try {
-        file = full(place);
-      } catch (...) {
-        remove_file(place.path);
-        throw;
-      }
+    try {
+      file = settle(place, std::move(file), full);
+    } catch (...) {
+      remove_file(place.path);
+      throw;
     }
   } else {
     file = full(place);
@@ -237,10 +228,34 @@ void RunWriter::Impl::protect_held(store::Listing& listing) const {
       entry.protected_by.push_back("a save under way");
 }
 
-void RunWriter::Impl::remember_delta(const store::SavePlace& place, std::uint64_t delta_bytes) {
-  if (!store::is_too_dear(run_.config().deltas, *place.delta, delta_bytes, std::nullopt)) return;
-  const std::unique_lock held = lock();
-  full_saves_left_.insert_or_assign(place.phase, kFullSavesAfterDearDelta);
+bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFile& delta) {
+  const DeltaPolicy& policy = run_.config().deltas;
+  if (policy.kind != DeltaPolicy::Kind::cost) return false;
+  // One that is too large need not be measured.
+  if (!store::is_too_dear(policy, *place.delta, delta.bytes, std::nullopt)) {
+    delta.read_factor = store::measure_read_factor(place.path);
+    if (!store::is_too_dear(policy, *place.delta, delta.bytes, delta.read_factor)) return false;
+  }
+  // Of a longer chain it says that the chain is long enough.
+  if (place.delta->depth == 1) {
+    const std::unique_lock held = lock();
+    full_saves_left_.insert_or_assign(place.phase, kFullSavesAfterDearDelta);
+  }
+  return true;
+}
+
+store::SavedFile RunWriter::Impl::settle(
+    store::SavePlace& place, store::SavedFile delta,
+    const std::function<store::SavedFile(const store::SavePlace&)>& full) {
+  delta.is_delta = true;
+  if (!is_too_dear(place, delta)) return delta;
+  store::SavePlace whole = place;
+  whole.delta.reset();
+  whole.info.replace = true;
+  store::SavedFile file = full(whole);
+  whole.hold = held_files_->hold({place.file});
+  place = std::move(whole);
+  return file;
 }
 
 }  // namespace thalia

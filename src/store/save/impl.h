@@ -53,6 +53,7 @@ struct SavedFile {
   std::string sha256{};  ///< empty: it has no digest beside it yet
   double sync_seconds = 0;
   bool is_delta = false;
+  std::optional<double> read_factor{};  ///< of a delta, as measured
 };
 
 }  // namespace thalia::store
@@ -90,15 +91,23 @@ class RunWriter::Impl {
   StoredCheckpoint save(store::SavePlace place,
                         const std::function<store::SavedFile(const store::SavePlace&)>& full,
                         const std::function<store::SavedFile(const store::SavePlace&)>& delta = {});
-  /// publish() on a thread of its own, once the save is done.
+  /// publish() on a thread of its own, once the save is done. @param full makes a full file of a
+  /// delta that is too dear.
   StoreHandle publish_later(SaveHandle save, store::SavePlace place,
-                            std::function<store::SavedFile()> saved_file);
+                            std::function<store::SavedFile()> saved_file,
+                            std::function<store::SavedFile()> full = {});
   /// Says of entries that saves under way make or need them.
   void protect_held(store::Listing& listing) const;
-  void remember_delta(const store::SavePlace& place, std::uint64_t delta_bytes);
 
  private:
   void sweep() const;
+  bool is_too_dear(const store::SavePlace& place, store::SavedFile& delta);
+  /// Of a delta that is in place, and that nobody has been told of: one that is too dear goes, and
+  /// what `full` makes takes its place. Where that fails the delta is there still.
+  store::SavedFile settle(store::SavePlace& place, store::SavedFile delta,
+                          const std::function<store::SavedFile(const store::SavePlace&)>& full);
+  store::SavedFile settle_or_keep(store::SavePlace& place, store::SavedFile delta,
+                                  const std::function<store::SavedFile()>& full);
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
@@ -128,6 +137,7 @@ struct StoreHandle::State {
   SaveHandle save;
   store::SavePlace place;
   std::function<store::SavedFile()> saved_file;
+  std::function<store::SavedFile()> full;
 
   mutable std::mutex mutex{};
   mutable std::condition_variable ended{};

@@ -1,7 +1,9 @@
-// A sample of pieces all over the state, read once through the chain and once from the full file at
-// its end. Both come from the disk: what the page cache has of the files is dropped first, as it
-// would say more of the machine's memory than of the chain.
+// What did not change is read as it is from the full file, of which a run of tensors is read. Of
+// what did change, a sample is read through the chain. Both as a restore reads them: verified, on
+// all cores, and from the disk. What the page cache has of the files is dropped first, as it would
+// say more of the machine's memory than of the chain.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "base/stopwatch.h"
@@ -13,39 +15,78 @@
 namespace thalia::store {
 namespace {
 
-constexpr std::uint64_t kSampled = 1 << 20;
-constexpr std::uint64_t kMostPieces = 16;
+// Large enough for several cores to have a share of one.
+constexpr std::uint64_t kPieceRead = 4 << 20;
+constexpr std::uint64_t kMostSampled = 64 << 20;
 // Less takes too little time to be told from noise.
-constexpr std::uint64_t kFewestPieces = 4;
+constexpr std::uint64_t kFewestChanged = 4 << 20;
+constexpr int kRounds = 2;
 
-struct Sample {
-  TensorView in_chain;
-  TensorView in_full;
+struct Piece {
+  TensorView tensor;
   std::uint64_t begin;
+  std::uint64_t length;
+  bool is_whole;
 };
 
-std::vector<Sample> samples_of(const ChainReader& chain, const ChainReader& full) {
-  std::vector<Sample> found;
+void add_pieces(const TensorView& tensor, std::uint64_t bytes, std::vector<Piece>& pieces) {
+  for (std::uint64_t begin = 0; begin < bytes; begin += kPieceRead) {
+    const std::uint64_t length = std::min(bytes - begin, kPieceRead);
+    pieces.push_back({tensor, begin, length, length == bytes});
+  }
+}
+
+/// Pieces of the tensors that changed since the full file.
+struct Changed {
+  std::vector<Piece> pieces;
+  std::uint64_t bytes = 0;
+  std::uint64_t all_bytes = 0;  ///< of all tensors
+};
+
+Changed changed_since(const ChainReader& full, const ChainReader& chain) {
+  Changed changed;
   const Reader& reader = chain.reader();
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
     const auto same = full.reader().find_region(region.name());
-    if (!same) continue;
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
       const TensorView tensor = region.tensor(i);
-      const auto match = same->find(tensor.name());
-      if (!match) continue;
-      const std::uint64_t bytes =
-          std::min(chain.describe(tensor).logical_bytes, full.describe(*match).logical_bytes);
-      for (std::uint64_t begin = 0; begin + kSampled <= bytes; begin += kSampled)
-        found.push_back({tensor, *match, begin});
+      const ChainTensor now = chain.describe(tensor);
+      changed.all_bytes += now.logical_bytes;
+      const auto before = same ? same->find(tensor.name()) : std::nullopt;
+      if (before && full.describe(*before).content_hash == now.content_hash) continue;
+      changed.bytes += now.logical_bytes;
+      add_pieces(tensor, now.logical_bytes, changed.pieces);
     }
   }
-  if (found.size() <= kMostPieces) return found;
-  std::vector<Sample> chosen;
-  for (std::uint64_t i = 0; i < kMostPieces; ++i)
-    chosen.push_back(found[i * found.size() / kMostPieces]);
+  return changed;
+}
+
+// One of each so many, and not always the same one: layers may repeat at that distance.
+std::vector<Piece> sample_of(const Changed& changed) {
+  const std::uint64_t step = (changed.bytes + kMostSampled - 1) / kMostSampled;
+  std::vector<Piece> chosen;
+  for (std::uint64_t begin = 0; begin < changed.pieces.size(); begin += step) {
+    const std::uint64_t at = begin + (begin * 2654435761 >> 16) % step;
+    if (at < changed.pieces.size()) chosen.push_back(changed.pieces[at]);
+  }
   return chosen;
+}
+
+// As they follow each other.
+std::vector<Piece> run_of(const ChainReader& full) {
+  std::vector<Piece> pieces;
+  std::uint64_t bytes = 0;
+  const Reader& reader = full.reader();
+  for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+    const RegionView region = reader.region(r);
+    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
+      const std::uint64_t length = full.describe(region.tensor(i)).logical_bytes;
+      add_pieces(region.tensor(i), std::min(length, kMostSampled), pieces);
+      if ((bytes += length) >= kMostSampled) return pieces;
+    }
+  }
+  return pieces;
 }
 
 void forget(const ChainReader& chain) {
@@ -57,28 +98,42 @@ void forget(const ChainReader& chain) {
   }
 }
 
-double seconds_to_read(const ChainReader& chain, const std::vector<Sample>& samples,
-                       TensorView Sample::*which) {
-  std::vector<std::byte> piece(kSampled);
+double seconds_a_byte(const ChainReader& chain, const std::vector<Piece>& pieces) {
+  std::vector<std::byte> memory(kPieceRead);
+  std::uint64_t bytes = 0;
   const Stopwatch watch;
-  for (const Sample& sample : samples) chain.read_part(sample.*which, sample.begin, piece);
-  return watch.seconds();
+  for (const Piece& piece : pieces) {
+    const MutableByteSpan out = MutableByteSpan(memory).first(piece.length);
+    if (piece.is_whole) {
+      chain.read(piece.tensor, out);
+    } else {
+      chain.read_part(piece.tensor, piece.begin, out);
+    }
+    bytes += piece.length;
+  }
+  return watch.seconds() / static_cast<double>(bytes);
 }
 
 }  // namespace
 
 std::optional<double> measure_read_factor(const std::filesystem::path& delta) {
-  const ChainOptions options{.read = {.verification = Verification::off, .work = {.threads = 1}}};
-  const ChainReader chain = ChainReader::open(delta, options);
-  const ChainReader full = ChainReader::open(chain.paths().back(), options);
-  const std::vector<Sample> samples = samples_of(chain, full);
-  if (samples.size() < kFewestPieces) return std::nullopt;
-  forget(chain);
-  const double chained = seconds_to_read(chain, samples, &Sample::in_chain);
-  forget(chain);
-  const double alone = seconds_to_read(full, samples, &Sample::in_full);
-  if (alone <= 0) return std::nullopt;
-  return std::max(chained / alone, 1.0);
+  // What disturbs a reading makes it longer.
+  double chained = std::numeric_limits<double>::infinity(), alone = chained, share = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    // Opened anew, as what was verified once is not verified again.
+    const ChainReader chain = ChainReader::open(delta);
+    const ChainReader full = ChainReader::open(chain.paths().back());
+    const Changed changed = changed_since(full, chain);
+    if (changed.bytes < kFewestChanged) return std::nullopt;
+    share = static_cast<double>(changed.bytes) / static_cast<double>(changed.all_bytes);
+    const std::vector<Piece> sample = sample_of(changed), run = run_of(full);
+    forget(chain);
+    chained = std::min(chained, seconds_a_byte(chain, sample));
+    forget(chain);
+    alone = std::min(alone, seconds_a_byte(full, run));
+  }
+  if (!(alone > 0)) return std::nullopt;
+  return 1 + share * std::max(chained / alone - 1, 0.0);
 }
 
 }  // namespace thalia::store
