@@ -180,7 +180,9 @@ void prepare_base(const fs::path& folder) {
   prepare_run(folder, config, 1, 2, 3);
 }
 
-// Each is promised by the thread that has published it, while the other waits.
+// Each is promised by the thread that has published it, while the other waits. A delta of all that
+// there is becomes a full file before that.
+template <bool kAllChanges>
 void run_background(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
   std::vector<StoreHandle> saves;
@@ -205,7 +207,8 @@ void run_background(const fs::path& folder, Teller& teller) {
     const std::lock_guard begin(mutex);
     for (const std::uint64_t step : {3, 4}) {
       teller.attempt(std::to_string(step));
-      saves.push_back(writer.save_async(saver, kTrain, step, crash_state(step), {.metric = 0.125}));
+      saves.push_back(writer.save_async(saver, kTrain, step, crash_state(step, kAllChanges),
+                                        {.metric = 0.125}));
     }
   }
   for (const StoreHandle& save : saves) save.wait();
@@ -230,7 +233,8 @@ constexpr Operation kOperations[] = {
     OPERATION("store: deltas, named", prepare_deltas<kEvery>, run_named<run_deltas>),
     OPERATION("store: delta too dear", prepare_deltas<kCost>, run_dear_delta),
     OPERATION("store: replace a base", prepare_base, run_replace_base),
-    OPERATION("store: background", prepare_deltas<kEvery>, run_background),
+    OPERATION("store: background", prepare_deltas<kEvery>, run_background<false>),
+    OPERATION("store: background, too dear", prepare_deltas<kCost>, run_background<true>),
 };
 #undef OPERATION
 
