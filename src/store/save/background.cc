@@ -24,7 +24,7 @@ StoredCheckpoint StoreHandle::wait() const {
 
 StoreHandle RunWriter::Impl::publish_later(SaveHandle save, store::SavePlace place,
                                            std::function<store::SavedFile()> saved_file,
-                                           std::function<store::SavedFile()> full) {
+                                           store::SaveAt full) {
   const std::shared_ptr<StoreHandle::State> state(
       new StoreHandle::State{save, std::move(place), std::move(saved_file), std::move(full)});
   {
@@ -48,9 +48,9 @@ void RunWriter::Impl::tell_failure(const store::SavePlace& place,
 
 // A checkpoint that is dear to read is better than none.
 store::SavedFile RunWriter::Impl::settle_or_keep(store::SavePlace& place, store::SavedFile delta,
-                                                 const std::function<store::SavedFile()>& full) {
+                                                 const store::SaveAt& full) {
   try {
-    return settle(place, delta, [&](const store::SavePlace&) { return full(); });
+    return settle(place, delta, full);
   } catch (const std::exception& failure) {
     session().warn(fmt::format("step {} of {} stays a delta that is dear to read: {}", place.step,
                                place.phase, failure.what()));
@@ -88,7 +88,8 @@ void RunWriter::Impl::work() noexcept {
       state->result = std::move(result);
       state->error = std::move(error);
       state->done = true;
-      state->saved_file = state->full = {};
+      state->saved_file = {};
+      state->full = {};
       state->place.hold.reset();
       state->place.replacement.reset();
     }

@@ -197,9 +197,8 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
           .sync_seconds = file.sync_seconds};
 }
 
-StoredCheckpoint RunWriter::Impl::save(
-    store::SavePlace place, const std::function<store::SavedFile(const store::SavePlace&)>& full,
-    const std::function<store::SavedFile(const store::SavePlace&)>& delta) {
+StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::SaveAt& full,
+                                       const store::SaveAt& delta) {
   const Stopwatch watch;
   begin_replacing(place);
   store::SavedFile file;
@@ -244,9 +243,8 @@ bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFil
   return true;
 }
 
-store::SavedFile RunWriter::Impl::settle(
-    store::SavePlace& place, store::SavedFile delta,
-    const std::function<store::SavedFile(const store::SavePlace&)>& full) {
+store::SavedFile RunWriter::Impl::settle(store::SavePlace& place, store::SavedFile delta,
+                                         const store::SaveAt& full) {
   delta.is_delta = true;
   if (!is_too_dear(place, delta)) return delta;
   store::SavePlace whole = place;

@@ -56,6 +56,9 @@ struct SavedFile {
   std::optional<double> read_factor{};  ///< of a delta, as measured
 };
 
+/// One way to save to a place.
+using SaveAt = std::function<SavedFile(const SavePlace&)>;
+
 }  // namespace thalia::store
 
 namespace thalia {
@@ -88,14 +91,12 @@ class RunWriter::Impl {
   /// Digest, where it is missing; then what publish() does.
   StoredCheckpoint publish(const store::SavePlace& place, const store::SavedFile& file);
   /// Saves by `full`, or by `delta` where that is the place's, and then publishes.
-  StoredCheckpoint save(store::SavePlace place,
-                        const std::function<store::SavedFile(const store::SavePlace&)>& full,
-                        const std::function<store::SavedFile(const store::SavePlace&)>& delta = {});
+  StoredCheckpoint save(store::SavePlace place, const store::SaveAt& full,
+                        const store::SaveAt& delta = {});
   /// publish() on a thread of its own, once the save is done. @param full makes a full file of a
   /// delta that is too dear.
   StoreHandle publish_later(SaveHandle save, store::SavePlace place,
-                            std::function<store::SavedFile()> saved_file,
-                            std::function<store::SavedFile()> full = {});
+                            std::function<store::SavedFile()> saved_file, store::SaveAt full = {});
   /// Says of entries that saves under way make or need them.
   void protect_held(store::Listing& listing) const;
 
@@ -105,9 +106,9 @@ class RunWriter::Impl {
   /// Of a delta that is in place, and that nobody has been told of: one that is too dear goes, and
   /// what `full` makes takes its place. Where that fails the delta is there still.
   store::SavedFile settle(store::SavePlace& place, store::SavedFile delta,
-                          const std::function<store::SavedFile(const store::SavePlace&)>& full);
+                          const store::SaveAt& full);
   store::SavedFile settle_or_keep(store::SavePlace& place, store::SavedFile delta,
-                                  const std::function<store::SavedFile()>& full);
+                                  const store::SaveAt& full);
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
@@ -137,7 +138,7 @@ struct StoreHandle::State {
   SaveHandle save;
   store::SavePlace place;
   std::function<store::SavedFile()> saved_file;
-  std::function<store::SavedFile()> full;
+  store::SaveAt full;
 
   mutable std::mutex mutex{};
   mutable std::condition_variable ended{};

@@ -176,13 +176,12 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
     const std::filesystem::path base = place.path.parent_path() / place.delta->base;
     const BrainDeltaHandle handle = BrainCheckpoint::save_delta_async(
         saver, brain, place.path, base, delta_options(std::move(own)), snapshot);
-    const std::filesystem::path path = place.path;
     // The training has gone on: the state is that of the delta.
     return impl_->publish_later(
         handle.save(), std::move(place), [handle] { return delta_file(handle.wait().file_bytes); },
-        [path, full] {
-          const ChainReader chain = ChainReader::open(path);
-          return saved_file(model::save_state(state_source(chain), path, full));
+        [full](const store::SavePlace& at) {
+          const ChainReader chain = ChainReader::open(at.path);
+          return saved_file(model::save_state(state_source(chain), at.path, full));
         });
   }
   const BrainSaveHandle handle =
