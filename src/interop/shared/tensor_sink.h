@@ -1,0 +1,54 @@
+// Writing a file of tensors under names: what conversions write through. Each room of a format has
+// one function of the type WriteTensors, and none knows another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interop/shared/piece_sink.h"
+#include "thalia/options.h"
+#include "thalia/tensor_layout.h"
+
+namespace thalia::interop {
+
+struct SinkTensor {
+  std::string name;  ///< different from all others
+  TensorLayout layout{};
+};
+
+struct SinkInput {
+  std::vector<SinkTensor> tensors{};
+  /// A JSON object, as SourceFacts::metadata: of a file of the sink's own format what its source
+  /// said, of any other whatever its users put there.
+  std::string metadata = "{}";
+  std::optional<std::uint64_t> training_steps{};
+};
+
+struct SinkOptions {
+  SaveOptions save{};  ///< output and work count everywhere, the rest in formats that have it
+  ReadLimits limits{};
+  std::uint64_t max_safetensors_header_bytes = 100'000'000;
+  /// Of formats with shards: bytes of payloads in one; nullopt: one file.
+  std::optional<std::uint64_t> shard_bytes{};
+  /// Also types that the format has and its original program does not read.
+  bool all_types = false;
+  /// Called once, when all is checked and before anything is written, with what the format cannot
+  /// hold, a sentence each. What it throws passes through.
+  std::function<void(const std::vector<std::string>& losses)> announce{};
+};
+
+/// Hands on the payload of tensor i, in pieces of any size that end where its layout says. Called
+/// once for each tensor, in the order of the output.
+using EmitPayload = std::function<void(std::size_t i, const PieceSink& sink)>;
+
+/// Writes a file atomically. @throws UnsupportedError, before anything is written, for what the
+/// format lacks: a dtype, an encoding, a name; IoError. @return bytes of the output.
+using WriteTensors = std::uint64_t (*)(const std::filesystem::path& output, const SinkInput& input,
+                                       const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop
