@@ -4,31 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thalia/file_format.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"
 
 namespace thalia {
-
-enum class FileFormat {
-  thalia,
-  safetensors,
-  thalia_0_1,  ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
-  mckp,        ///< docs/mckp.md; of a delta, the previous files are looked for beside it
-  mst,         ///< the original mithril program's, thalia/mst.h; read only
-};
-
-std::string_view file_format_name(FileFormat format) noexcept;
-std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
-/// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
-/// nullopt where neither tells. @throws IoError where the file exists and cannot be read;
-/// UnsupportedError for a Python pickle in a wrapper of mithril's.
-std::optional<FileFormat> detect_format(const std::filesystem::path& path);
 
 /// How tensors of a format without regions are grouped.
 struct RegionGrouping {
@@ -59,9 +46,21 @@ struct ConvertOptions {
   /// output's metadata. As it is made: none. A pattern that fits no tensor is a UsageError
   /// (not_found), but between .thalia files of 0.1 and 1.0.
   PrecisionPolicy precision{};
-  /// Writes all elements of sparse tensors where the target has no sparse encodings, which is every
-  /// format but thalia and thalia-0.1. Else such a tensor is refused there.
+  /// Writes all elements of sparse tensors where the target has no sparse encodings
+  /// (docs/formats.md tells which have them). Else such a tensor is refused there.
   bool dense = false;
+  /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
+  bool dequantize = false;
+  /// Takes what the current original program refuses as too old.
+  bool legacy = false;
+  /// Of safetensors: bytes of tensors in one file, as many files as that takes, and an index of
+  /// them. nullopt: one file, unless the output is the index of a model.
+  std::optional<std::uint64_t> shard_bytes{};
+  /// Also types that the target has and its original program does not read.
+  bool all_types = false;
+  /// Called once before anything is written, with ConvertResult::losses where there are any. What
+  /// it throws ends the conversion.
+  std::function<void(const std::vector<std::string>& losses)> on_losses{};
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };

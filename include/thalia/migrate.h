@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Migration {
 Migration can_migrate(const FormatVersion& from, const FormatVersion& to);
 
 struct MigrateOptions {
+  /// Called once before anything is written, with MigrateResult::losses where there are any. What
+  /// it throws ends the migration.
+  std::function<void(const std::vector<std::string>& losses)> on_losses{};
   /// Down across a major version, with what it loses.
   bool across_major = false;
   /// Folders in which a base is looked for when it is not where its delta says.

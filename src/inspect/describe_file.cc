@@ -5,14 +5,13 @@
 
 #include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
+#include "inspect/flat_file.h"
 #include "inspect/json_members.h"
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "thalia/mckp.h"
 #include "thalia/metadata_file.h"
-#include "thalia/mst.h"
 #include "thalia/paths.h"
-#include "thalia/safetensors.h"
 #include "thalia/text.h"
 #include "thalia/v01.h"
 #include "thalia/value.h"
@@ -61,17 +60,6 @@ std::string json_of(const Value& value) {
   std::string text;
   JsonWriter json(text);
   add_value(json, value);
-  return text;
-}
-
-// Empty where there is none.
-std::string json_of(const SafetensorsMetadata& texts) {
-  if (texts.empty()) return {};
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object();
-  for (const auto& [key, value] : texts) json.member(as_utf8(key), as_utf8(value));
-  json.end_object();
   return text;
 }
 
@@ -161,9 +149,14 @@ void describe_mckp(FileFacts& facts, const ChainOptions& options) {
       BaseFacts{.path = header.previous->key, .checksum = hex(header.previous->content_hash.bytes)};
 }
 
-void describe_texts(FileFacts& facts, const SafetensorsMetadata& texts) {
-  facts.metadata = json_of(texts);
+void describe_flat(FileFacts& facts, const ChainOptions& options) {
+  const AnyFile file = open_any(facts.path, open_options(options), facts.format);
+  if (!file.version().empty()) facts.version = file.version();
+  if (file.metadata_json() != "{}") facts.metadata = file.metadata_json();
   facts.progress = training_progress(facts.metadata);
+  if (file.training_steps()) take_steps(facts, *file.training_steps());
+  facts.disk_bytes = file.file_bytes();  // of a folder, all of its files
+  facts.beside = file.losses();
 }
 
 }  // namespace
@@ -171,30 +164,21 @@ void describe_texts(FileFacts& facts, const SafetensorsMetadata& texts) {
 FileFacts describe_file(const std::filesystem::path& path, const ChainOptions& options) {
   const FileFormat format = format_of(path);
   FileFacts facts{.path = path.string(), .format = format};
-  switch (format) {
-    case FileFormat::thalia:
-      describe_thalia(facts, options.read);
-      break;
-    case FileFormat::thalia_0_1:
-      if (is_v01_delta(path, options.read)) {
-        describe_original_delta(facts, options.read);
-        facts.disk_bytes = facts.file_bytes = file_bytes(path);
-        return facts;
-      }
-      describe_original(facts, options.read);
-      break;
-    case FileFormat::safetensors:
-      describe_texts(facts, SafetensorsFile::open(path, options.read).metadata());
-      break;
-    case FileFormat::mckp:
-      describe_mckp(facts, options);
-      break;
-    case FileFormat::mst:
-      facts.version = "1";
-      describe_texts(facts, MstFile::open(path, options.read).metadata());
-      break;
+  if (format == FileFormat::thalia) {
+    describe_thalia(facts, options.read);
+  } else if (format == FileFormat::thalia_0_1) {
+    if (is_v01_delta(path, options.read)) {
+      describe_original_delta(facts, options.read);
+      facts.disk_bytes = facts.file_bytes = file_bytes(path);
+      return facts;
+    }
+    describe_original(facts, options.read);
+  } else if (format == FileFormat::mckp) {
+    describe_mckp(facts, options);
+  } else {
+    describe_flat(facts, options);
   }
-  facts.disk_bytes = file_bytes(path);
+  if (facts.disk_bytes == 0) facts.disk_bytes = file_bytes(path);
   if (format != FileFormat::thalia) facts.file_bytes = facts.disk_bytes;
   Selection everything("", {});
   TensorTotals totals;

@@ -103,6 +103,7 @@ std::string facts_json(const FileFacts& facts) {
   add_known(json, "content_hash", facts.content_hash);
   add_base(json, facts.base);
   add_list(json, "warnings", facts.warnings);
+  add_list(json, "beside", facts.beside);
   const auto events = growth_events(facts.metadata);
   json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
   json.key("metadata").raw(facts.metadata.empty() ? "null" : facts.metadata);

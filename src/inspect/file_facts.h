@@ -10,7 +10,7 @@
 #include "inspect/tensor_totals.h"
 #include "inspect/training_progress.h"
 #include "thalia/bytes.h"
-#include "thalia/convert.h"
+#include "thalia/file_format.h"
 #include "thalia/growth_history.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
@@ -66,7 +66,8 @@ struct FileFacts {
   std::optional<std::string> content_hash{};
   std::optional<BaseFacts> base{};
   std::vector<std::string> warnings{};
-  std::string metadata{};  ///< a JSON object; empty: none
+  std::vector<std::string> beside{};  ///< what the file holds beside tensors and metadata
+  std::string metadata{};             ///< a JSON object; empty: none
 };
 
 /// 8-4-4-4-12 hexadecimal digits.

@@ -12,12 +12,12 @@
 
 #include "base/fail.h"
 #include "inspect/file_format.h"
+#include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 #include "thalia/v01.h"
 
 namespace thalia::inspect {
@@ -116,37 +116,6 @@ void visit_thalia(const std::filesystem::path& path, Selection& selection,
   }
 }
 
-class SafetensorsFileTensor : public FileTensor {
- public:
-  SafetensorsFileTensor(const SafetensorsFile& file, const SafetensorsTensor& tensor)
-      : FileTensor({.path = tensor.name, .region = {}, .name = tensor.name}),
-        file_(file),
-        tensor_(tensor) {}
-
-  ListedTensor list() const override {
-    return {.region = {},
-            .name = tensor_.name,
-            .layout = {.dtype = tensor_.dtype, .shape = tensor_.shape},
-            .logical_bytes = tensor_.bytes.size(),
-            .stored_bytes = tensor_.bytes.size(),
-            .codecs = {Codec::store}};
-  }
-  TensorSource open() const override { return source_of(file_, tensor_); }
-  std::shared_ptr<const FileTensor> keep() const override {
-    return std::make_shared<SafetensorsFileTensor>(*this);
-  }
-
- private:
-  SafetensorsFile file_;
-  SafetensorsTensor tensor_;
-};
-
-void visit_safetensors(const std::filesystem::path& path, const ReadOptions& read,
-                       const VisitTensor& visit) {
-  const SafetensorsFile file = SafetensorsFile::open(path, read);
-  for (const SafetensorsTensor& tensor : file.tensors()) visit(SafetensorsFileTensor(file, tensor));
-}
-
 // By the component that it is in, where that is one of those that every state has.
 std::optional<Role> original_role(std::string_view path) {
   const std::string_view component = path.substr(0, path.find('.'));
@@ -205,12 +174,12 @@ void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
   const FileFormat format = format_of(path);
   if (is_packed(format)) {
     visit_packed(path, format, options, visit);
-  } else if (format == FileFormat::safetensors) {
-    visit_safetensors(path, options.read, visit);
   } else if (format == FileFormat::thalia_0_1) {
     visit_original(path, selection, options.read, visit);
-  } else {
+  } else if (format == FileFormat::thalia) {
     visit_thalia(path, selection, options, visit);
+  } else {
+    visit_flat(path, format, options, visit);
   }
 }
 

@@ -19,6 +19,8 @@ struct ListedTensor {
   std::string region;  ///< empty: it is in none
   std::string name;
   TensorLayout layout{};
+  /// The format's own name of the element type, where the layout does not tell it; else empty.
+  std::string type{};
   std::optional<Role> role{};
   std::uint64_t logical_bytes = 0;
   std::optional<std::uint64_t> stored_bytes{};

@@ -3,22 +3,19 @@
 #include <cstdint>
 
 #include "inspect/file_format.h"
+#include "thalia/any_file.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 
 namespace thalia::inspect {
 namespace {
 
 using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
 
-Sensitivities from_safetensors(const std::filesystem::path& path, const ReadOptions& read) {
-  return [file = SafetensorsFile::open(path, read)](const QuantizationTarget& target) {
-    std::optional<Tensor> found;
-    for (const SafetensorsTensor& tensor : file.tensors()) {
-      if (tensor.name != target.name) continue;
-      found = Tensor::borrow(tensor.dtype, tensor.shape, tensor.bytes);
-    }
-    return found;
+Sensitivities from_flat(const std::filesystem::path& path, const ReadOptions& read) {
+  return [file = open_any(path, {.read = read})](
+             const QuantizationTarget& target) -> std::optional<Tensor> {
+    const auto i = file.find(target.name);
+    return i ? std::optional(file.read(*i)) : std::nullopt;
   };
 }
 
@@ -39,8 +36,7 @@ Sensitivities from_thalia(const std::filesystem::path& path, const ReadOptions& 
 }  // namespace
 
 Sensitivities sensitivities_of(const std::filesystem::path& path, const ReadOptions& read) {
-  return format_of(path) == FileFormat::safetensors ? from_safetensors(path, read)
-                                                    : from_thalia(path, read);
+  return format_of(path) == FileFormat::thalia ? from_thalia(path, read) : from_flat(path, read);
 }
 
 }  // namespace thalia::inspect

@@ -10,17 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/suggestion.h"
 #include "inspect/block_cursor.h"
 #include "inspect/copy_slice.h"
 #include "inspect/file_format.h"
+#include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::inspect {
@@ -164,20 +163,6 @@ TensorSource source_of(const TensorView& view, const ReadLimits& limits) {
   return source;
 }
 
-TensorSource source_of(const SafetensorsFile& file, const SafetensorsTensor& tensor) {
-  TensorSource source{
-      .region = {}, .name = tensor.name, .layout = {.dtype = tensor.dtype, .shape = tensor.shape}};
-  source.read = [file, tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
-    if (const auto bytes = consecutive(tensor.dtype, tensor.shape, tensor.bytes, ranges))
-      file.read_ahead(*bytes);
-    copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
-  };
-  source.logical_bytes = [file, tensor] {
-    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  };
-  return source;
-}
-
 namespace {
 
 TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
@@ -188,32 +173,15 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
   return source_of(view, options.read.input.limits);
 }
 
-TensorSource from_safetensors(const std::filesystem::path& path, std::string_view name,
-                              const ReadOptions& read) {
-  const SafetensorsFile file = SafetensorsFile::open(path, read);
-  const auto find = [&](std::string_view wanted) {
-    return std::find_if(file.tensors().begin(), file.tensors().end(),
-                        [&](const SafetensorsTensor& tensor) { return tensor.name == wanted; });
-  };
-  auto found = find(name);
-  if (found == file.tensors().end()) found = find(unescape_name(name));
-  if (found == file.tensors().end()) {
-    throw UsageError(
-        ErrorCode::not_found,
-        "no such tensor" + suggestion_among(name, file.tensors(), &SafetensorsTensor::name),
-        {.path = path.string(), .tensor = std::string(name)});
-  }
-  return source_of(file, *found);
-}
-
 }  // namespace
 
 TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options) {
   const FileFormat format = format_of(path);
   if (is_packed(format)) return open_packed(path, format, std::string(name), options);
-  return format == FileFormat::safetensors ? from_safetensors(path, name, options.read)
-                                           : from_thalia(path, name, options);
+  if (format == FileFormat::thalia || format == FileFormat::thalia_0_1)
+    return from_thalia(path, name, options);
+  return open_flat(path, format, std::string(name), options);
 }
 
 }  // namespace thalia::inspect

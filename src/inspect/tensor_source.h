@@ -11,7 +11,6 @@
 #include "inspect/sparse_entries.h"
 #include "thalia/bytes.h"
 #include "thalia/delta.h"
-#include "thalia/safetensors.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_layout.h"
 #include "thalia/tensor_value.h"
@@ -36,7 +35,6 @@ struct TensorSource {
 TensorSource source_of(const TensorView& view, const ReadLimits& limits);
 /// A tensor of the full state that a delta and its bases make up.
 TensorSource source_of(const ChainReader& chain, const TensorView& view);
-TensorSource source_of(const SafetensorsFile& file, const SafetensorsTensor& tensor);
 TensorSource source_of(const Tensor& tensor, std::string region, std::string name);
 
 /// `name` is "region/tensor", or the tensor's own name where only one has it; as it is, or as ls

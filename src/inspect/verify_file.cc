@@ -2,27 +2,14 @@
 #include "inspect/verify_file.h"
 
 #include "inspect/finding.h"
+#include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
-#include "thalia/safetensors.h"
 #include "thalia/v01.h"
 
 namespace thalia::inspect {
 namespace {
-
-// A safetensors file carries no checksums: what can be wrong with it, opening finds.
-VerifyReport verify_safetensors(const std::string& path, const ReadOptions& read) {
-  VerifyReport report;
-  try {
-    const SafetensorsFile file = SafetensorsFile::open(path, read);
-    report.tensors = static_cast<std::uint32_t>(file.tensors().size());
-  } catch (const FormatError& error) {
-    if (error.code() == ErrorCode::limit_exceeded) throw;
-    report.findings.push_back(finding_of(error));
-  }
-  return report;
-}
 
 // What can be wrong with a file of version 0.1, reading it finds: all is read, the checksum first.
 VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
@@ -62,17 +49,9 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
 
 VerifyReport verify_file(const std::string& path, FileFormat format, const ChainOptions& chain,
                          bool resolve, const VerifyOptions& options) {
-  switch (format) {
-    case FileFormat::safetensors:
-      return verify_safetensors(path, chain.read);
-    case FileFormat::thalia_0_1:
-      return verify_original(path, chain.read);
-    case FileFormat::mckp:
-    case FileFormat::mst:
-      return verify_packed(path, format, chain, options.quick);
-    case FileFormat::thalia:
-      break;
-  }
+  if (format == FileFormat::thalia_0_1) return verify_original(path, chain.read);
+  if (is_packed(format)) return verify_packed(path, format, chain, options.quick);
+  if (format != FileFormat::thalia) return verify_flat(path, format, chain, options);
   return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
 }
 

@@ -33,7 +33,12 @@ std::optional<FileFormat> file_format(const char* argument,
                                       const std::optional<std::string>& name) {
   if (!name) return std::nullopt;
   if (const auto format = file_format_from_name(*name)) return format;
-  fail_choice(argument, *name, "thalia, safetensors, thalia-0.1, mckp, mst");
+  std::string names;
+  for (const FileFormat format : file_formats()) {
+    if (!names.empty()) names += ", ";
+    names += file_format_name(format);
+  }
+  fail_choice(argument, *name, names);
 }
 
 // `depth` counts of kind "depth".

@@ -80,6 +80,8 @@ PUBLIC_PLACES = {
     "value.h": "model/value",
     "safetensors.h": "interop/safetensors",
     "brain_checkpoint.h": "interop/brain",
+    "any_file.h": "interop/shared",
+    "file_format.h": "interop/shared",
     "convert.h": "interop/convert",
     "migrate.h": "interop/convert",
     "v01.h": "interop/v01",

@@ -11,7 +11,7 @@
 #include "cli/command/command.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
-#include "inspect/file_format.h"
+#include "cli/terminal/escape.h"
 #include "thalia/convert.h"
 
 namespace thalia::cli {
@@ -25,6 +25,11 @@ struct ConvertArguments {
   std::string regions = "auto";
   std::string precision = "keep";
   bool dense = false;
+  bool dequantize = false;
+  bool old = false;
+  bool all_types = false;
+  bool lossless = false;
+  std::optional<std::uint64_t> shard_size;
   SaveArguments save;
 };
 
@@ -60,6 +65,16 @@ PrecisionPolicy precision_named(const std::string& text) {
   }
 }
 
+[[noreturn]] void refuse_losses(const ConvertArguments& arguments,
+                                const std::vector<std::string>& losses) {
+  std::string all;
+  for (const std::string& loss : losses) all += (all.empty() ? "" : "; ") + loss;
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature,
+      "the output cannot hold all of this, and --lossless asks for it",
+      {.path = arguments.input, .field = "losses", .value = std::move(all), .bound = "none"});
+}
+
 int run_convert(const ConvertArguments& arguments, const Session& session) {
   ConvertOptions options = arguments.save.options(session);
   options.from = arguments.from;
@@ -67,10 +82,22 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
   options.grouping = grouping_named(arguments.regions);
   options.precision = precision_named(arguments.precision);
   options.dense = arguments.dense;
+  options.dequantize = arguments.dequantize;
+  options.legacy = arguments.old;
+  options.all_types = arguments.all_types;
+  options.shard_bytes = arguments.shard_size;
+  // Before anything is written: who sees what gets lost can still stop the work.
+  options.on_losses = [&](const std::vector<std::string>& losses) {
+    if (arguments.lossless) refuse_losses(arguments, losses);
+    if (session.common.json) return;
+    for (const std::string& loss : losses) session.out.print("lost: {}\n", escape(loss));
+    session.out.flush();
+  };
   ProgressBar bar("converting " + arguments.input);
   options.save.work.progress = bar.callback();
-  const ConvertResult result = convert(arguments.input, arguments.output, options);
+  ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
+  if (!session.common.json) result.losses.clear();  // they are printed
   print_result(session, "thalia.convert.1", {&arguments.input, 1}, arguments.output, result);
   return kDone;
 }
@@ -87,11 +114,12 @@ Run declare_convert(CLI::App& app) {
   const auto arguments = std::make_shared<ConvertArguments>();
   add_file(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
-  add_choice(app, "--from FORMAT", arguments->from, choices_of(inspect::all_file_formats()),
-             "Format of IN: thalia, safetensors, thalia-0.1, mckp or mst");
-  // The last one is read only.
-  add_choice(app, "--to FORMAT", arguments->to, choices_of(inspect::all_file_formats().first<4>()),
-             "Format of OUT: thalia, safetensors, thalia-0.1 or mckp");
+  add_choice(app, "--from FORMAT", arguments->from, choices_of(file_formats()),
+             "Format of IN, where neither content nor name tells it");
+  std::vector<FileFormat> written(file_formats().begin(), file_formats().end());
+  std::erase_if(written, [](FileFormat format) { return !file_format_is_written(format); });
+  add_choice(app, "--to FORMAT", arguments->to, choices_of(written),
+             "Format of OUT, where its name does not tell it");
   offer(
       add_option(app, "--regions HOW", arguments->regions,
                  "How tensors become regions: auto (the default: the name up to its first number), "
@@ -103,6 +131,19 @@ Run declare_convert(CLI::App& app) {
                  "KEY=PRECISION,... with categories and patterns: weights=fp16,traces/*=bf16"),
       "keep|fp32|fp16|bf16|mixed");
   add_dense(app, arguments->dense);
+  app.add_flag("--lossless", arguments->lossless,
+               "Writes nothing where OUT cannot hold all that IN has");
+  app.add_flag(
+      "--dequantize", arguments->dequantize,
+      "Elements in place of the codes of formats with types of their own, as GGUF's blocks");
+  add_option(app, "--shard-size SIZE", arguments->shard_size,
+             "Of safetensors: bytes of tensors in a file, as 5GB; OUT is the folder, or its index")
+      ->transform(size_value());
+  app.add_flag("--old", arguments->old,
+               "Takes files that the programs of their formats no longer do, as GPTRSCHK 1");
+  app.add_flag(
+      "--all-types", arguments->all_types,
+      "Also types that OUT's format has and its program does not read, as f16 in GPTRSCHK");
   arguments->save.declare(app);
   return [arguments](const Session& session) { return run_convert(*arguments, session); };
 }

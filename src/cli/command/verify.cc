@@ -47,7 +47,7 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
               counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
   std::string checked = "structure checked";
-  if ((format == FileFormat::thalia || inspect::is_packed(format)) && !quick) {
+  if (format != FileFormat::thalia_0_1 && !quick) {
     checked =
         fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
   }

@@ -18,7 +18,7 @@ void print_version(Output& out, bool as_json) {
   std::vector<std::string_view> codecs;
   for (const Codec codec : all_codecs()) codecs.push_back(codec_name(codec));
   std::vector<std::string_view> formats;
-  for (const FileFormat one : inspect::all_file_formats()) formats.push_back(file_format_name(one));
+  for (const FileFormat one : file_formats()) formats.push_back(file_format_name(one));
   if (!as_json) {
     out.print("thalia {}\nformat  {}\nfiles   {}\ncodecs  {}\n", library_version(), format,
               fmt::join(formats, ", "), fmt::join(codecs, ", "));

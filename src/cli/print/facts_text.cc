@@ -19,22 +19,17 @@ namespace {
 
 std::string kind_in_words(const inspect::FileFacts& facts) {
   const std::string base = facts.base && facts.base->path ? " of " + escape(*facts.base->path) : "";
-  switch (facts.format) {
-    case FileFormat::thalia:
-      if (facts.is_side_file) return "the side file of a checkpoint, without payloads";
-      return facts.is_delta ? "a delta" + base : "a checkpoint";
-    case FileFormat::thalia_0_1:
-      return facts.is_delta ? "a delta of the original program: a Python pickle, which is never "
-                              "opened"
-                            : "a checkpoint of the original program";
-    case FileFormat::safetensors:
-      return "a safetensors file";
-    case FileFormat::mckp:
-      return facts.is_delta ? "an mckp delta" + base : "an mckp checkpoint";
-    case FileFormat::mst:
-      return "an mst file of the mithril program";
+  if (facts.format == FileFormat::thalia) {
+    if (facts.is_side_file) return "the side file of a checkpoint, without payloads";
+    return facts.is_delta ? "a delta" + base : "a checkpoint";
   }
-  return "a file";
+  if (facts.format == FileFormat::thalia_0_1) {
+    return facts.is_delta ? "a delta of the original program: a Python pickle, which is never "
+                            "opened"
+                          : "a checkpoint of the original program";
+  }
+  if (facts.format == FileFormat::mckp && facts.is_delta) return "an mckp delta" + base;
+  return std::string(file_format_words(facts.format));
 }
 
 // What the lines are gathered in.
@@ -159,6 +154,7 @@ void add_storage(FactLines& out, const inspect::FileFacts& facts) {
                        (facts.base->depth ? fmt::format(", depth {}", *facts.base->depth) : ""));
     }
   }
+  for (const std::string& also : facts.beside) out.line("beside tensors", escape(also));
   for (const std::string& warning : facts.warnings)
     out.line(Style::warning, "warning", escape(warning));
 }

@@ -71,6 +71,8 @@ void add_tensor(JsonWriter& json, const inspect::ListedTensor& tensor) {
   const TensorLayout& layout = tensor.layout;
   json.begin_object();
   add_identity(json, tensor.region, tensor.name, layout);
+  json.key("type");
+  tensor.type.empty() ? json.null() : json.value(as_utf8(tensor.type));
   json.key("role");
   tensor.role ? json.value(role_name(*tensor.role)) : json.null();
   json.member("encoding", encoding_name(layout.encoding)).key("nnz");
@@ -96,7 +98,9 @@ void TensorTable::add(const inspect::ListedTensor& tensor) {
   has_codecs_ = has_codecs_ || tensor.is_compressed();
   has_stored_ = has_stored_ || tensor.stored_bytes;
   rows_.push_back({qualified_ ? shown_name(tensor.region, tensor.name) : escape_name(tensor.name),
-                   std::string(dtype_name(tensor.layout.dtype)), tensor.layout.shape.to_string(),
+                   tensor.type.empty() ? std::string(dtype_name(tensor.layout.dtype))
+                                       : escape_name(tensor.type),
+                   tensor.layout.shape.to_string(),
                    tensor.role ? std::string(role_name(*tensor.role)) : "", encoding_text(tensor),
                    codecs_text(tensor), human_bytes(tensor.size())});
 }

@@ -72,9 +72,10 @@ CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string hel
 
 /// Declares --dense.
 inline void add_dense(CLI::App& app, bool& dense) {
-  app.add_flag("--dense", dense,
-               "All elements of sparse tensors, with their zeros: npy always has them, safetensors "
-               "and mckp want this to be asked for");
+  app.add_flag(
+      "--dense", dense,
+      "All elements of sparse tensors, with their zeros: npy always has them, other formats "
+      "without sparse tensors want this to be asked for");
 }
 
 template <typename T>

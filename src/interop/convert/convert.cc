@@ -1,4 +1,5 @@
-// Picks the conversion for a pair of formats; the conversions themselves are one function a pair
+// Picks the way from one format to another. Formats without regions are a source and a sink each,
+// and go any to any through tensor_flow.h; .thalia files of both versions have ways of their own
 // (conversions.h, migrations.h). What two formats cannot both hold is refused here, before the
 // output is created. Whatever a conversion gives up on the way is named in result.losses; a
 // conversion that loses nothing leaves that empty.
@@ -13,7 +14,10 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
+#include "interop/convert/formats.h"
 #include "interop/convert/migrations.h"
+#include "interop/convert/tensor_flow.h"
+#include "interop/convert/thalia_source.h"
 #include "io/posix_file.h"
 #include "io/temporary_file.h"
 #include "thalia/delta.h"
@@ -27,24 +31,12 @@ namespace {
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result);
 
-FileFormat input_format(const std::filesystem::path& input, const ConvertOptions& options) {
-  if (options.from) return *options.from;
-  if (const auto format = detect_format(input)) return *format;
-  static_cast<void>(io::open_for_reading(input));  // that there is none is what is to be said first
-  throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
-                    {.path = input.string()});
-}
-
 // What lies at the output is about to be replaced, so its content does not count.
 FileFormat output_format(const std::filesystem::path& output, const ConvertOptions& options) {
   if (options.to) return *options.to;
-  const std::string extension = output.extension().string();
-  if (const auto format = file_format_from_name(extension.empty() ? "" : extension.substr(1))) {
-    return *format;
-  }
-  throw UsageError(
-      ErrorCode::bad_argument, "the output's name tells no format, name one",
-      {.path = output.string(), .field = "to", .bound = "thalia, safetensors, thalia-0.1, mckp"});
+  if (const auto format = interop::format_of_extension(output.extension().string())) return *format;
+  throw UsageError(ErrorCode::bad_argument, "the output's name tells no format, name one",
+                   {.path = output.string(), .field = "to", .bound = interop::written_formats()});
 }
 
 void migrate_between(const std::filesystem::path& input, FileFormat from,
@@ -55,7 +47,8 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
                   "files of version 0.1 are written as they are");
   }
   MigrateResult done;
-  const MigrateOptions migrate{.across_major = true,
+  const MigrateOptions migrate{.on_losses = options.on_losses,
+                               .across_major = true,
                                .search = options.search,
                                .bases = options.bases,
                                .read = options.read,
@@ -116,6 +109,8 @@ bool names_side_file(const std::filesystem::path& output, const ConvertOptions& 
 
 void write_side_file(const std::filesystem::path& input, const std::filesystem::path& output,
                      const ConvertOptions& options, ConvertResult& result) {
+  const std::string loss = "payloads: a side file has none";
+  if (options.on_losses) options.on_losses({loss});
   const MetadataFileResult written = write_metadata_file(
       input, output,
       {.output = options.save.output,
@@ -124,57 +119,90 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   result.input_bytes = written.source_bytes;
   result.output_bytes = written.output_bytes;
   result.tensors = written.tensors;
-  if (written.tensors != 0) result.losses.push_back("payloads: a side file has none");
+  if (written.tensors != 0) result.losses.push_back(loss);
+}
+
+// Errors of a sink know the names of a format without regions alone.
+template <typename Work>
+void with_regions(const interop::ThaliaSource& source, const Work& work) {
+  try {
+    work();
+  } catch (Error& error) {
+    const auto& tensors = source.facts().tensors;
+    const auto found = std::ranges::find_if(tensors, [&](const AnyTensor& tensor) {
+      return printable(tensor.name) == error.context().tensor;
+    });
+    if (found != tensors.end())
+      error.add_region(printable(source.region(static_cast<std::size_t>(found - tensors.begin()))));
+    throw;
+  }
 }
 
 void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
                    FileFormat to, const ConvertOptions& options, ConvertResult& result) {
   const ResolvedFile resolved = interop::resolved_for(input, output, options);
   const Reader& reader = resolved.reader();
-  if (to == FileFormat::mckp) {
-    interop::thalia_to_mckp(reader, output, options, result);
-  } else if (to == FileFormat::safetensors) {
-    interop::thalia_to_safetensors(reader, output, options, result);
-  } else {
+  if (to == FileFormat::thalia) {
     std::vector<std::uint32_t> all(reader.region_count());
     std::iota(all.begin(), all.end(), 0u);
     interop::copy_thalia(reader, all, output, options, result);
+  } else {
+    const interop::ThaliaSource source(reader, options.grouping, options.read);
+    const auto choose = [&](std::size_t i, interop::PrecisionRun& precision) {
+      return source.choose(i, precision);
+    };
+    with_regions(source, [&] {
+      interop::flow_to_format(source, choose, output, interop::format_row(to), options, result);
+    });
   }
   // The input of a delta is the whole chain, not the resolved file.
   if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+}
+
+void convert_flat(const std::filesystem::path& input, FileFormat from,
+                  const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
+                  ConvertResult& result) {
+  const auto source = interop::format_row(from).open(input, interop::source_options(options));
+  if (to == FileFormat::thalia) {
+    interop::flow_to_thalia(*source, input, output, options, result);
+  } else {
+    interop::flow_to_format(*source, interop::choose_by_name(*source, options.grouping), output,
+                            interop::format_row(to), options, result);
+  }
 }
 
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
   // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
-  const FileFormat from = input_format(input, options);
+  const FileFormat from = options.from ? *options.from : interop::input_format(input);
   const FileFormat to = output_format(output, options);
-  if (to == FileFormat::mst) {
-    throw UnsupportedError(ErrorCode::unsupported_feature, "files of this format are read only",
-                           {.path = output.string(), .field = "to", .value = "mst"});
+  if (!file_format_is_written(to)) {
+    throw UnsupportedError(
+        ErrorCode::unsupported_feature, "files of this format are read only",
+        {.path = output.string(), .field = "to", .value = std::string(file_format_name(to))});
   }
   if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
     run_v01(input, from, output, to, options, result);
     return;
   }
-  if (to == FileFormat::safetensors &&
-      options.save.compression.codec.value_or(Codec::store) != Codec::store) {
+  const bool compresses =
+      to == FileFormat::thalia || to == FileFormat::mckp || to == FileFormat::mst;
+  if (!compresses && options.save.compression.codec.value_or(Codec::store) != Codec::store) {
     fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
-                  "safetensors files are not compressed");
+                  fmt::format("{} files are not compressed", file_format_name(to)));
   }
   if (to != FileFormat::thalia && options.save.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
                   "it is written beside .thalia files");
   }
-  if (from == FileFormat::thalia) return export_thalia(input, output, to, options, result);
-  if (to == FileFormat::mckp || from == FileFormat::mckp || from == FileFormat::mst) {
-    interop::convert_mckp(input, from, output, to, options, result);
-  } else if (to == FileFormat::thalia) {
-    interop::safetensors_to_thalia(input, output, options, result);
-  } else {
-    interop::safetensors_to_safetensors(input, output, options, result);
-  }
+  with_path(input.native(), [&] {
+    if (from == FileFormat::thalia) {
+      export_thalia(input, output, to, options, result);
+    } else {
+      convert_flat(input, from, output, to, options, result);
+    }
+  });
 }
 
 template <typename Work>
@@ -220,13 +248,6 @@ TensorSpec spec_of(const TensorView& tensor) {
   TensorLayout layout = tensor.layout();
   if (layout.encoding == Encoding::quantized) layout.encoding = Encoding::dense;  // on the way
   return TensorSpec::of(std::string(tensor.name()), layout, tensor.role());
-}
-
-TensorSpec spec_of(const SafetensorsTensor& tensor) {
-  return {.name = tensor.name,
-          .dtype = tensor.dtype,
-          .shape = tensor.shape,
-          .role = role_of_name(tensor.name, tensor.shape.rank())};
 }
 
 }  // namespace interop

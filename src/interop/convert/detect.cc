@@ -11,6 +11,8 @@
 #include "format/foreign_file.h"
 #include "format/header.h"
 #include "format/little_endian.h"
+#include "interop/convert/conversions.h"
+#include "interop/convert/formats.h"
 #include "interop/mckp/format.h"
 #include "interop/mst/parse.h"
 #include "interop/safetensors/parse.h"
@@ -18,7 +20,6 @@
 #include "interop/v01/header.h"
 #include "interop/v01/wrapper.h"
 #include "io/posix_file.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
 
@@ -96,37 +97,23 @@ std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string_view file_format_name(FileFormat format) noexcept {
-  switch (format) {
-    case FileFormat::thalia:
-      return "thalia";
-    case FileFormat::safetensors:
-      return "safetensors";
-    case FileFormat::thalia_0_1:
-      return "thalia-0.1";
-    case FileFormat::mckp:
-      return "mckp";
-    case FileFormat::mst:
-      return "mst";
-  }
-  return "unknown";
-}
-
-std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
-  for (const FileFormat format : {FileFormat::thalia, FileFormat::safetensors,
-                                  FileFormat::thalia_0_1, FileFormat::mckp, FileFormat::mst}) {
-    if (file_format_name(format) == name) return format;
-  }
-  return std::nullopt;
-}
-
 std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
   // Where there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
     if (const auto format = format_of_content(path)) return format;
   }
-  const std::string extension = path.extension().string();
-  return extension.empty() ? std::nullopt : file_format_from_name(extension.substr(1));
+  return interop::format_of_extension(path.extension().string());
 }
+
+namespace interop {
+
+FileFormat input_format(const std::filesystem::path& input) {
+  if (const auto format = detect_format(input)) return *format;
+  static_cast<void>(io::open_for_reading(input));  // that there is none is what is to be said first
+  throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
+                    {.path = input.string()});
+}
+
+}  // namespace interop
 
 }  // namespace thalia

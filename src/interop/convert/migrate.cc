@@ -72,6 +72,10 @@ void check_asked_for(const path& source, const FormatVersion& from, const Format
   }
 }
 
+void tell(const MigrateOptions& options, const std::vector<std::string>& losses) {
+  if (options.on_losses && !losses.empty()) options.on_losses(losses);
+}
+
 // A delta of the original gets an error of its own: it has the magic of no full file.
 FormatVersion version_of(const path& source) {
   if (const auto version = read_format_version(source)) return *version;
@@ -93,6 +97,7 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
     result.losses.push_back(
         fmt::format("{} lone surrogates in texts, which UTF-8 has not, become U+FFFD", replaced));
   }
+  tell(options, result.losses);
   BrainSaveOptions save{.sparse = SparseStorage::as_is, .save = options.save};
   // A migrated file keeps the time at which it was saved first.
   if (!save.save.timestamp) save.save.timestamp = file.document.header.timestamp;
@@ -114,6 +119,7 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
   if (!state.timestamp && !noted_v01_timestamp(brain))
     state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;
   V01Conversion conversion = to_v01(brain, state);
+  tell(options, conversion.losses);
   write_original(target, conversion.document, options, /*aligned=*/false, result);
   result.losses = std::move(conversion.losses);
 }

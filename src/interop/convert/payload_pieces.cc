@@ -74,10 +74,4 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
   }
 }
 
-void visit_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
-                    const ReadOptions& options, const PieceSink& visit) {
-  if (!is_sparse(tensor.encoding())) return visit_payload(tensor, scratch, options, visit);
-  visit(fetch_elements(tensor, scratch, options.input.limits));
-}
-
 }  // namespace thalia::interop

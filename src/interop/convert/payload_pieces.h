@@ -21,9 +21,4 @@ ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch
 void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                    const ReadOptions& options, const PieceSink& visit);
 
-/// All elements, those too that a sparse tensor has not: it is in memory as a whole then.
-/// @throws as fetch_payload().
-void visit_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
-                    const ReadOptions& options, const PieceSink& visit);
-
 }  // namespace thalia::interop

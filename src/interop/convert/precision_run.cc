@@ -157,17 +157,4 @@ std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_d
   return text;
 }
 
-void PrecisionRun::note_in(std::optional<SafetensorsMetadata>& metadata) const {
-  if (keeps_all_) return;
-  if (!metadata) metadata.emplace();
-  const auto found = std::find_if(metadata->begin(), metadata->end(), [](const auto& member) {
-    return member.first == kPrecisionPolicyKey;
-  });
-  if (found != metadata->end()) {
-    found->second = to_string(policy_);
-  } else {
-    metadata->emplace_back(kPrecisionPolicyKey, to_string(policy_));
-  }
-}
-
 }  // namespace thalia::interop

@@ -13,7 +13,6 @@
 #include "model/precision/glob.h"
 #include "thalia/convert.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 #include "thalia/tensor.h"
 
 namespace thalia::interop {
@@ -44,8 +43,6 @@ class PrecisionRun {
   /// A metadata object with the policy in it; unchanged where the policy keeps all tensors. Keys
   /// keep their order. @throws FormatError where it is no JSON object.
   std::string note_in(std::string metadata_json, unsigned max_json_depth) const;
-  /// The same for safetensors.
-  void note_in(std::optional<SafetensorsMetadata>& metadata) const;
 
  private:
   DType choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec);
@@ -61,7 +58,7 @@ class PrecisionRun {
   codec::ConversionLoss loss_{};  ///< in it so far
 };
 
-/// The name of the metadata's member, and of safetensors' too.
+/// The name of the metadata's member.
 inline constexpr std::string_view kPrecisionPolicyKey = "precision_policy";
 
 }  // namespace thalia::interop

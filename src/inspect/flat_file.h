@@ -1,0 +1,26 @@
+// Files of formats without regions as the commands show them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "inspect/file_tensors.h"
+#include "inspect/tensor_source.h"
+#include "thalia/any_file.h"
+#include "thalia/delta.h"
+#include "thalia/verify.h"
+
+namespace thalia::inspect {
+
+OpenOptions open_options(const ChainOptions& chain);
+
+/// Opens it, and unless `quick` checks every tensor. Errors of the file become findings.
+VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
+                         const ChainOptions& chain, const VerifyOptions& options);
+/// Calls `visit` with each tensor, in the order of the file.
+void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
+                const VisitTensor& visit);
+TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
+                       const std::string& name, const ChainOptions& chain);
+
+}  // namespace thalia::inspect

@@ -1,0 +1,119 @@
+#include "interop/convert/formats.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cctype>
+#include <iterator>
+#include <string>
+
+#include "interop/convert/interim.h"
+
+namespace thalia {
+namespace interop {
+namespace {
+
+constexpr std::array kFormats{
+    FormatRow{.format = FileFormat::thalia,
+              .name = "thalia",
+              .words = "a .thalia file",
+              .extensions = ".thalia",
+              .holds_sparse = true},
+    FormatRow{.format = FileFormat::safetensors,
+              .name = "safetensors",
+              .words = "a safetensors file",
+              .extensions = ".safetensors",
+              .open = open_safetensors_source,
+              .write = write_safetensors_tensors},
+    FormatRow{.format = FileFormat::thalia_0_1,
+              .name = "thalia-0.1",
+              .words = "a .thalia file of version 0.1",
+              .extensions = "",
+              .holds_sparse = true},
+    FormatRow{.format = FileFormat::mckp,
+              .name = "mckp",
+              .words = "an MCKP file",
+              .extensions = ".mckp",
+              .open = open_mckp_source,
+              .write = write_mckp},
+    FormatRow{.format = FileFormat::mst,
+              .name = "mst",
+              .words = "a mithril .mst file",
+              .extensions = ".mst",
+              .open = open_mst_source},
+};
+
+constexpr auto kNumbers = [] {
+  std::array<FileFormat, kFormats.size()> numbers{};
+  for (std::size_t i = 0; i < kFormats.size(); ++i) numbers[i] = kFormats[i].format;
+  return numbers;
+}();
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kFormats.size(); ++i)
+    if (static_cast<std::size_t>(kFormats[i].format) != i) return false;
+  return true;
+}
+static_assert(rows_are_in_order());
+
+}  // namespace
+
+const FormatRow& format_row(FileFormat format) noexcept {
+  const auto i = static_cast<std::size_t>(format);
+  assert(i < kFormats.size());
+  return kFormats[i];
+}
+
+std::optional<FileFormat> format_of_extension(std::string_view extension) noexcept {
+  if (extension.empty()) return std::nullopt;
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const FormatRow& row : kFormats) {
+    // Each begins with its dot.
+    for (std::size_t at = 0; at < row.extensions.size();) {
+      const std::size_t end = std::min(row.extensions.find('.', at + 1), row.extensions.size());
+      if (std::ranges::equal(row.extensions.substr(at, end - at), extension, same))
+        return row.format;
+      at = end;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string written_formats() {
+  std::string names;
+  for (const FormatRow& row : kFormats) {
+    if (!file_format_is_written(row.format)) continue;
+    if (!names.empty()) names += ", ";
+    names += row.name;
+  }
+  return names;
+}
+
+}  // namespace interop
+
+std::string_view file_format_name(FileFormat format) noexcept {
+  return interop::format_row(format).name;
+}
+
+std::string_view file_format_words(FileFormat format) noexcept {
+  return interop::format_row(format).words;
+}
+
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
+  const auto found = std::ranges::find(interop::kFormats, name, &interop::FormatRow::name);
+  return found == interop::kFormats.end() ? std::nullopt : std::optional(found->format);
+}
+
+std::span<const FileFormat> file_formats() noexcept {
+  return interop::kNumbers;
+}
+
+bool file_format_is_written(FileFormat format) noexcept {
+  return format == FileFormat::thalia || format == FileFormat::thalia_0_1 ||
+         interop::format_row(format).write != nullptr;
+}
+
+}  // namespace thalia

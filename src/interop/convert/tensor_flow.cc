@@ -1,0 +1,223 @@
+// One tensor at a time: what lies in the input's mapping is written from there, what has to be
+// decoded or converted is so just before it is written. All that the target cannot hold is known,
+// and told, before the output is created.
+#include "interop/convert/tensor_flow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "format/constants.h"
+#include "interop/convert/region_ids.h"
+#include "io/allocation_limit.h"
+#include "thalia/error.h"
+#include "thalia/tensor_role.h"
+#include "thalia/writer.h"
+
+namespace thalia::interop {
+namespace {
+
+// Its role is what its name tells.
+TensorSpec spec_of_source(const SourceTensor& tensor) {
+  return TensorSpec::of(tensor.name, tensor.layout,
+                        role_of_name(tensor.name, tensor.layout.shape.rank()));
+}
+
+TensorLayout dense(TensorLayout layout) {
+  layout.encoding = Encoding::dense;
+  layout.nnz = 0;
+  layout.wide_indices = false;
+  return layout;
+}
+
+// A sparse tensor of few bytes may claim any shape.
+Tensor with_all_elements(const TensorSource& source, std::size_t i, const ReadLimits& limits) {
+  const Tensor tensor = source.read(i);
+  io::check_allocation("payload", tensor.shape().byte_length(tensor.dtype()).value_or(UINT64_MAX),
+                       limits, tensor.bytes().size());
+  return tensor.to_dense();
+}
+
+// Hands on tensor i as `to` asks for it.
+void pass_on(const TensorSource& source, std::size_t i, const TensorLayout& to,
+             PrecisionRun& precision, const ReadLimits& limits, const PieceSink& sink) {
+  const SourceTensor& tensor = source.facts().tensors[i];
+  TensorSpec spec = spec_of_source(tensor);
+  const auto emit = [&](ByteSpan piece) {
+    if (to.dtype == spec.dtype) {
+      sink(piece);
+    } else {
+      precision.convert(tensor.name, spec, piece, to.dtype, sink);
+    }
+  };
+  if (is_sparse(spec.encoding)) {
+    // The arrays of a sparse payload are converted as a whole.
+    const bool keeps = to.encoding == spec.encoding;
+    const Tensor whole = keeps ? source.read(i) : with_all_elements(source, i, limits);
+    spec = TensorSpec::of(spec.name, whole.layout(), spec.role);
+    return emit(whole.bytes());
+  }
+  source.visit(i, emit);
+}
+
+void tell_losses(const ConvertOptions& options, std::vector<std::string> more,
+                 ConvertResult& result) {
+  result.losses.insert(result.losses.end(), std::make_move_iterator(more.begin()),
+                       std::make_move_iterator(more.end()));
+  if (options.on_losses && !result.losses.empty()) options.on_losses(result.losses);
+}
+
+void check_name(const SourceTensor& tensor, const path& input) {
+  // Checked here for a message that names the input.
+  if (tensor.name.size() <= format::kMaxNameLength) return;
+  throw UnsupportedError(ErrorCode::unsupported_feature, "the name is too long for .thalia",
+                         {.path = input.string(),
+                          .tensor = printable(tensor.name),
+                          .value = fmt::format("{} bytes", tensor.name.size()),
+                          .bound = std::to_string(format::kMaxNameLength)});
+}
+
+void refuse_sparse(const SinkTensor& tensor, const FormatRow& to) {
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         fmt::format("{} has no such encoding", to.name),
+                         {.field = "encoding",
+                          .tensor = printable(tensor.name),
+                          .value = std::string(encoding_name(tensor.layout.encoding)),
+                          .bound = "dense, or the option dense (--dense)"});
+}
+
+// What a sink says of a tensor is about the input: nobody has made a mistake with an argument.
+template <typename Write>
+std::uint64_t told_of_input(const path& output, const Write& write) {
+  const auto of_input = [&](const Error& error) {
+    ErrorContext context = error.context();
+    if (context.path == output.string()) context.path.clear();
+    throw UnsupportedError(ErrorCode::unsupported_feature, error.message(), std::move(context));
+  };
+  try {
+    return write();
+  } catch (const UsageError& error) {
+    if (error.context().tensor.empty()) throw;
+    of_input(error);
+  } catch (const UnsupportedError& error) {
+    if (error.context().tensor.empty()) throw;
+    of_input(error);
+  }
+  return 0;
+}
+
+}  // namespace
+
+SourceOptions source_options(const ConvertOptions& options) {
+  SourceOptions source{.read = options.read,
+                       .search = options.search,
+                       .bases = options.bases,
+                       .dequantize = options.dequantize,
+                       .legacy = options.legacy,
+                       .max_safetensors_header_bytes = options.max_safetensors_header_bytes};
+  source.read.work.cancel = options.save.work.cancel;
+  return source;
+}
+
+SinkOptions sink_options(const ConvertOptions& options) {
+  return {.save = options.save,
+          .limits = options.read.input.limits,
+          .max_safetensors_header_bytes = options.max_safetensors_header_bytes,
+          .shard_bytes = options.shard_bytes,
+          .all_types = options.all_types,
+          .announce = {}};
+}
+
+ChooseDType choose_by_name(const TensorSource& source, const RegionGrouping& grouping) {
+  return [&source, grouping](std::size_t i, PrecisionRun& precision) {
+    return precision.choose(grouping, spec_of_source(source.facts().tensors[i]));
+  };
+}
+
+void flow_to_thalia(const TensorSource& source, const path& input, const path& output,
+                    const ConvertOptions& options, ConvertResult& result) {
+  // A tensor that is decoded or converted on its way.
+  struct Streamed {
+    std::uint32_t region;
+    TensorId id;
+    std::size_t position;
+    TensorLayout layout;
+  };
+  const SourceFacts& facts = source.facts();
+  const unsigned depth = options.read.input.limits.max_json_depth;
+  for (const SourceTensor& tensor : facts.tensors) check_name(tensor, input);
+  tell_losses(options, facts.losses, result);
+  PrecisionRun precision(options.precision, result);
+  std::vector<Tensor> kept;  // what the writer borrows until it is done
+  std::vector<Streamed> streamed;
+  Writer writer(output, options.save);
+  writer.set_metadata(precision.note_in(facts.metadata, depth));
+  if (facts.training_steps) writer.set_training_steps(*facts.training_steps);
+  RegionIds regions;
+  for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
+    const SourceTensor& tensor = facts.tensors[i];
+    const std::string region_name = region_for_name(tensor.name, options.grouping);
+    const RegionId region = regions.of(writer, region_name);
+    TensorSpec spec = spec_of_source(tensor);
+    spec.dtype = precision.choose(region_name, spec);
+    if (spec.dtype == tensor.layout.dtype && tensor.in_place) {
+      kept.push_back(source.read(i));
+      writer.add_tensor(region, std::move(spec), kept.back().bytes());
+      continue;
+    }
+    const TensorLayout layout = spec.layout();
+    streamed.push_back({.region = region.value,
+                        .id = writer.add_tensor(region, std::move(spec)),
+                        .position = i,
+                        .layout = layout});
+  }
+  precision.check_patterns();
+  // Tensors are written in the order of the output. A compressing writer takes them in no other,
+  // and regions may have been declared in between.
+  std::ranges::stable_sort(streamed, {}, &Streamed::region);
+  for (const Streamed& one : streamed) {
+    pass_on(source, one.position, one.layout, precision, options.read.input.limits,
+            [&](ByteSpan piece) {
+              if (!piece.empty()) writer.write(one.id, piece);
+            });
+  }
+  result.input_bytes = facts.file_bytes;
+  result.tensors = static_cast<std::uint32_t>(facts.tensors.size());
+  result.output_bytes = writer.commit().file_bytes;
+}
+
+void flow_to_format(const TensorSource& source, const ChooseDType& choose, const path& output,
+                    const FormatRow& to, const ConvertOptions& options, ConvertResult& result) {
+  const SourceFacts& facts = source.facts();
+  const ReadLimits& limits = options.read.input.limits;
+  PrecisionRun precision(options.precision, result);
+  SinkInput input{.training_steps = facts.training_steps};
+  for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
+    SinkTensor tensor{.name = facts.tensors[i].name, .layout = facts.tensors[i].layout};
+    tensor.layout.dtype = choose(i, precision);
+    if (is_sparse(tensor.layout.encoding) && !to.holds_sparse) {
+      if (!options.dense) refuse_sparse(tensor, to);
+      tensor.layout = dense(tensor.layout);
+    }
+    input.tensors.push_back(std::move(tensor));
+  }
+  precision.check_patterns();
+  input.metadata = precision.note_in(facts.metadata, limits.max_json_depth);
+  SinkOptions sink = sink_options(options);
+  result.losses = facts.losses;
+  sink.announce = [&](const std::vector<std::string>& losses) {
+    tell_losses(options, losses, result);
+  };
+  result.input_bytes = facts.file_bytes;
+  result.tensors = static_cast<std::uint32_t>(facts.tensors.size());
+  result.output_bytes = told_of_input(output, [&] {
+    return to.write(output, input, sink, [&](std::size_t i, const PieceSink& piece_sink) {
+      pass_on(source, i, input.tensors[i].layout, precision, limits, piece_sink);
+    });
+  });
+}
+
+}  // namespace thalia::interop
