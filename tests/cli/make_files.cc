@@ -231,10 +231,33 @@ void write_all(const fs::path& folder) {
 
 }  // namespace
 
+namespace {
+
+// A file for each element type, with one matrix of it.
+void write_types(const fs::path& folder) {
+  fs::create_directory(folder);
+  for (std::uint8_t code = 0; code < kDTypeCount; ++code) {
+    const auto dtype = static_cast<DType>(code);
+    const Shape shape{2, 8};
+    std::vector<std::byte> elements(*shape.byte_length(dtype));
+    // Booleans are 0 or 1.
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      elements[i] = static_cast<std::byte>(dtype == DType::boolean ? i % 2 : i * 37 % 101);
+    const std::string name(dtype_name(dtype));
+    Writer writer(folder / (name + ".thalia"), fixed_options());
+    writer.add_tensor(writer.add_region({.name = "model"}),
+                      {.name = "weight", .dtype = dtype, .shape = shape}, elements);
+    writer.commit();
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   try {
     write_all(argv[1]);
+    write_types(fs::path(argv[1]) / "types");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
